@@ -1,6 +1,6 @@
 /**
- * Finds a machine's config: selects its Group, then renders. An answer depends on one state of the store and
- * nothing else; equal requests get equal bytes while that state lasts.
+ * Finds a machine's config: selects its Group, then renders. Each answer comes from one state of the store. As long as
+ * the store does not change, equal requests get equal bytes.
  */
 
 import { hash } from "node:crypto";
@@ -21,39 +21,41 @@ import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
-/** Every config of a machine, named like its endpoint, besides the Profile's named parts. */
+/**
+ * Every config of a machine, named like its endpoint. The named parts of Profiles (`genericParts`) come in addition.
+ */
 export const configNames = ["ipxe", "grub", ...partEndpoints, "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
 
 export interface BootConfigsOptions extends BootScriptsOptions {
   readonly index: BootView;
-  /** Makes slow configs for `answer`; undefined: everything is made at once. */
+  /** Makes slow configs for `answer` in another thread. Undefined: the calling thread makes every config. */
   readonly slowWork?: Pick<SlowWork, "make"> | undefined;
 }
 
 export interface ConfigRequest {
   readonly labels: Labels;
-  /** As sent, without the `?`. */
+  /** The query as sent, without the `?`. */
   readonly rawQuery: string;
   /** Empty when the client sends none. */
   readonly userAgent: string;
-  /** Returns the request's client, called only for slow configs. Absent: no client. */
+  /** Returns the client that sent the request. Called only for slow configs. Absent for a request without a client. */
   readonly client?: (() => string | undefined) | undefined;
 }
 
 /** A machine's config, with its Group and Profile. */
 export interface MachineConfig {
   readonly rendered: Rendered;
-  /** `namespace/name`. */
+  /** The Group's `namespace/name`. */
   readonly group: string;
-  /** `namespace/name`; undefined if the config does not use the Profile. */
+  /** The Profile's `namespace/name`; undefined if the config does not use the Profile. */
   readonly profile: string | undefined;
 }
 
-/** 8,000 configs of 4 KiB each, or 100,000 of 200 bytes: enough for a booting fleet. */
+/** The cache has room for 8,000 configs of 4 KiB each, or for 100,000 of 200 bytes: enough for a booting fleet. */
 const keptConfigBytes = 64 * 1024 * 1024;
 
-/** Does a job at once or later. */
+/** Does a job: now, or in another thread. */
 type Make = (job: BootJob, subject: Subject) => Soon<MadeFor>;
 
 export class BootConfigs {
@@ -72,7 +74,7 @@ export class BootConfigs {
   }
 
   /**
-   * The config that a machine asks for, made at once, however long that takes.
+   * Returns the config that a machine asks for. It is made in this call, however long that takes.
    * @throws {BootError} for every refusal.
    */
   render(name: ConfigName, request: ConfigRequest): MachineConfig {
@@ -82,14 +84,14 @@ export class BootConfigs {
   }
 
   /**
-   * As `render`, but a slow config is a promise: making it delays no other machine.
-   * @throws {BootError} as `render`; and busy.
+   * As `render`, but returns a promise for a slow config, so that no other machine waits for it.
+   * @throws {BootError} as `render`; also busy, and notReady during a stop.
    */
   answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
     return this.#configOf(name, request, this.#soon(request.client));
   }
 
-  /** The files that a machine boots; undefined without any, or if they take long to make. */
+  /** Returns the files that a machine boots. Undefined if there are none, or if they take long to make. */
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
       return asBroken({ ...machine, name: "ipxe" }, () =>
@@ -181,7 +183,10 @@ function ofMachine(make: Make, key: string) {
     after(make(job, { group, version: profile, key }), ({ made }) => made);
 }
 
-/** @throws {BootError} broken, for a part that has a problem in its Profile's status, which the store does not show. */
+/**
+ * Refuses a part that cannot be used. Its problem is in the Profile's status, and not in the store.
+ * @throws {BootError} broken.
+ */
 function assertUsable({ group, profile }: Machine, part: TemplatePart): void {
   const template = profile.content.templates[part];
   if (template?.kind !== "broken") return;
@@ -202,7 +207,7 @@ function sha256(text: string): string {
   return hash("sha256", text, "hex");
 }
 
-/** Converts a renderer's error into the refusal. */
+/** Calls a renderer, and converts its error into a refusal. */
 function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
   try {
     return render();
@@ -212,7 +217,7 @@ function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
   }
 }
 
-/** As `asBroken`, for a result that may come later. */
+/** As `asBroken`, for a result that may be a promise. */
 function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): Soon<Result> {
   const result = asBroken(asked, render);
   if (!(result instanceof Promise)) return result;
@@ -226,13 +231,13 @@ function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): S
 /** The config that a machine asked for, with its Group and Profile. */
 interface AskedConfig {
   readonly group: BootGroup;
-  /** Undefined if the config does not use it. */
+  /** Undefined if the config does not use the Profile. */
   readonly profile: BootProfile | undefined;
   /** The endpoint, such as `cloud`. */
   readonly name: string;
 }
 
-/** The refusal for a renderer's error: it names the field and the variable that break the config. */
+/** Returns the refusal for a renderer's error. It names the field and the variable that break the config. */
 function brokenConfig(error: RenderError, asked: AskedConfig): BootError {
   const { group, profile, name } = asked;
   const part = partAt(name);
@@ -247,7 +252,7 @@ function bootField({ field }: RenderError, { name, group }: AskedConfig, { conte
   if (name === "grub" && grubScript !== undefined) return "spec.boot.grubScript";
   if (boot?.kind === "script") return "spec.boot.script";
   if (field === undefined) return "spec.boot";
-  // The Group's arguments follow those of its Profile.
+  // The Profile's arguments come first, then those of the Group.
   const own = boot?.kind === "kernel" ? boot.args.length : 0;
   const ofGroup = new Map(group.args.map((_, at) => [`args[${own + at}]`, `spec.args[${at}] of the Group`]));
   return ofGroup.get(field) ?? `spec.boot.${field}`;

@@ -2,33 +2,33 @@
 
 /** The reasons, each with the words that a machine's console shows: no names, no values, no paths. */
 export const bootRefusals = {
-  /** The store is not filled yet, or its source has not been heard in this run. */
+  /** The store has no sync yet, davit has not heard from the source since its start, or davit is stopping. */
   notReady: "not ready",
   noMatch: "no matching group",
   /** The group's Profile does not exist. No other group takes over: davit does not overrule an explicit choice. */
   noProfile: "no profile",
-  /** The group's Profile was just removed, and may return. */
+  /** The group's Profile was removed a moment ago, and may return. */
   vanished: "profile removed a moment ago",
-  /** The Profile has no such config, or makes the machine boot from its disk. */
+  /** The Profile has no such config, or boots machines from their own disks. */
   noPart: "no such config",
   held: "held",
-  /** A Group that named the machine was just removed; its objects may still be changing. */
+  /** A Group that selected the machine was removed or changed a moment ago. Its objects may still be changing. */
   bereft: "group removed a moment ago",
-  /** The group's newest version was refused and there is no older one. */
+  /** The group's newest version was refused. No older version selects the same machines for the same Profile. */
   refused: "group refused",
-  /** davit serves an older version of the group's Profile, and the group gained these machines after it. */
+  /** davit serves an older version of the group's Profile, and this machine never got that version from the group. */
   oldProfile: "profile outdated",
-  /** davit failed on the group's Profile, and has no older version of it. */
+  /** davit failed to prepare the group's Profile, and has no older version of it. */
   failed: "profile could not be prepared",
-  /** Groups tie for the machine, so davit picks none. */
+  /** Groups tie for the machine, and davit picks none of them. */
   tied: "groups tie",
-  /** A label that names the machine cannot be read, and Groups select by it. */
+  /** A label that names the machine cannot be read, and a Group selects by that label. */
   unreadable: "identity not readable",
   /** A label that names the machine occurs twice, with different values. */
   ambiguous: "identity ambiguous",
   /** The Profile overwrites disks, and davit cannot be sure that the objects still say so. */
   doubtful: "install not certain",
-  /** Part of the source is unreadable, and that part could override the answer. */
+  /** Part of the source is unreadable, and an object in that part could change the answer. */
   withheld: "withheld until every object is readable",
   /** Too many slow configs wait already. */
   busy: "too many large configs are being made",
@@ -40,16 +40,16 @@ export type BootRefusal = keyof typeof bootRefusals;
 
 /** What is known of the requested config when it is refused; for logs. */
 export interface BootErrorSubject {
-  /** `namespace/name` of the group, when one was selected. */
+  /** The group's `namespace/name`, if one was selected. */
   readonly group?: string;
-  /** `namespace/name` of its Profile. */
+  /** The Profile's `namespace/name`. */
   readonly profile?: string;
-  /** The problem, in our own words, which quote no value. */
+  /** The problem in davit's own words, without any value. */
   readonly problem?: string;
   readonly cause?: unknown;
 }
 
-/** A machine is refused a config. */
+/** davit refuses a config to a machine. */
 export class BootError extends Error {
   override readonly name = "BootError";
   readonly reason: BootRefusal;

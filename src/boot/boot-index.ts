@@ -1,10 +1,10 @@
 /**
  * The boot service's own view of the store: every Profile and Group in memory, ready for selection.
  *
- * It follows the documents below `/davit` and finds a machine's Group and Profile. An answer comes from one state of
- * the store, never from half a change, and costs the same for any number of groups. It answers nothing until the store
- * holds a complete first sync and the app has called `open`. It never drops what it knows because of an unreadable
- * document. It never waits: no disk, no network, no timer.
+ * The index follows the documents below `/davit`, and finds a machine's Group and Profile. An answer comes from one
+ * state of the store, never from half a change. Its cost does not grow with the number of Groups. The index answers
+ * nothing until the store has a sync and the app has called `open`. A document that becomes unreadable does not remove
+ * its last readable version. The index never waits for a disk, a network or a timer.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -29,10 +29,10 @@ export interface Machine {
   readonly profile: BootProfile;
 }
 
-/** A template's text, as its object has it. */
+/** The text of a template, as its object has it. */
 export interface TemplateText {
   readonly text: string;
-  /** Served as it is, without rendering. */
+  /** True if the text is served as it is, without rendering. */
   readonly raw: boolean;
   readonly format?: GenericFormat;
 }
@@ -42,9 +42,9 @@ export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "
 
 export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
-  /** Absent if all documents are present from the start. */
+  /** For the settling time. Absent if all documents are present from the start. */
   readonly clock?: Pick<Clock, "monotonicMs">;
-  /** Checked before the index returns a Profile that installs. Without it, no proof is too old. */
+  /** Checked before the index returns a Profile that installs. If it is absent, no proof is ever too old. */
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
 }
 
@@ -62,12 +62,12 @@ export class BootIndex implements FeedListener {
     this.#freshness = freshness;
   }
 
-  /** Allows serving: the source was heard in this run, or the grace time is over. */
+  /** Allows answers. Called after davit has heard from the source in this run, or after the grace time. */
   open(): void {
     this.#isOpen = true;
   }
 
-  /** Notes that this run's first complete list of the source is stored, or is about to be. */
+  /** Notes that the first complete list of this run is in the store, or will be there in a moment. */
   listed(): void {
     this.#settling.begin();
   }
@@ -77,12 +77,15 @@ export class BootIndex implements FeedListener {
     return this.#isOpen && this.#known.synced !== undefined;
   }
 
-  /** True while no sync has been complete yet, and only groups that name a machine are answered. */
+  /** True until davit has once read the whole source. Until then, it answers only machines that a Group names. */
   get isWithholding(): boolean {
     return this.#known.synced?.complete === false;
   }
 
-  /** The doubt that keeps all machines from an Install now; undefined if only single objects may be in doubt. */
+  /**
+   * The doubt that now keeps every machine from an Install; undefined if there is none. Doubts about single objects are
+   * not included.
+   */
   get doubt(): CommonDoubt | undefined {
     if (this.#known.synced?.half === true) return "half";
     if (this.#known.unreadable.size > 0) return "unreadable";
@@ -93,7 +96,7 @@ export class BootIndex implements FeedListener {
     return this.#known.groups.size;
   }
 
-  /** Every group by its `namespace/name`. It is live: a change of the store changes it. */
+  /** Every group by its `namespace/name`. The map is live: it changes with the store. */
   get groups(): ReadonlyMap<string, BootGroup> {
     return this.#known.groups;
   }
@@ -124,8 +127,8 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * The group that a machine with these labels gets.
-   * @throws {BootError} notReady, ambiguous, unreadable, withheld, bereft, noMatch, tied, refused or held.
+   * Returns the group that a machine with these labels gets.
+   * @throws {BootError} notReady, ambiguous, unreadable, withheld, bereft, noMatch, tied, oldProfile, refused or held.
    */
   selectGroup(labels: Labels): BootGroup {
     const { synced } = this.#known;
@@ -141,8 +144,8 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * The group and Profile that a machine with these labels gets.
-   * @throws {BootError} as `selectGroup`, noProfile, vanished, failed, withheld and doubtful.
+   * Returns the group and Profile that a machine with these labels gets.
+   * @throws {BootError} as `selectGroup`; also noProfile, vanished, failed, withheld and doubtful.
    */
   select(labels: Labels): Machine {
     const group = this.selectGroup(labels);
@@ -155,7 +158,7 @@ export class BootIndex implements FeedListener {
     return machine;
   }
 
-  /** A group by its name, and its Profile; undefined if either is missing. */
+  /** Returns a group by its `namespace/name`, and its Profile; undefined if either is missing. */
   machineOf(groupId: string): Machine | undefined {
     const group = this.#known.groups.get(groupId);
     const profile = group && this.#known.profiles.get(group.profileId);
@@ -163,8 +166,8 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * The Profile's defaults for a group's metadata; undefined also without a Profile.
-   * @throws {BootError} failed or vanished, when the defaults are unknown.
+   * Returns the Profile's defaults for a group's metadata; undefined without a Profile, or if it has no defaults.
+   * @throws {BootError} failed or vanished, if the defaults are unknown.
    */
   defaultsOf(group: BootGroup): JsonObject | undefined {
     const profile = this.#known.profiles.get(group.profileId);
@@ -175,12 +178,14 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * The text of one of a machine's templates.
-   * @throws {BootError} noPart without such a template, broken without its text; withheld and doubtful.
+   * Returns the text of one of a machine's templates.
+   * @throws {BootError} noPart if there is no such template, broken if it cannot be used or its text is missing. For an
+   * `Install` also bereft, withheld and doubtful.
    */
   template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
     const { group, profile } = machine;
-    // A machine that boots from its disk now may still run an installer, which asks for its configs.
+    // The Profile now boots the machine from its disk. But an installer that started earlier may still ask for its
+    // configs.
     if (profile.content.effect === "Install" && !profile.isInstall) {
       if (this.#known.waitsForRemovedGroup(labels, group, true)) throw new BootError("bereft", { group: group.id });
       this.#assertCertain(machine, labels);
@@ -195,10 +200,13 @@ export class BootIndex implements FeedListener {
     return { text, raw: template.raw, ...(template.format && { format: template.format }) };
   }
 
-  /** @throws {BootError} withheld and doubtful. */
+  /**
+   * Refuses an Install that is not certain.
+   * @throws {BootError} withheld and doubtful.
+   */
   #assertCertain(machine: Machine, labels: Labels): void {
     const subject = { group: machine.group.id, profile: machine.profile.id };
-    // Even a Group that names the machine is not enough: an unreadable object may be a Group that outranks it.
+    // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
     if (this.isWithholding) throw new BootError("withheld", subject);
     const doubt = this.#doubtOf(machine, labels);
     if (doubt === undefined) return;
@@ -206,13 +214,19 @@ export class BootIndex implements FeedListener {
     throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, known) });
   }
 
-  /** An unreadable object may be the Profile; a 404 would send the machine to its next boot device. */
+  /**
+   * Returns why a group has no Profile. An unreadable object may be the Profile. Then the answer must not be 404,
+   * because the machine would go on to its next boot device.
+   */
   #whyNoProfile({ profileId }: BootGroup): BootRefusal {
     if (this.isWithholding) return "withheld";
     return this.#known.goneProfiles.has(profileId) ? "vanished" : "noProfile";
   }
 
-  /** @throws {BootError} tied. */
+  /**
+   * Returns the group that wins the machine; undefined if no group matches.
+   * @throws {BootError} tied.
+   */
   #winner(labels: Labels): BootGroup | undefined {
     const first = this.#selectors.find(labels);
     if (first === undefined || !this.#selectors.hasRival(first, labels)) return first;
@@ -222,7 +236,9 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * @throws {BootError} ambiguous or unreadable: a machine with an unreadable name never boots like one without a name.
+   * Refuses a machine whose identity is not clear. A machine with an unreadable name never boots like a machine without
+   * a name.
+   * @throws {BootError} ambiguous or unreadable.
    */
   #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined): void {
     const subject = group && { group: group.id };
@@ -230,12 +246,15 @@ export class BootIndex implements FeedListener {
     if (!namesMachine(group) && this.#mayMatter(flaws)) throw new BootError("unreadable", subject);
   }
 
-  /** True when a Group selects by a label that cannot be read, or did so until a moment ago. */
+  /** True if a Group selects by one of the unreadable labels, or did so until a moment ago. */
   #mayMatter({ unreadable }: LabelFlaws): boolean {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
-  /** True for a Group that is being deleted, unless a copy stays: a Group renamed by create-then-delete has one. */
+  /**
+   * True for a Group that nothing in the source defines any more, unless a copy of it is there for the machine. Users
+   * rename a Group by creating a copy before they delete it.
+   */
   #mayBeGone(group: BootGroup, labels: Labels): boolean {
     if (!group.isLeaving) return false;
     const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);
@@ -243,7 +262,7 @@ export class BootIndex implements FeedListener {
     return !this.#selectors.listsFor(labels).some((groups) => groups.some(isCopy));
   }
 
-  /** Why the answer may be wrong: newer versions, missing Groups, or a label that cannot be read. */
+  /** Returns why this Group and Profile may be wrong for the machine; undefined without a doubt. */
   #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
     if (group.flaw !== undefined) return "flawedGroup";
     if (group.isOutdated || this.#mayBeGone(group, labels)) return "outdatedGroup";
@@ -253,7 +272,7 @@ export class BootIndex implements FeedListener {
     return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
   }
 
-  /** Logs only the path: a document holds its user's text. */
+  /** Logs only the path, because the document contains its user's text. */
   #reportUnreadable(path: string): void {
     this.#log.error({ path }, "unreadable document in the store, the last readable one stays");
   }

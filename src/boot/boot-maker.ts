@@ -1,6 +1,6 @@
 /**
- * Makes answers from a Group, its Profile and a request, and does not know where those are kept. So the same code runs
- * on the thread that answers machines and on a thread for slow configs.
+ * Makes answers from a Group, its Profile and a request. The caller passes all three. So the same code runs on the
+ * thread that answers machines and on the thread for slow configs.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -19,7 +19,7 @@ import { compileTemplate, type Template } from "../render/template/template.ts";
 import { bootVariables, type RequestReads, templateVariables } from "../render/template/variables.ts";
 import { CheckedTexts } from "./checked-texts.ts";
 
-/** The input of every answer. */
+/** The input of every job. */
 interface MakerScope {
   readonly group: { readonly metadata: JsonObject; readonly selector: Readonly<Record<string, string>> };
   /** The Profile's metadata. */
@@ -31,7 +31,7 @@ interface MakerScope {
 /** The machine's request, for configs that may read it. */
 interface Asking {
   readonly labels: Labels;
-  /** As sent, without the `?`. */
+  /** The query as sent, without the `?`. */
   readonly rawQuery: string;
 }
 
@@ -52,7 +52,7 @@ export interface IpxeJob extends MakerScope {
 
 export interface GrubJob extends MakerScope {
   readonly kind: "grub";
-  /** A boot section, or a whole config. */
+  /** A boot section, or the Profile's own config. */
   readonly boot: Exclude<Boot, { readonly kind: "script" }> | { readonly kind: "config"; readonly config: string };
   readonly args: readonly string[];
 }
@@ -64,31 +64,36 @@ export interface MetadataJob extends MakerScope, Asking {
 export type BootJob = PartJob | IpxeJob | GrubJob | MetadataJob;
 
 export interface Made {
-  /** For a part, for an iPXE script, and for metadata whose lines cannot be cached. */
+  /** The answer. Set for a part, for an iPXE script, and for metadata whose lines are not cached. */
   readonly rendered?: Rendered | undefined;
-  /** For GRUB: the source of its config for each request. */
+  /** For GRUB: what the config of each request is made from. */
   readonly source?: GrubSource;
-  /** For metadata: its source for each request. */
+  /** For metadata: what the answer to each request is made from. */
   readonly lines?: GroupLines;
 }
 
 /**
- * 64 MiB of template text: 32 Profiles whose templates have the largest allowed size of 1 MiB (counted as two), or
- * 15,000 of the usual 2 KiB. Compiled templates take about ten times their text, so this bounds them to well under
- * 1 GiB even then.
+ * In bytes of template text, two for each character. The cache has room for 32 templates of the largest size (1 MiB),
+ * or for 15,000 of the usual 2 KiB. A compiled template takes about ten times its text, so a full cache takes well
+ * under 1 GiB.
  */
 const templateCacheBytes = 64 * 1024 * 1024;
 
-/** About 10 ms: the longest time that one request may delay all others. */
+/** In the units of `RenderBudget`: about 10 ms, the longest time that one request may delay all others. */
 const shortWork = 300_000;
-/** Parsing a template takes about 10 µs for each expression. */
+/** The largest template that the main thread parses. Parsing takes about 10 µs for each expression. */
 const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
-/** About 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
+/**
+ * The longest results that the main thread checks, in characters. That takes about 15 ms for YAML, and 3 ms for JSON.
+ */
 const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
-/** The most lines to compare with each request. Larger metadata is rendered for each request, in the other thread. */
+/**
+ * The most lines to compare with each request. Metadata with more of them is not cached: it is rendered again for each
+ * request.
+ */
 const maxKeptLines = 2_000;
 
-/** The budget for work on the thread that answers machines; more work throws TooLongHere. */
+/** Returns the budget for work on the thread that answers machines. More work throws TooLongHere. */
 export function shortBudget(): RenderBudget {
   return new RenderBudget(shortWork);
 }
@@ -98,15 +103,16 @@ export class BootMaker {
   readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
   readonly #checked = new Map<ConfigCheck, CheckedTexts>();
 
-  /** @param options.sha256 in lower-case hexadecimal. */
+  /** @param options.sha256 returns the hash of a text in lower-case hexadecimal. */
   constructor({ sha256 }: { readonly sha256: (text: string) => string }) {
     this.#sha256 = sha256;
   }
 
   /**
    * Does a job.
-   * @param reads records what the job reads of the request: if nothing, every request gets the same result.
-   * @throws {RenderError} @throws {TooLongHere} for a short budget.
+   * @param reads records what the job reads of the request. If it reads nothing, every request gets the same result.
+   * @throws {RenderError} for a template or result that cannot be used.
+   * @throws {TooLongHere} if the budget is short and the job takes longer.
    */
   make(job: BootJob, budget: RenderBudget, reads: RequestReads): Made {
     switch (job.kind) {
@@ -123,7 +129,7 @@ export class BootMaker {
     }
   }
 
-  /** Records another thread's check of a text that is served unrendered. */
+  /** Takes over the result of another thread's check of a raw text. */
   learn(job: BootJob, { rendered }: Made): void {
     if (job.kind === "part" && job.raw && rendered !== undefined) this.#checksOf(job).learn(job.text, rendered);
   }
@@ -133,7 +139,7 @@ export class BootMaker {
     const checks = this.#checksOf(job);
     if (budget.isShort && isLong(job, text) && !checks.has(text)) throw new TooLongHere();
     const rendered = checks.get(text);
-    // A copy: machines whose request is harmless may get equal bytes.
+    // A copy: the original stays cached for machines whose request is harmless.
     return reads.isHarmful ? { ...rendered, isUnsigned: true } : rendered;
   }
 
@@ -154,7 +160,7 @@ export class BootMaker {
     return renderBoot(withArguments(boot, job.args), ...this.#scriptTools(job, budget));
   }
 
-  /** All texts of a boot section have one budget. */
+  /** Returns the variables and the compiler for a job. All texts of a boot section share one budget. */
   #scriptTools(job: IpxeJob | GrubJob, budget: RenderBudget) {
     budget.count(namesOf(job));
     const compile = (text: string) => {
@@ -194,7 +200,7 @@ function partVariables(job: PartJob, budget: RenderBudget, reads: RequestReads) 
   return templateVariables(job, reads);
 }
 
-/** How many top-level names metadata has: all of them are copied. */
+/** Returns how many top-level names the metadata and its defaults have. Rendering copies all of them. */
 function namesOf({ group, defaults = {} }: MakerScope): number {
   return Object.keys(group.metadata).length + Object.keys(defaults).length;
 }

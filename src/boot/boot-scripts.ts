@@ -1,6 +1,7 @@
 /**
- * The scripts for iPXE and GRUB. Except for GRUB's tokens from the request, a script depends only on a Group and its
- * Profile. So it is rendered once for each version of the two and kept in the Group.
+ * Makes the scripts for iPXE and GRUB. Their templates read only a Group and its Profile. So each script is rendered
+ * once for each version of the two, and is kept in the Group. Only the form of a GRUB config depends on the request:
+ * tokens, the guard, and the separator.
  */
 
 import type { Soon } from "../lib/soon.ts";
@@ -17,14 +18,14 @@ import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
 import type { BootProfile, KeptText } from "./known-documents.ts";
 
 export interface BootScriptsOptions {
-  /** `host:port` of the boot service for machines: from the configuration, never from a request. */
+  /** `host:port` at which machines reach the boot service. It comes from the configuration, never from a request. */
   readonly authority: string;
   readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
-  /** True if GRUB's configs are signed: an Install's config is then only for the machine that asked. */
+  /** True if GRUB's configs are signed. Then the config of an Install runs only on the machine that asked for it. */
   readonly isSigned?: boolean;
 }
 
-/** Does a machine's job, now or later. */
+/** Does a job for a machine: now, or in another thread. */
 export type MakeScript = (job: BootJob, machine: Machine) => Soon<Made>;
 
 /** The files that a boot section makes a machine fetch. */
@@ -49,9 +50,9 @@ export class BootScripts {
   }
 
   /**
-   * The script for iPXE.
-   * @returns undefined for a machine that must find none.
-   * @throws {BootError} noPart or broken. @throws {RenderError} when it cannot be made.
+   * Returns the script for iPXE; undefined for a machine that must get none (local boot by `notFound`).
+   * @throws {BootError} noPart or broken.
+   * @throws {RenderError} if the script cannot be made.
    */
   ipxe(machine: Machine, make: MakeScript): Soon<Rendered | undefined> {
     const { group, profile } = machine;
@@ -63,7 +64,7 @@ export class BootScripts {
     });
   }
 
-  /** The config for GRUB; as `ipxe`. */
+  /** Returns the config for GRUB; undefined and errors as for `ipxe`. */
   grub(machine: Machine, request: GrubRequest, make: MakeScript): Soon<Rendered | undefined> {
     const { group, profile } = machine;
     if (group.boot?.profile === profile) return this.#grubConfig(group.boot.boot, machine, request);
@@ -76,9 +77,10 @@ export class BootScripts {
   }
 
   /**
-   * Kernel and initrds as scripts name them; undefined for a Profile's own script, for a boot from disk, and until they
-   * are made.
-   * @throws {BootError | RenderError} as `ipxe`.
+   * Returns kernel and initrds as scripts name them. Undefined for a Profile's own script, for a boot from disk, and if
+   * they take long to make.
+   * @throws {BootError} as `ipxe`.
+   * @throws {RenderError} as `ipxe`.
    */
   files(machine: Machine, make: MakeScript): BootFiles | undefined {
     const boot = bootOf(machine);
@@ -111,13 +113,16 @@ function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rende
   return { body: guardedScript(body, guard), contentType };
 }
 
-/** Every member by name: V8 would put a copy's last member into a second object. */
+/** Copies each member by name. With a spread, V8 would put the last member into a second object. */
 function keptText(script: Rendered, profile: BootProfile): KeptText {
   const { body, contentType, byteLength } = counted(script);
   return { body, contentType, byteLength, isShared: true, profile };
 }
 
-/** @throws {BootError} for a Profile without a boot section, or with one that never was good. */
+/**
+ * Returns the boot section.
+ * @throws {BootError} noPart if the Profile has none, broken if no version of it was usable.
+ */
 function bootOf(machine: Machine): Boot {
   const { boot } = machine.profile.content;
   if (boot === undefined) throw new BootError("noPart", subjectOf(machine));
@@ -126,7 +131,10 @@ function bootOf(machine: Machine): Boot {
   throw new BootError("broken", { ...subjectOf(machine), problem });
 }
 
-/** @throws {BootError} as `bootOf`; and for a Profile with a script for iPXE only. */
+/**
+ * Returns what GRUB boots: the Profile's own config, or its boot section.
+ * @throws {BootError} as `bootOf`; noPart also for a Profile that has only a script for iPXE.
+ */
 function grubBootOf(machine: Machine): GrubJob["boot"] {
   const { boot, grubScript } = machine.profile.content;
   if (grubScript !== undefined && boot?.kind !== "broken") return { kind: "config", config: grubScript };

@@ -1,6 +1,7 @@
 /**
- * The boot index's answers for one machine at one time. Explaining and rendering take a while: with a snapshot they use
- * one state of the store, whatever changes meanwhile. Renderings are cached in the snapshot, never in the index.
+ * The boot index's answers for one machine at one time. Explaining and rendering take a while, and the store may change
+ * in the meantime. With a snapshot, they use one state of the store. Rendered texts are cached in the snapshot, never
+ * in the index.
  */
 
 import type { JsonObject } from "../model/json.ts";
@@ -10,7 +11,7 @@ import { BootError } from "./boot-error.ts";
 import type { BootIndex, BootView, Machine, TemplateText } from "./boot-index.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
-/** A call's result, whether it returned or refused. */
+/** The result of a call: a value, or the refusal that it threw. */
 type CallOutcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;
 
 interface Refused {
@@ -21,9 +22,9 @@ interface Refused {
 export class BootSnapshot implements BootView {
   /** Every Group. */
   readonly groups: readonly BootGroup[];
-  /** The winning Group, even if its machines get nothing; undefined if none is known. */
+  /** The winning Group, even if davit refuses its machines; undefined if none is known. */
   readonly chosen: BootGroup | undefined;
-  /** What that Group's Profile does to the disks; undefined if it does not say, or is missing. */
+  /** The effect of that Group's Profile on disks. Undefined if the Profile sets none, or is missing. */
   readonly effect: ProfileContent["effect"];
   readonly #group: CallOutcome<BootGroup>;
   readonly #machine: CallOutcome<Machine>;
@@ -49,12 +50,12 @@ export class BootSnapshot implements BootView {
     this.effect = this.chosen && index.machineOf(this.chosen.id)?.profile.content.effect;
   }
 
-  /** The refusal of every boot script, whatever the Profile says; undefined without one. */
+  /** The refusal of every boot script, whatever the Profile contains; undefined if there is none. */
   get refusal(): BootError | undefined {
     return this.#machine.kind === "refused" ? this.#machine.error : undefined;
   }
 
-  /** The Profile that the machine gets; undefined with a refusal. */
+  /** The Profile that the machine gets; undefined if it is refused. */
   get profile(): BootProfile | undefined {
     return this.#machine.kind === "given" ? this.#machine.value.profile : undefined;
   }
@@ -96,7 +97,7 @@ function given<Value>(outcome: CallOutcome<Value>): Value {
   return outcome.value;
 }
 
-/** A copy of a Group that keeps no texts yet; its texts go with the copy. */
+/** Copies a Group without its cached texts. New texts are cached in the copy and vanish with it. */
 function unkept(group: BootGroup): BootGroup {
   const nothing = { script: undefined, boot: undefined, lines: undefined, defaults: undefined, configs: undefined };
   return { ...group, ...nothing };

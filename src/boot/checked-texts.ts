@@ -1,14 +1,17 @@
 /**
- * Keeps the results of checking rendered texts, good or bad. Parsing JSON costs more than rendering it, and parsing
- * YAML up to a second for each MiB. After a power-on the machines of a rack ask for equal texts together, and those
- * with a broken config ask again and again.
+ * Caches the results of checking rendered texts, good or bad. Parsing JSON takes longer than rendering it. Parsing YAML
+ * takes one to two seconds for each MiB. After a power-on, the machines of a rack ask for equal texts at the same time.
+ * Machines with a broken config ask again and again.
  */
 
 import { TextCache } from "../lib/text-cache.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import { counted, type Rendered } from "../render/core/rendered.ts";
 
-/** Four of the largest YAML texts (1 MiB, counted as 2), or a thousand of 4 KiB; there is one cache for each kind. */
+/**
+ * Each cache has room for four YAML texts of the largest size (1 MiB, counted as 2 MiB), or for a thousand texts of 4
+ * KiB. There is one cache for each check.
+ */
 const limitBytes = 8 * 1024 * 1024;
 
 export class CheckedTexts {
@@ -21,8 +24,8 @@ export class CheckedTexts {
   }
 
   /**
-   * The result of `check` for a text.
-   * @throws {RenderError} what `check` threw for it.
+   * Returns the result of `check` for a text, cached or new.
+   * @throws {RenderError} the error of `check` for this text, cached or new.
    */
   get(text: string): Rendered {
     const verdict = this.#verdicts.get(text, (unknown) => this.#judge(unknown));
@@ -30,12 +33,12 @@ export class CheckedTexts {
     return verdict;
   }
 
-  /** True when a text was checked. */
+  /** True if the result for a text is cached. */
   has(text: string): boolean {
     return this.#verdicts.has(text);
   }
 
-  /** Adopts the result of the same check in another thread. */
+  /** Takes over the result of the same check in another thread. */
   learn(text: string, rendered: Rendered): void {
     this.#verdicts.get(text, () => counted(rendered));
   }

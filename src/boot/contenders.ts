@@ -1,6 +1,6 @@
 /**
- * Ranks all Groups for one machine: those that match, the winner first, and those that nearly match.
- * It looks at every Group, in slices; 100,000 Groups take some tens of milliseconds. Selection itself never does this.
+ * Ranks all Groups for one machine: those that match, and those that nearly match. It looks at every Group, in slices;
+ * 100,000 Groups take some tens of milliseconds. Selection never does this.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -9,27 +9,29 @@ import { identityLabels, type Labels } from "../model/labels.ts";
 import { type Want, wantsOf } from "../model/wants.ts";
 
 export interface Contenders<Entry extends Group> {
-  /** Groups that match, in winning order; only the first ones. */
+  /** The first Groups that match, in the order of `compareGroups`. */
   readonly matching: readonly Entry[];
+  /** How many Groups match. */
   readonly matchingCount: number;
-  /** Groups that do not match, the nearest first; only the first ones. */
+  /** The first Groups that do not match, the nearest one first. */
   readonly nearest: readonly Entry[];
+  /** How many Groups do not match. */
   readonly otherCount: number;
-  /** Every label that some Group selects by. */
+  /** Every label by which a Group selects. */
   readonly selectorLabels: ReadonlySet<string>;
 }
 
 export interface ContestOptions<Entry extends Group> {
   readonly groups: Iterable<Entry>;
   readonly labels: Labels;
-  /** The most Groups of each kind that are listed. */
+  /** The most Groups to list in `matching`, and in `nearest`. */
   readonly limit: number;
 }
 
-/** A millisecond's work. */
+/** The work of one millisecond. */
 const groupsPerSlice = 1_000;
 
-/** Looks at every Group; each yield is the end of a slice. */
+/** Looks at every Group. It yields at the end of each slice. */
 export function* findContenders<Entry extends Group>({
   groups,
   labels,
@@ -55,12 +57,12 @@ export function* findContenders<Entry extends Group>({
   };
 }
 
-/** What a Group wants and the machine lacks. */
+/** Returns the wants of a Group that the machine does not meet. */
 export function unmetWants(group: Group, labels: Labels): readonly Want[] {
   return wantsOf(group).filter(({ label, accepts }) => !accepts(labels.get(label)));
 }
 
-/** The first few of all offered entries, in their order. */
+/** Keeps the first entries of all that are offered, in order, up to a limit. */
 class Best<Entry> {
   readonly entries: Entry[] = [];
   offered = 0;
@@ -82,12 +84,12 @@ class Best<Entry> {
   }
 }
 
-/** How nearly a Group matches; smaller numbers are nearer. */
+/** How nearly a Group matches. A smaller number is nearer, in each member. */
 interface Nearness {
   /** See `kindOf`. */
   readonly kind: number;
   readonly unmet: number;
-  /** The number of met wants, negated. */
+  /** The number of met wants, negated: a Group with more of them is nearer. */
   readonly met: number;
 }
 
@@ -105,8 +107,13 @@ function nearness(wants: readonly Want[], labels: Labels): Nearness {
 }
 
 /**
- * 0: the Group names this machine. 1: it wants something that the machine has. 2: it names a machine with a similar
- * address, probably a typing error. 3: it wants nothing that the machine has. 4: it names another machine.
+ * Returns how a Group relates to the machine:
+ *
+ * - 0: It names this machine.
+ * - 1: It wants something that the machine has.
+ * - 2: It names a machine with a similar address: probably a typing error.
+ * - 3: It wants nothing that the machine has.
+ * - 4: It names another machine.
  */
 function kindOf(wants: readonly Want[], met: readonly Want[], labels: Labels): number {
   if (met.some(namesMachine)) return 0;
@@ -119,10 +126,10 @@ function namesMachine({ label, namesValue }: Want): boolean {
   return namesValue && identityLabels.includes(label);
 }
 
-/** Serial numbers and host names of other machines are usually similar, so they prove no typing error. */
+/** Labels that can show a typing error. Serial numbers and host names of other machines are usually similar. */
 const hardwareAddresses: readonly string[] = ["mac", "uuid"];
 
-/** Two exchanged digits, or one misread. */
+/** Enough for two exchanged digits, or for one or two misread digits. */
 const maxSlips = 2;
 
 function hardlyDiffers(label: string, wanted: string | undefined, found: string | undefined): boolean {

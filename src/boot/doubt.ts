@@ -1,12 +1,12 @@
-/** Why a machine must wait for a Profile that installs. */
+/** The reasons why davit does not answer a Profile that installs now. */
 
 import type { Staleness } from "./freshness.ts";
 
-/** Some doubts hold for all Profiles that install, others for one and its Group. */
+/** A doubt about one Group and its Profile, or a common doubt, which holds for every Profile that installs. */
 export type Doubt = keyof typeof doubtTexts;
 export type CommonDoubt = Staleness | "half" | "unreadable";
 
-/** For people: our own words, which quote nothing. */
+/** The text for people, in davit's own words, without any value. */
 export const doubtTexts = {
   outdatedGroup:
     "the Group's newest version is refused, it may be deleted, or an unreadable Group may select this machine",
@@ -22,9 +22,9 @@ export const doubtTexts = {
 } as const;
 
 interface DoubtDetails {
-  /** The age of the last proof; undefined if none is known. */
+  /** The age of the last proof (`Freshness.ageSeconds`); undefined if it is not known. */
   readonly ageSeconds: number | undefined;
-  /** What fails for the Group. */
+  /** The text of the Group's flaw. */
   readonly flaw?: string | undefined;
 }
 

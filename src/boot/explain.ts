@@ -1,6 +1,6 @@
 /**
- * Explains in words why a machine gets its config: the Group that wins, those that match and lose, and those that
- * nearly match. The boot index decides the winner, as for a boot; this only finds out why the others lose.
+ * Explains in words why a machine gets its config: which Group wins, which Groups match and lose, and which nearly
+ * match. The boot index decides the winner, as for a boot. This file only finds out why the others lose.
  */
 
 import { shown } from "../lib/visible.ts";
@@ -15,11 +15,11 @@ import type { BootGroup } from "./known-documents.ts";
 
 /** A Group as people know it. */
 export interface NamedGroup {
-  /** `namespace/name`. */
+  /** The Group's `namespace/name`. */
   readonly group: string;
-  /** `namespace/name` of its Profile, which need not exist. */
+  /** `namespace/name` of its Profile. That Profile may not exist. */
   readonly profile: string;
-  /** The selector as text, cut if it is long; `matchAll` for a catch-all. */
+  /** The selector as text, cut if it is long; `matchAll` for a Group without a selector. */
   readonly selector: string;
   readonly priority: number;
 }
@@ -29,35 +29,38 @@ export interface Loser extends NamedGroup {
 }
 
 export interface NearMiss extends NamedGroup {
-  /** What it wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
+  /** What the Group wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
   readonly misses: readonly string[];
 }
 
 export interface Explanation {
-  /** The winning Group, even if its machines get nothing; undefined if none wins, or none is known yet. */
+  /** The winning Group, even if davit refuses its machines. Undefined if no Group wins, or none is known yet. */
   readonly chosen: NamedGroup | undefined;
-  /** What that Group's Profile does to the disks; undefined if it does not say, or is missing. */
+  /** The effect of that Group's Profile on disks. Undefined if the Profile sets none, or is missing. */
   readonly effect?: "Install" | "Boot" | undefined;
-  /** Why every request of the machine is refused; undefined if that depends on the request. */
+  /**
+   * Why davit refuses every boot script to the machine. Undefined if it answers some, or if the Profile's content
+   * decides.
+   */
   readonly refused:
     | {
         readonly reason: BootRefusal;
         readonly meaning: string;
-        /** The particular doubt; only for a doubtful Install. */
+        /** Only for a doubtful Install: the doubt. */
         readonly doubt?: string;
       }
     | undefined;
-  /** In winning order. */
+  /** The Groups that match and lose, in the order of `compareGroups`. */
   readonly losers: readonly Loser[];
-  /** How many more match. */
+  /** How many more Groups match and lose. */
   readonly moreLosers: number;
-  /** The nearest one first. */
+  /** Groups that do not match, the nearest one first. */
   readonly nearest: readonly NearMiss[];
-  /** How many more do not match. */
+  /** How many more Groups do not match. */
   readonly moreOthers: number;
 }
 
-/** Puts what selection found into words. */
+/** Explains a selection in words. */
 export function explain(
   { chosen, effect, refusal }: Pick<BootSnapshot, "chosen" | "effect" | "refusal">,
   labels: Labels,
@@ -79,7 +82,7 @@ export function explain(
   };
 }
 
-/** What a Group wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
+/** Returns what a Group wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
 export function missesOf(group: Group, labels: Labels): readonly string[] {
   return unmetWants(group, labels).map((want) => missText(want, labels));
 }
@@ -112,7 +115,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   broken: "a template, or what it yields, cannot be used",
 };
 
-/** Why a matching Group loses to the winner: the first rank in which they differ (`compareGroups`). */
+/** Returns why a matching Group loses to the winner: the first rule of `compareGroups` by which they differ. */
 function lostBy(loser: Group, winner: Group, refusal: BootRefusal | undefined): string {
   if (isRival(winner, loser)) {
     return refusal === "tied"

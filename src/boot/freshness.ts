@@ -1,13 +1,13 @@
 /**
- * How long ago it was proven that the documents match the objects. Each request for a Profile that installs checks
- * this, so it costs only a subtraction.
+ * Measures the age of the last proof that the served documents match the objects. Each request for a Profile that
+ * installs checks this age. So the check costs only a subtraction.
  */
 
 import type { Clock } from "../lib/clock.ts";
 
 export interface FreshnessOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** The age up to which a proof allows an `Install`; 0 for no limit. */
+  /** The greatest age of a proof that allows an `Install`; 0 for no limit. */
   readonly maxStalenessMs: number;
 }
 
@@ -25,19 +25,19 @@ export class Freshness {
   }
 
   /**
-   * Sets the source of the proof; until then nothing is proven. @param provenAtMs monotonic, undefined before there was
-   * a proof.
+   * Sets the function that knows the time of the last proof. Before that, nothing is proven.
+   * @param provenAtMs returns that time on the monotonic clock; undefined before the first proof.
    */
   provenBy(provenAtMs: () => number | undefined): void {
     this.#provenAtMs = provenAtMs;
   }
 
-  /** The time since the last proof; without a proof, since the start. */
+  /** The time since the last proof. Without a proof, the time since the start. */
   get ageSeconds(): number {
     return (this.#options.clock.monotonicMs() - (this.#provenAtMs() ?? this.#startMs)) / 1_000;
   }
 
-  /** Undefined while an `Install` may be answered. */
+  /** Why the last proof does not allow an `Install`; undefined if it does. */
   get staleness(): Staleness | undefined {
     const { clock, maxStalenessMs } = this.#options;
     if (maxStalenessMs === 0) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Caches configs that are the same for every request, such as an Ignition config of metadata alone. Each is cached in
- * its Group, like the boot script. If all of them together exceed a number of bytes, all are dropped, and made again on
- * request.
+ * Caches configs that are the same for every request, such as an Ignition config that prints only metadata. Each config
+ * is cached in its Group, like the boot script. If all cached configs together exceed a limit, davit drops them all,
+ * and makes each again on request.
  */
 
 import type { TemplatePart } from "../model/profile.ts";
@@ -15,21 +15,25 @@ export class KeptConfigs {
   #groups: BootGroup[] = [];
   #sizeBytes = 0;
 
-  /** @param options.limitBytes for all configs, including the overhead of each. */
+  /** @param options.limitBytes the most bytes of all configs, with the overhead of each. */
   constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#limitBytes = limitBytes;
   }
 
   /**
-   * The cached config of a part; undefined unless it was made of this version of the Profile. A version identifies the
-   * template, and a Secret's text by its hash.
+   * Returns the cached config of a part; undefined unless it was made from this version of the Profile. A version has
+   * one text for each template: it contains the hash of a text that is in a Secret.
    */
   get({ group, profile }: Machine, part: TemplatePart): Rendered | undefined {
     const kept = keptOf(group, part);
     return kept !== undefined && kept.profile === profile ? kept : undefined;
   }
 
-  /** @returns what to answer: the object that `get` returns from now on, unless it is too large to cache. */
+  /**
+   * Caches a config.
+   * @returns the cached object, which `get` returns from now on. If the config is too large to cache, it returns
+   * `rendered`.
+   */
   keep({ group, profile }: Machine, part: TemplatePart, rendered: Rendered): Rendered {
     const bytes = sizeOf(rendered);
     if (bytes > this.#limitBytes) return rendered;
@@ -38,7 +42,8 @@ export class KeptConfigs {
     const { body, contentType, byteLength } = rendered;
     const kept = { body, contentType, byteLength, isShared: true, profile, part } as const;
     put(group, kept);
-    // A config that is made anew counts twice until all are dropped: too much rather than too little.
+    // If a config replaces an older one, both count until all are dropped. So the sum can be too large, but never too
+    // small.
     this.#sizeBytes += bytes;
     return kept;
   }
@@ -52,7 +57,7 @@ export class KeptConfigs {
   }
 }
 
-/** The config that a Group caches for a part, from any version. */
+/** Returns the config that a Group caches for a part, made from any version of its Profile. */
 export function keptOf({ configs }: BootGroup, part: TemplatePart): KeptConfig | undefined {
   if (configs === undefined) return undefined;
   if ("part" in configs) return configs.part === part ? configs : undefined;
@@ -66,10 +71,13 @@ function put(group: BootGroup, kept: KeptConfig): void {
   group.configs = others.length === 0 ? kept : [...others, kept];
 }
 
-/** What an entry takes beside its text. */
+/** The memory that an entry takes beside its text, in bytes. */
 const entryBytes = 200;
 
-/** V8 keeps one byte for each unit of Latin-1 text and two otherwise; two is never too little. */
+/**
+ * Returns the memory that a config takes. V8 stores Latin-1 text in one byte for each character, and other text in two.
+ * So two is never too little.
+ */
 function sizeOf({ body }: Rendered): number {
   return body.length * 2 + entryBytes;
 }

@@ -1,4 +1,4 @@
-/** The store's documents as the boot service knows them: decoded, by path. */
+/** The store's documents as the boot service knows them: decoded, by the names of their objects. */
 
 import {
   type DocumentAddress,
@@ -21,20 +21,20 @@ import { KnownTombstones } from "./known-tombstones.ts";
 export interface BootGroup extends Group, RenderedTexts {}
 
 /**
- * The texts of a Group that no request changes. They are kept in the Group and not in a map beside it: with 100,000
- * groups each step to a text waits for memory, and each object takes some of the 2 KiB that a Group may take.
+ * The texts of a Group that no request changes. The Group itself holds them, not a map beside it. With 100,000 Groups,
+ * each further object on the way to a text costs a wait for memory. It would also use up part of the 2 KiB that a Group
+ * may take.
  */
 export interface RenderedTexts {
-  /** For iPXE. */
+  /** The script for iPXE. */
   script: KeptText | undefined;
-  /** For GRUB, whose config also contains parts of the request. */
+  /** The source of the config for GRUB. The config also contains parts of the request. */
   boot: KeptBoot | undefined;
+  /** The Group's part of `/metadata`. */
   lines: GroupLines | undefined;
-  /** The Profile's metadata that `lines` were made with. */
+  /** The Profile's metadata from which `lines` were made. */
   defaults: JsonObject | undefined;
-  /**
-   * Configs of templates that read nothing of the request, see `kept-configs.ts`. Nearly every Group has one or none.
-   */
+  /** Configs whose templates read nothing of the request: see `kept-configs.ts`. Nearly every Group has one or none. */
   configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 
@@ -58,9 +58,9 @@ export interface BootProfile {
   /** `namespace/name`. */
   readonly id: string;
   readonly content: ProfileContent;
-  /** davit failed on the Profile: it has no content. */
+  /** True if davit failed to prepare every version of the Profile: there is no content to serve. */
   readonly hasFailed: boolean;
-  /** The Profile overwrites disks: in doubt, its machines wait. */
+  /** True if the Profile overwrites disks: in doubt, its machines wait. */
   readonly isInstall: boolean;
   /** See `ProfileDocument.outdated`. */
   readonly isOutdated: boolean;
@@ -73,7 +73,10 @@ export class KnownDocuments {
   readonly profiles = new Map<string, BootProfile>();
   /** Texts of secret templates by `secretId`. */
   readonly secrets = new Map<string, string>();
-  /** One string object per name, for thousands of groups: comparing an object with itself reads no letters. */
+  /**
+   * One string for the name of each Profile, shared by thousands of Groups. To compare a string with itself, V8 reads
+   * no characters.
+   */
   readonly #profileIds = new Map<string, string>();
   readonly #tombstones = new KnownTombstones();
   /** Profiles that were removed a moment ago, by `namespace/name`. */
@@ -83,8 +86,8 @@ export class KnownDocuments {
   synced: SyncedDocument | undefined;
 
   /**
-   * Stores a document, and replaces an older one at its path. Other paths are ignored.
-   * @returns false when the text cannot be read; then nothing is changed.
+   * Stores a document in place of the older one at its path. It ignores a path that is no document's.
+   * @returns false if the text cannot be read. Then the older document stays.
    */
   learn(path: string, text: string): boolean {
     const isRead = this.#learn(path, text);
@@ -118,7 +121,7 @@ export class KnownDocuments {
     }
   }
 
-  /** Takes the document at a path from an older view, if the older view has one. */
+  /** Takes over the document at a path from an older view, if that view has one. */
   inherit(path: string, older: KnownDocuments): void {
     const address = documentAddress(path);
     if (address?.kind === "synced") this.synced = older.synced;
@@ -139,8 +142,9 @@ export class KnownDocuments {
   }
 
   /**
-   * True when the machine waits for a Group that was just removed, instead of getting this one.
-   * @param isConfig the request is for a config: an Install's config may install even if the machine boots from disk.
+   * True if the machine must wait for a Group that was just removed, instead of getting `group`.
+   * @param isConfig true for a request for a config. The config of an `Install` can install even if the Profile now
+   * boots the machine from its disk.
    */
   waitsForRemovedGroup(labels: Labels, group: Group | undefined, isConfig = false): boolean {
     if (this.#tombstones.isEmpty) return false;
@@ -151,12 +155,12 @@ export class KnownDocuments {
     return this.#tombstones.waitsForRemovedGroup(labels, group, isInstall);
   }
 
-  /** True when a Group that selected by this label was removed a moment ago. */
+  /** True if a Group that selected by this label was removed a moment ago. */
   hasTombstones(label: string): boolean {
     return this.#tombstones.has(label);
   }
 
-  /** The group whose document is at a path; undefined for any other path. */
+  /** Returns the group whose document is at a path; undefined for any other path. */
   groupAt(path: string): BootGroup | undefined {
     const address = documentAddress(path);
     return address?.kind === "group" ? this.groups.get(objectId(address)) : undefined;
@@ -180,7 +184,10 @@ export class KnownDocuments {
     return true;
   }
 
-  /** Every member by name: V8 would put a copy's members into a second object, which each request would fetch. */
+  /**
+   * Copies each member by name. With a spread, V8 would put members into a second object, which each request would have
+   * to fetch.
+   */
   #toBootGroup(group: Group): BootGroup {
     const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
     const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;

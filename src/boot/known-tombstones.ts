@@ -1,13 +1,13 @@
 /**
  * Recently removed Groups, with their selectors and ranks. They decide which machines wait:
  *
- * - A removed Group keeps its rank until its tombstone ends. A machine that it selected waits instead of getting a
- *   Group that ranks lower. If it gets a Group that ranks higher, it does not wait: that Group won before, too.
- * - If the removed Group named its machines, a Group that is as specific on the same labels, such as a renamed one,
- *   takes them at once. It does not if it has a lower priority or installs.
- * - If the removed Group named no machine, only an Install waits.
+ * - A removed Group keeps its rank until its tombstone ends. A machine that it selected does not get a Group that ranks
+ *   lower: it waits. It gets a Group that ranks higher, because that Group won before, too.
+ * - The removed Group named its machines: another Group takes them at once if it is as specific on the same labels. A
+ *   renamed Group is an example. A Group with a lower priority, or one that installs, does not take them.
+ * - The removed Group named no machine: only an Install waits.
  * - Two Groups that tie, or that name one machine by different labels, keep an Install from that machine. If one of
- *   them is removed, it may return, so the Install still waits. It does not wait for a Group with the same outcome.
+ *   them is removed, it may return, so the Install still waits. It does not wait if both have the same outcome.
  *
  * The cost of a check does not grow with the number of named machines.
  */
@@ -27,7 +27,7 @@ import type { Labels } from "../model/labels.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { isAsSpecific } from "../model/specificity.ts";
 
-/** A Group that was removed, as its tombstone records it. */
+/** A removed Group, as its tombstone records it. */
 interface GoneGroup extends Group {
   /** See `TombstonePlace`. */
   readonly tenant: string | undefined;
@@ -40,20 +40,23 @@ interface GoneGroup extends Group {
 type GoneByValue = Map<string, readonly GoneGroup[]>;
 
 export class KnownTombstones {
-  /** Tombstones by label, then by its value. */
+  /** Tombstones by label, then by the label's value. */
   readonly #named: ReadonlyMap<string, GoneByValue> = new Map(tombstoneLabels.map((label) => [label, new Map()]));
-  /** Tombstones of Groups that named no machine, by the value of their place. */
+  /** Tombstones of Groups that named no machine, by the value in their path. */
   readonly #broad: GoneByValue = new Map();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
-  /** Hashes of outcomes. Each is computed once, and only for Groups that may have to wait for a similar one. */
+  /**
+   * Hashes of Groups' outcomes. Each is computed once, and only for a Group whose machines may have to wait for a
+   * removed Group.
+   */
   readonly #outcomes = new WeakMap<Group, string>();
   #count = 0;
-  /** Every request reads this, and it is nearly always true. */
+  /** True if there are no tombstones. It is a plain member because every request reads it. */
   isEmpty = true;
 
   /**
-   * Adds a tombstone. If it is unreadable, but its place names a machine, that machine waits, too.
-   * @returns false if it is unreadable and its place names no machine; then the older tombstone stays.
+   * Adds a tombstone. If the text is unreadable, but the path names a machine, that machine waits, too.
+   * @returns false if the text is unreadable and the path names no machine. Then the older tombstone stays.
    */
   learn(place: TombstonePlace, text: string): boolean {
     const { label, value, tenant } = place;
@@ -61,7 +64,7 @@ export class KnownTombstones {
     if (label === selectorPlace && stone?.labels === undefined) return false;
     this.forget(place);
     const selectors = tombstoneSelectors(stone ?? {}, label, value);
-    // The index needs unique names.
+    // The index needs a unique name for each Group.
     const gone = selectors.map((each) => toGone(each, `${this.#count++}`, tenant));
     const stones = this.#stonesAt(label);
     stones?.set(value, [...(stones.get(value) ?? []), ...gone]);
@@ -84,15 +87,15 @@ export class KnownTombstones {
     return label === selectorPlace ? this.#broad : this.#named.get(label);
   }
 
-  /** True while a tombstone has this label, with any value. */
+  /** True if a tombstone has this label, with any value. */
   has(label: string): boolean {
     return (this.#named.get(label)?.size ?? 0) > 0 || this.#broadIndex.speaksOf(label);
   }
 
   /**
-   * True when a machine has to wait for a recently removed Group that selected it.
-   * @param group the Group that the machine would get, undefined for none.
-   * @param isInstall true for a Group whose Profile overwrites disks.
+   * True if a machine must wait for a recently removed Group that selected it.
+   * @param group the Group that the machine would get; undefined for none.
+   * @param isInstall returns true for a Group whose Profile overwrites disks.
    */
   waitsForRemovedGroup(labels: Labels, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
     for (const [label, tombstones] of this.#named) {
@@ -107,7 +110,7 @@ export class KnownTombstones {
       .some((list) => list.some((each) => this.#keepsInstall(each, group, labels) && matches(each, labels)));
   }
 
-  /** True when a removed Group that named the machine makes it wait instead of getting the other Group. */
+  /** True if a removed Group that named the machine makes it wait instead of getting `group`. */
   #holdsBack(
     gone: GoneGroup,
     group: Group | undefined,
@@ -119,9 +122,11 @@ export class KnownTombstones {
     return outranks(gone, group, labels) && (group.priority < gone.priority || !isAsSpecific(group, gone));
   }
 
+  /** True if a removed Group keeps an Install of `group` from the machine. */
   #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
     if (outranks(gone, group, labels)) return true;
-    // A merged tombstone, or one of an older davit, does not record how much its Groups asked for.
+    // A tombstone without an outcome comes from an older davit or from several Groups. It does not record how much its
+    // Groups asked for.
     if (gone.outcome === undefined && group.priority <= gone.priority && areRankedAlike(gone, group)) return true;
     return mayHaveBarred(gone, group, labels) && gone.outcome !== this.#outcomeOf(group);
   }
@@ -135,7 +140,7 @@ export class KnownTombstones {
   }
 }
 
-/** True when every label and expression of the two Groups counts. */
+/** True if all labels and expressions of both Groups count for their rank. */
 function areRankedAlike(gone: Group, group: Group): boolean {
   return isSameNamespace(gone, group) || (!gone.isTenant && !group.isTenant);
 }

@@ -1,9 +1,9 @@
 /**
- * Logs which Group nearly matched a machine that matches none: once a minute for each set of labels.
+ * Logs which Group nearly matched a machine that matches no Group: once a minute for each set of labels.
  *
- * The search looks at every Group. So it runs after the answer, in slices, for one machine at a time, and then rests
- * fifty times as long as it worked. Only a few machines may wait; further ones are skipped, and get their turn when
- * they ask again. A storm of machines costs no more than one of them.
+ * The search looks at every Group. So it runs after the answer, in slices, for one machine at a time. After each
+ * machine it rests fifty times as long as the search took. Only a few machines may wait for a search. davit skips
+ * others, and considers them when they ask again. So a storm of machines costs no more than a few machines.
  */
 
 import { hash } from "node:crypto";
@@ -23,20 +23,20 @@ export interface NearMissesOptions {
   readonly log: Pick<Log, "info">;
 }
 
-/** How long a logged set of labels is not logged again. */
+/** A logged set of labels is not logged again for this time. */
 const quietMs = 60_000;
-/** Waiting machines, with up to 8 KiB of labels each. */
+/** The most machines that wait for a search. Each has up to 8 KiB of labels. */
 const maxWaiting = 16;
-/** At most ten lines a second, so at most about 600 sets of labels are remembered. */
+/** The shortest rest. It allows ten lines a second, so davit remembers at most about 600 sets of labels. */
 const leastRestMs = 100;
-/** At most two per cent of the time, however many Groups there are. */
+/** The search takes at most two per cent of the time, however many Groups there are. */
 const restPerWork = 50;
-/** The log counts further unmet wants of a Group. */
+/** The most unmet wants of a Group that a line shows. The line counts the others. */
 const maxMisses = 4;
 
 export class NearMisses {
   readonly #options: NearMissesOptions;
-  /** When each set of labels may be logged again, by its hash; the oldest first. */
+  /** When each set of labels may be logged again, by the hash of the set. The oldest is first. */
   readonly #logged = new Map<string, number>();
   readonly #waiting: Labels[] = [];
   readonly #stopping = new AbortController();
@@ -46,21 +46,21 @@ export class NearMisses {
     this.#options = options;
   }
 
-  /** Notes a machine that matches no Group; never waits. */
+  /** Notes a machine that matches no Group. It never waits. */
   report(labels: Labels): void {
-    // First, so that a storm costs nothing more.
+    // This check comes first, so that a storm costs nothing more.
     if (this.#waiting.length >= maxWaiting || this.#stopping.signal.aborted) return;
     if (!this.#isDue(labels)) return;
     this.#waiting.push(labels);
     if (!this.#isRunning) void this.#work();
   }
 
-  /** Logs nothing more; idempotent. */
+  /** From now on, nothing is logged. Idempotent. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** True for a set of labels that was not logged for a minute. Starts the next minute. */
+  /** True for a set of labels that was not logged for a minute. It starts the next minute. */
   #isDue(labels: Labels): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [key, dueMs] of this.#logged) {
@@ -77,7 +77,7 @@ export class NearMisses {
     const { clock } = this.#options;
     const { signal } = this.#stopping;
     this.#isRunning = true;
-    // The machine is answered first.
+    // The machine gets its answer first.
     await nextTurn();
     for (let labels = this.#waiting.shift(); labels !== undefined; labels = this.#waiting.shift()) {
       const startedAtMs = clock.monotonicMs();
@@ -105,7 +105,7 @@ function missesText(misses: readonly string[]): string {
   return [...misses.slice(0, maxMisses), ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
-/** The machine's labels with reserved names, cut: its identity for the log. */
+/** Returns the machine's labels with reserved names, which identify it in the log. Long values are cut. */
 function reserved(labels: Labels): Readonly<Record<string, string>> {
   const known = [...sentLabels(labels)].filter(([name, value]) => reservedLabels.has(name) && value !== "");
   return Object.fromEntries(known.map(([name, value]) => [name, shown(value)]));

@@ -1,7 +1,7 @@
 /**
- * Makes slow configs in one worker thread, one job after the other, each within 10 s, beside the thread that answers
- * machines. Tenants take turns, and so do the clients of a tenant, so nobody waits for all jobs of another. Once half
- * of the places are taken, the tenant with most jobs is refused first.
+ * Makes slow configs in one worker thread, beside the thread that answers machines. It does one job after the other,
+ * each within 10 s. Namespaces take turns, and so do the clients of a namespace. So nobody waits for all jobs of
+ * another. When half of the places are taken, the namespace or client with the most jobs is the first to be refused.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -15,14 +15,17 @@ import { BootError } from "./boot-error.ts";
 import type { BootJob, Made } from "./boot-maker.ts";
 
 /**
- * A job as it is sent: metadata is sent as text, because copying bytes costs the sender less than walking all of it.
+ * A job as the worker gets it. Metadata is sent as text: to copy a text costs the sender less than to walk all values.
  */
 export interface SentJob {
   readonly job: BootJob;
   readonly metadataText: string;
-  /** Empty for none. */
+  /** Empty without defaults. */
   readonly defaultsText: string;
-  /** Becomes 1 when the job reads the request. It can be read while the job runs. */
+  /**
+   * The worker sets it to 1 when the job reads the request. The memory is shared, so a job that never ends shows it,
+   * too.
+   */
   readonly asked: Int32Array<SharedArrayBuffer>;
 }
 
@@ -37,10 +40,10 @@ export type ThreadAnswer =
       };
     };
 
-/** The tenant and client that wait. */
+/** The namespace and the client that wait for a job. */
 export interface Customer {
   readonly namespace: string;
-  /** The client's address; empty when unknown. */
+  /** The client's address; empty if it is unknown. */
   readonly client: string;
 }
 
@@ -52,19 +55,19 @@ export type JobOutcome = { readonly isOfRequest: boolean } & (
 
 export interface RenderThreadOptions {
   readonly clock: Clock;
-  /** What the thread runs. */
+  /** The thread's program; `render-worker` unless given. */
   readonly worker?: URL;
 }
 
-/** A YAML text of the largest size takes two seconds. */
+/** The longest time for a job. A YAML text of the largest size takes two seconds. */
 const limitMs = 10_000;
 const maxWaiting = 64;
-// The machines of a rack ask within a minute or two.
+// The thread ends after this long without a job. The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
-// Enough for the largest results and what making them takes. Beyond it V8 ends the thread, not the process.
+// This is enough to make the largest results. If a job needs more, V8 ends the thread, not the process.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
 
-// Type stripping runs the sources as they are; a build has the same file compiled.
+// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
 const workerUrl = new URL(`./render-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 interface WaitingRender {
@@ -78,7 +81,7 @@ export class RenderThread {
   readonly #queue = new FairQueue<WaitingRender>();
   readonly #tenants = new Shares({ limit: maxWaiting });
   readonly #clients = new Shares({ limit: maxWaiting });
-  /** Texts of metadata, for as long as the metadata is in use. */
+  /** Texts of metadata. An entry lives as long as its metadata is in use. */
   readonly #texts = new WeakMap<JsonObject, string>();
   #isBusy = false;
   #isStopped = false;
@@ -89,7 +92,7 @@ export class RenderThread {
 
   /**
    * Does a job when its turn has come.
-   * @throws {BootError} busy, when too many wait; notReady, at the end.
+   * @throws {BootError} busy, if too many jobs wait; notReady, after `stop`.
    */
   async run(job: BootJob, { namespace, client }: Customer): Promise<JobOutcome> {
     if (this.#isStopped) throw new BootError("notReady");
@@ -143,7 +146,7 @@ export class RenderThread {
 
 type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;
 
-/** A job that took too long may be faster on a quieter machine, so this is not final. */
+/** Converts the end of a job. A job without an answer is not final: it may succeed on a quieter machine. */
 function outcomeOf(end: End) {
   if (end.kind !== "answered") return { error: new RenderError("stopped"), isFinal: false };
   if ("made" in end.answer) return { made: end.answer.made };

@@ -1,6 +1,6 @@
 /**
- * The worker thread for slow configs. It does one job after the other, with the whole budget of a render. Its parent
- * ends it when a job takes too long.
+ * The worker thread for slow configs. It does one job after the other, each with the full budget of a render. The main
+ * thread ends it if a job takes too long.
  */
 
 import { hash } from "node:crypto";

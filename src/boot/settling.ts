@@ -1,37 +1,41 @@
 /**
- * Decides whether more objects may still arrive. A cluster or directory that is being filled may have the catch-all
- * before the Groups that name machines. So no machine gets an Install by `matchAll` until the objects have settled.
+ * Decides whether more objects may still arrive. While users fill a cluster or a directory, the catch-all may exist
+ * before the Groups that name machines. So no catch-all installs a machine until the objects have settled.
  */
 
 import type { Clock } from "../lib/clock.ts";
 import type { SyncedDocument } from "../model/documents.ts";
 
-// kubectl creates about 50 objects a second, so a rack of machines is there by then.
+// kubectl creates about 50 objects a second, so this is enough for a rack of machines.
 const settleMs = 10_000;
 
 export class Settling {
   readonly #clock: Pick<Clock, "monotonicMs"> | undefined;
   #isComplete = false;
-  /** When the settling time began, monotonic; undefined before the first complete list and after that time. */
+  /**
+   * When the settling time began, on the monotonic clock. Undefined before the first complete list, and after the
+   * settling time.
+   */
   #sinceMs: number | undefined;
 
-  /** @param clock undefined if no objects arrive later. */
+  /** @param clock undefined if all objects are present from the start: then nothing has to settle. */
   constructor(clock: Pick<Clock, "monotonicMs"> | undefined) {
     this.#clock = clock;
   }
 
-  /** Starts, or restarts, the settling time: the first complete list is stored. */
+  /** Starts the settling time, or restarts it: a first complete list is in the store. */
   begin(): void {
     this.#sinceMs = this.#clock?.monotonicMs();
   }
 
-  /** Reads the store's sync state. */
+  /** Notes the store's sync document. The first complete one starts the settling time. */
   note(synced: SyncedDocument | undefined): void {
     const isComplete = synced?.complete === true;
     if (isComplete && !this.#isComplete) this.begin();
     this.#isComplete ||= isComplete;
   }
 
+  /** True during the settling time. */
   isUnderWay(): boolean {
     if (this.#sinceMs === undefined || this.#clock === undefined) return false;
     if (this.#clock.monotonicMs() - this.#sinceMs < settleMs) return true;

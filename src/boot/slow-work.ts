@@ -1,7 +1,7 @@
 /**
- * Decides where a config is made. Nearly all take less than a millisecond, and are made at once, on the thread that
- * answers machines. Slower ones start again in another thread. A config that is the same for every request is made
- * there once, and its failure is remembered.
+ * Decides which thread makes a config. Nearly all configs take less than a millisecond: the thread that answers
+ * machines makes them at once. If a config takes longer, davit makes it in another thread instead, from the start. If
+ * it is the same for every request, that thread makes it once. If that fails, davit remembers the error.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -20,24 +20,25 @@ export interface SlowWorkOptions {
 /** What a job is about: a Group, its Profile and a config. */
 export interface Subject {
   readonly group: BootGroup;
-  /** The part of its Profile that it uses: another object after a change. */
+  /** What the config uses of the Profile. After a change of the Profile, it is another object. */
   readonly version: object | undefined;
-  /** Which of its configs. */
+  /** Which config of the Group. */
   readonly key: string;
 }
 
-/** What is known of a config that took too long, for as long as its Group and Profile stay the same. */
+/** What davit knows of a config that took too long, as long as its Group and Profile stay the same. */
 interface KnownSlow {
   readonly version: object | undefined;
-  /** The config takes too long for every request. */
+  /** True if the config takes too long for every request. */
   isAlwaysSlow: boolean;
-  /** The job reads the request. */
+  /** True if the config depends on the request. */
   isOfRequest: boolean;
+  /** The job in the other thread, for all requests that can share its result. */
   flight: Promise<JobOutcome> | undefined;
   failed: { readonly error: RenderError; readonly untilMs: number } | undefined;
 }
 
-/** A job that ran out of time may succeed later. */
+/** A job that ran out of time may succeed later, so davit tries again after this time. */
 const retryMs = 60_000;
 
 export class SlowWork {
@@ -49,8 +50,9 @@ export class SlowWork {
   }
 
   /**
-   * Does a job.
-   * @throws {RenderError} @throws {BootError} busy or notReady.
+   * Does a job, in this thread or in the other one.
+   * @throws {RenderError} for a template or result that cannot be used.
+   * @throws {BootError} busy or notReady.
    */
   make(job: BootJob, maker: BootMaker, subject: Subject, client: () => string): MadeFor | Promise<MadeFor> {
     const known = this.#find(subject);
@@ -109,7 +111,7 @@ export class SlowWork {
   }
 }
 
-/** A result, and whether it used the request. */
+/** A result, and whether it depends on the request. */
 export interface MadeFor {
   readonly made: Made;
   readonly isOfRequest: boolean;

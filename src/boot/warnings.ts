@@ -1,6 +1,6 @@
 /**
- * Warnings on machines that are answered, but perhaps not as expected. A preview and `davit render` show them; boots do
- * not wait for them.
+ * Warnings about machines that get an answer, but perhaps not the expected one. A preview and `davit render` show them.
+ * Boots do not compute them.
  */
 
 import { shown } from "../lib/visible.ts";
@@ -10,7 +10,7 @@ import { lacksInitrdArgument } from "../render/boot/initrd.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 export interface Warning {
-  /** For programs; the words may change. */
+  /** Identifies the warning to programs. The words of `text` may change. */
   readonly code:
     | "unreadableLabel"
     | "repeatedLabel"
@@ -22,10 +22,10 @@ export interface Warning {
   readonly text: string;
 }
 
-/** A request, and the Group that takes it. */
+/** A request, and the Group that wins it. */
 export interface TakenRequest {
   readonly labels: Labels;
-  /** Every label that some Group selects by. */
+  /** Every label by which a Group selects. */
   readonly selectorLabels: ReadonlySet<string>;
   readonly chosen: BootGroup | undefined;
 }
@@ -36,12 +36,12 @@ export interface Seen extends TakenRequest {
   readonly usesRequest: readonly string[];
 }
 
-/** All warnings, those of the request first. */
+/** Returns all warnings. Those about the request come first. */
 export function warningsOf(seen: Seen): readonly Warning[] {
   return [...requestWarnings(seen), ...initrdWarnings(seen), ...usageWarnings(seen)];
 }
 
-/** Warnings on the request and its Group, whatever config the machine asks for. */
+/** Returns the warnings about the request and its Group, whatever config the machine asks for. */
 export function requestWarnings(seen: TakenRequest): readonly Warning[] {
   return [...identityWarnings(seen.labels), ...caseWarnings(seen), ...catchAllWarnings(seen)];
 }
