@@ -1,7 +1,8 @@
 /**
- * Decides which changes of an object take effect while it, or others, may be incomplete: only those that make machines
- * wait. A Group that is newly held, or that loses machines, is held at once; all other changes are delayed. So half
- * of a change never gives a machine anything that the whole change would not. Pure.
+ * Decides which changes take effect at once, while davit may not yet know every object that changed with them. Only
+ * changes that make machines wait do. A Group that is newly held, loses machines or is removed is held at once; all
+ * other changes are delayed. So an incomplete change never gives a machine anything that the complete change would not.
+ * Pure.
  */
 
 import type { GroupSpec } from "./group.ts";
@@ -9,7 +10,7 @@ import { implies, selectionOf } from "./implication.ts";
 import type { SourceObject } from "./source.ts";
 
 /**
- * The object to use meanwhile.
+ * Returns the object to use until the change may take effect.
  * @param held the object in use.
  * @param wanted the same object in its newest version; undefined after a removal.
  * @returns `held`, or `held` with `spec.hold` set, or a new Group that is held; undefined for no object.
@@ -23,7 +24,7 @@ export function countingAtOnce(
   return keepsAll(held, wanted) ? held : { ...held, spec: { ...held.spec, hold: true } };
 }
 
-/** True when the newest version takes every machine of the previous one, and makes none wait. */
+/** True when the newest version selects every machine of the previous one, and does not hold them. */
 function keepsAll({ spec }: { readonly spec: GroupSpec }, wanted: SourceObject | undefined): boolean {
   if (wanted?.kind !== "Group" || wanted.spec.hold) return false;
   return implies(selectionOf(spec), selectionOf(wanted.spec));

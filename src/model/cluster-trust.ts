@@ -4,7 +4,7 @@ import type { JsonObject } from "./json.ts";
 
 /** The keys with which a cluster signs the tokens of its ServiceAccounts. */
 export interface TokenKeys {
-  /** The `iss` of its tokens. */
+  /** The `iss` of these tokens. */
   readonly issuer: string;
   /** Public keys, each a JSON Web Key (RFC 7517). */
   readonly keys: readonly JsonObject[];
@@ -14,7 +14,7 @@ export interface ClusterTrust {
   /** @throws {Error} while the cluster does not answer. */
   tokenKeys(): Promise<TokenKeys>;
   /**
-   * Publishes the authority that pods must trust: a certificate, PEM. Resolves at once; it retries until it succeeds.
+   * Publishes the authority that pods must trust, a PEM certificate. Returns at once, and retries until it succeeds.
    */
   publishAuthority(cert: string): void;
 }

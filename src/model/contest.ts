@@ -1,13 +1,19 @@
 /**
- * Decides between Groups that tie for a machine: equal priority and counts, the same keys and operators, but different
- * outcomes. A name never decides.
+ * Decides which of the Groups that match a machine gets the machine.
+ *
+ * The order of `group.ts` decides first. Groups tie if they have equal priority and counts, the same keys and
+ * operators, but different outcomes. A name never decides a tie:
  *
  * - In one namespace: no Group wins.
- * - In several namespaces: the namespace that claimed the machine first wins. If that is unknown, no Group wins.
+ * - In several namespaces: the namespace with the first claim to the machine wins. If the first claims are equal, no
+ *   Group wins.
  *
- * With an admin namespace, all other namespaces are tenants, and the order applies only within a namespace. Between two
- * tenants that name the machine, the first claim decides, whatever else they ask for. In all other cases,
- * `tenant-rank.ts` ranks a tenant's Group, and the admin's Group wins a tie.
+ * With an admin namespace, all other namespaces are tenants. The order then decides only inside each namespace. Other
+ * rules decide between the winners of the namespaces:
+ *
+ * - Two tenants whose Groups name the machine: the first claim wins, whatever else the Groups ask for.
+ * - All others: `tenant-rank.ts` ranks a tenant's Group. A tie goes to the admin's Group, or between two tenants to the
+ *   first claim.
  *
  * Pure.
  */
@@ -26,7 +32,7 @@ export interface Contest<Entry extends Group> {
   readonly rivals: readonly Entry[];
 }
 
-/** Decides between the Groups that match a machine. @param labels the machine's. */
+/** Decides between the Groups that match a machine. @param labels of the machine. */
 export function settle<Entry extends Group>(matching: Iterable<Entry>, labels: Labels): Contest<Entry> {
   const all = [...matching];
   return all.some(({ isTenant }) => isTenant) ? settleTenants(all, labels) : settleByOrder(all, labels);
@@ -40,12 +46,12 @@ function settleByOrder<Entry extends Group>(matching: readonly Entry[], labels: 
     const alike = new Set(left.filter((other) => isAlike(first, other)));
     const holders = holdersOf(alike, labels);
     if (holders.has(first)) return { winner: first, rivals: [...holders].filter((other) => isRival(first, other)) };
-    // Losers no longer count: the order decides between the others.
+    // The Groups that lost this tie drop out. The order decides between the rest.
     left = left.filter((each) => !alike.has(each) || holders.has(each));
   }
 }
 
-/** Decides within each namespace by its order, then between the winners. */
+/** Decides inside each namespace by the order, then between the winners of the namespaces. */
 function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: Labels): Contest<Entry> {
   const sorted = matching.toSorted(compareGroups);
   const own = [...Map.groupBy(sorted, namespaceOf).values()].map((groups) => settleByOrder(groups, labels));
@@ -64,6 +70,7 @@ function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: 
 
 type Contests<Entry extends Group> = readonly Contest<Entry>[];
 
+/** Returns the list whose first winner is stronger. */
 function stronger<Entry extends Group>(contests: Contests<Entry>, others: Contests<Entry>): Contests<Entry> {
   const [[first], [other]] = [contests, others];
   if (first === undefined || other === undefined) return first === undefined ? others : contests;
@@ -76,7 +83,7 @@ function between(compare: Compare): (a: Contest<Group>, b: Contest<Group>) => nu
   return ({ winner: a }, { winner: b }) => (a && b ? compare(a, b) : 0);
 }
 
-/** All entries that no other entry precedes. */
+/** Returns the first contest by this comparison, and all that are equal to it. */
 function firstsOf<Entry extends Group>(
   contests: readonly Contest<Entry>[],
   compare: Compare,
@@ -94,8 +101,8 @@ function isOfNamed(contest: Contest<Group>): boolean {
 }
 
 /**
- * True for another Group that can take machines from this one, although it does not precede it in the order: it gets
- * the machines that both match, or has an equal right to them with another outcome.
+ * True when `other` may keep machines from `group` even if `compareGroups` sorts `group` first. `other` then gets the
+ * machines that both match, or has an equal right to them and another outcome.
  */
 export function isRival(group: Group, other: Group): boolean {
   if (group === other) return false;
@@ -106,8 +113,9 @@ export function isRival(group: Group, other: Group): boolean {
 }
 
 /**
- * True when a Group wins over another one on a machine that both select: by priority, by how much they ask for, or by
- * their selectors' texts. If they tie, neither wins within one namespace, and the first claim wins between several.
+ * True when `group` wins over `other` on a machine that both select: by priority, by the number of labels and
+ * expressions, or by the selector's text. In a tie neither wins inside one namespace, and between two namespaces the
+ * first claim wins.
  */
 export function outranks(group: Group, other: Group, labels: Labels): boolean {
   if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
@@ -116,8 +124,9 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
 }
 
 /**
- * True when a removed Group may have kept another one from a machine that both select, without outranking it: they
- * tied, or both named the machine, by different identity labels.
+ * True when a removed Group may have kept another one from a machine that both select, although it did not outrank the
+ * other one. Both tied, both named the machine by different identity labels, or davit no longer knows which ranked
+ * first.
  */
 export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolean {
   const isOwn = isSameNamespace(gone, group);
@@ -126,20 +135,21 @@ export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolea
   return isAlike(gone, group) || areNamesakes(gone, group) || isEven(gone, group);
 }
 
-/** True for Groups of equal priority that name a machine by identity labels without a common one. */
+/** True for Groups of equal priority that name machines by identity labels, but share no such label. */
 export function areNamesakes(group: Group, other: Group): boolean {
   if (group.priority !== other.priority || !namesMachine(group) || !namesMachine(other)) return false;
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }
 
 /**
- * True if the selectors' texts decide, but the removed Group's text is unknown: its tombstone has one value of a list.
+ * True if the texts of the selectors decide, but the removed Group's text is unknown: of a list of values, its
+ * tombstone records only one.
  */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
 }
 
-/** Zero if the claim decides. */
+/** Sorts the stronger of two Groups of different namespaces first; zero if their claims decide. */
 function compareAcross(group: Group, other: Group): number {
   if (!group.isTenant && !other.isTenant) return isAlike(group, other) ? 0 : compareRanks(group, other);
   if (!group.isTenant || !other.isTenant) return compareStrength(group, other);
@@ -148,7 +158,10 @@ function compareAcross(group: Group, other: Group): number {
   return named === 0 ? compareBroad(group, other) : 0;
 }
 
-/** The Groups of the namespace that claimed the machine first; of several namespaces if that is unknown. */
+/**
+ * Returns the Groups of the namespace with the first claim to the machine. If several namespaces have equal first
+ * claims, it returns the Groups of all of these.
+ */
 function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Labels): ReadonlySet<Entry> {
   const claims = new Map<string, number>();
   for (const group of alike) {
@@ -160,7 +173,7 @@ function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Label
   return new Set([...alike].filter((group) => claims.get(namespaceOf(group)) === first));
 }
 
-/** When a Group claimed a machine: an index of the store. */
+/** Returns the store's index at which a Group claimed a machine; 0 if davit did not record claims yet. */
 function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
   let claim = claimedAt;
   for (const { at, label, values } of claimedLater) {
@@ -193,7 +206,7 @@ export function isAlike(group: Group, other: Group): boolean {
   return group.priority === other.priority && isSameShape(group, other);
 }
 
-/** True for selectors of the same keys and operators, whatever their values. */
+/** True for selectors with the same keys and operators, whatever their values. */
 function isSameShape(group: Group, other: Group): boolean {
   if (group.selectorText === other.selectorText) return true;
   if (group.requirementCount !== other.requirementCount) return false;
@@ -204,7 +217,7 @@ function isSameShape(group: Group, other: Group): boolean {
   return expressions.every(({ key, operator }, at) => key === others[at]?.key && operator === others[at]?.operator);
 }
 
-/** Equal for Groups whose machines get the same answers, byte for byte. */
+/** Returns a text that is equal for Groups whose machines get the same answers, byte for byte. */
 export function outcomeText({ profileId, barrier, isOutdated, args, metadata }: Group): string {
   return JSON.stringify([profileId, barrier, isOutdated, args, metadata]);
 }
@@ -220,12 +233,11 @@ export function isSameOutcome(group: Group, other: Group): boolean {
   );
 }
 
-// Templates see members in their order.
+// The order of members counts, because templates see it.
 function isSameJson(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** True for Groups of one namespace. */
 export function isSameNamespace(group: Pick<Group, "id">, other: Pick<Group, "id">): boolean {
   return namespaceOf(group) === namespaceOf(other);
 }

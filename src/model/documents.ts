@@ -1,16 +1,16 @@
 /**
- * The documents below `/davit` in the store: one JSON text each. The controller writes them, the boot index reads them,
- * and both know them only through this file.
+ * The documents below `/davit` in the store: one JSON text each, except Secrets' texts. The controller writes them and
+ * the boot index reads them. Both know their form only through this file.
  *
  *   /davit/profiles/<namespace>/<name>                   ProfileDocument
  *   /davit/groups/<namespace>/<name>                     GroupDocument
  *   /davit/groups/<namespace>/<name>~refused             GroupDocument, of a refused version with another selector
- *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
- *   /davit/tombstones/<label>/<value>                    TombstoneDocument, ends by itself
+ *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text from a Secret, unchanged
+ *   /davit/tombstones/<label>/<value>                    TombstoneDocument, expires
  *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
  *   /davit/tombstones/tenant/<namespace>/<label>/<value> the same, of Groups outside the admin namespace
- *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, ends by itself
- *   /davit/synced                                        SyncedDocument, written last of a first sync
+ *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, expires
+ *   /davit/synced                                        SyncedDocument, the last write of a first sync
  */
 
 import { type Expression, isExpression } from "./expression.ts";
@@ -30,16 +30,16 @@ const profilePlace = "profile";
 const tenantPlace = "tenant";
 
 /**
- * Identity labels whose values get tombstones when a Group is removed. A davit that knows fewer of them ignores the
- * others.
+ * Identity labels whose values get tombstones when a Group is removed. An older davit may know fewer labels, and
+ * ignores the tombstones of the others.
  */
 export const tombstoneLabels = identityLabels;
-/** Replaces the label in the tombstones of Groups that name no machine. No identity label has this name. */
+/** Replaces the label in the paths of tombstones of Groups that name no machine. No identity label has this name. */
 export const selectorPlace = "selector";
 
-/** Where an object was read. */
+/** The object and the version that a document was made from. */
 interface Provenance {
-  /** File and document, or `cluster`: for people. */
+  /** For people: file and document, or `cluster`. */
   readonly origin: string;
   readonly uid: string;
   /** `metadata.generation`; 1 for files, which have none. */
@@ -47,12 +47,12 @@ interface Provenance {
 }
 
 export interface ProfileDocument extends Provenance {
-  /** Hash of the spec and every resolved reference: equal revisions boot alike. */
+  /** Hash of the spec and of every resolved reference: Profiles with equal revisions boot alike. */
   readonly revision: string;
   readonly content: ProfileContent;
-  /** davit failed on every version so far: its machines get nothing, and wait. */
+  /** davit failed on every version so far, so the Profile's machines get nothing and wait. */
   readonly failed?: true;
-  /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
+  /** The content is of an older version, because the newest one is refused or invalid. No `Install` is served. */
   readonly outdated?: true;
 }
 
@@ -61,22 +61,23 @@ export interface GroupDocument extends Provenance, GroupState {
 }
 
 /**
- * The exact fields of a Group with expressions. A davit that does not know expressions ignores them, so it would select
- * too many machines. For such a davit, the other fields describe a refused Group, whose machines wait. It has the
- * labels alone (without labels, it is for all machines), and ranks just before all others of its priority.
+ * The true fields of a Group with expressions. An older davit does not know expressions: without them it would select
+ * too many machines. So the document's other fields describe a refused Group, and the machines of an older davit wait.
+ * That Group has the same labels, or without labels `matchAll`. It ranks just before all others of its priority.
  */
 interface Exact extends Pick<GroupSpec, "priority"> {
   readonly expressions: readonly Expression[];
   readonly refused: boolean;
 }
 
-// Between two priorities, which are whole numbers.
+// Priorities are whole numbers, so this ranks a Group between its priority and the next one.
 const beforeItsPriority = 0.5;
 
 /**
- * A Group that selected by this label and value was just removed. A machine that its selector matches gets no Group
- * that is less specific on any label of that selector. The tombstone names the Group, and is removed when the Group
- * returns. A tombstone of several Groups names none of them, and only ends by itself.
+ * A Group that selected by this label and value was just removed. A machine that the Group's selector matches waits if
+ * it would now get a Group that ranks behind the removed one (`boot/known-tombstones.ts`). The tombstone names the
+ * removed Group, and davit deletes it when this Group returns. A tombstone of several Groups names none of them, and
+ * stays until it expires.
  */
 export interface TombstoneDocument {
   /** `namespace/name`. */
@@ -85,27 +86,27 @@ export interface TombstoneDocument {
   readonly selector?: string;
   /** The selectors of all removed Groups, label to value. Older versions of davit write none. */
   readonly labels?: readonly LabelValues[];
-  /** The expressions of each of them, in the same order; absent if none has any. */
+  /** The expressions of each selector, in the order of `labels`; absent if no selector has any. */
   readonly expressions?: readonly (readonly Expression[])[];
-  /** The rank of each of them, in the same order; null for one that an older version of davit wrote. */
+  /** The rank of each Group, in the order of `labels`; null for a Group that an older version of davit recorded. */
   readonly ranks?: readonly (GoneRank | null)[];
 }
 
-/** The rank of a removed Group, besides its selector. */
+/** What ranks a removed Group, besides its selector. */
 export interface GoneRank {
   readonly namespace: string;
   /** The priority that took effect. */
   readonly priority: number;
-  /** The claim to these machines: see `GroupState`. */
+  /** The claim to the machines of the tombstone: see `GroupState`. */
   readonly claimedAt?: number;
   readonly tenant?: true;
-  /** Hash of its machines' answers, by `outcomeText`. Older versions of davit write none. */
+  /** Hash of the Group's `outcomeText`. Older versions of davit write none. */
   readonly outcome?: string;
 }
 
 type LabelValues = Readonly<Record<string, string>>;
 
-/** A Profile was just removed: the machines of its Groups wait, since it may return. */
+/** A Profile was just removed: the machines of its Groups wait, because the Profile may return. */
 export interface ProfileTombstone {
   /** `namespace/name`. */
   readonly goneProfile: string;
@@ -124,13 +125,13 @@ export interface SyncedDocument {
   readonly half?: true;
   /** Which source filled the store: `directory` or `cluster`. */
   readonly source: string;
-  /** When, RFC 3339. */
+  /** When the source filled the store, RFC 3339. */
   readonly at: string;
-  /** Hash over all revisions of that sync. */
+  /** Hash of all revisions of that sync. */
   readonly revision: string;
   /**
-   * False until the source was once read as a whole: an unread file may hold a machine's own group, so only groups
-   * that name a machine are answered (docs/internals/decisions/0001-first-sync-with-a-broken-file.md).
+   * False until davit has read the whole source once. Until then an unread file may hold a machine's own Group. So
+   * davit answers only by Groups that name a machine (docs/internals/decisions/0001-first-sync-with-a-broken-file.md).
    */
   readonly complete: boolean;
 }
@@ -150,22 +151,23 @@ export function secretPath(namespace: string, profile: string, sha256: string): 
 const twinSuffix = "~refused";
 
 /**
- * The name of a Group's refused version, which is stored beside its last accepted one if its selector differs. Its
- * machines wait, even with a davit that does not know twins. No object can have such a name.
+ * Returns the name of a Group's twin. It is the refused version, stored beside the last accepted one if their selectors
+ * differ. Even a davit that does not know twins makes the twin's machines wait: it sees a refused Group. No object can
+ * have such a name.
  */
 export function twinName(name: string): string {
   return `${name}${twinSuffix}`;
 }
 
-/** The name of the Group whose document has this name: its own, or its twin's. */
+/** Returns a Group's name from the name of its document or of its twin. */
 export function ownerName(name: string): string {
   return name.endsWith(twinSuffix) ? name.slice(0, -twinSuffix.length) : name;
 }
 
 /**
- * @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, even a slash.
- * @param tenant the namespace of the Group, if it is outside the admin namespace. Each such namespace has its own
- * tombstones, since an addition to a tombstone restarts its time.
+ * @param value of an identity label, as `normalizeLabel` returns it. It may hold any character, even a slash.
+ * @param tenant the namespace of the Group, if it is outside the admin namespace. Each tenant has separate tombstones,
+ * because an addition to a tombstone restarts the time until it expires.
  */
 export function tombstonePath(label: string, value: string, tenant?: string): string {
   const root = tenant === undefined ? tombstonesRoot : `${tombstonesRoot}/${tenantPlace}/${tenant}`;
@@ -184,14 +186,14 @@ export interface TombstonePlace {
   readonly tenant?: string;
 }
 
-/** The document at a path below `/davit`; undefined for any other path. */
+/** What document a path below `/davit` is for. */
 export type DocumentAddress =
   | { readonly kind: "profile" | "group" | "goneProfile"; readonly namespace: string; readonly name: string }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
   | ({ readonly kind: "tombstone" } & TombstonePlace)
   | { readonly kind: "synced" };
 
-/** Reads a document's path; undefined for one that holds no document. */
+/** Reads a path; undefined for a path that is for no document. */
 export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
   if (path.startsWith(tombstonesPrefix)) return tombstoneAddress(path.slice(tombstonesPrefix.length).split("/"));
@@ -222,12 +224,17 @@ function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: 
   };
 }
 
-/** Reads back what `encodeDocument` wrote; undefined for any other text. Only davit writes below `/davit`. */
+/**
+ * Reads what `encodeDocument` wrote; undefined for any other text. It checks only a few members, because only davit
+ * writes below `/davit`.
+ */
 export function decodeProfile(text: string): ProfileDocument | undefined {
   return decode<ProfileDocument>(text, ({ content }) => isJsonObject(content) && isJsonObject(content.templates));
 }
 
-/** As `decodeProfile`. A Group of a newer davit, with expressions that this one cannot read, is a refused Group. */
+/**
+ * Like `decodeProfile`. If a newer davit wrote expressions that this one cannot read, the result is a refused Group.
+ */
 export function decodeGroup(text: string): GroupDocument | undefined {
   const document = decode<GroupDocument & { readonly exact?: unknown }>(
     text,
@@ -239,7 +246,7 @@ export function decodeGroup(text: string): GroupDocument | undefined {
   return { ...rest, spec: { ...rest.spec, matchAll: false, priority, expressions }, ...(refused && { refused }) };
 }
 
-/** As `decodeProfile`. */
+/** Like `decodeProfile`. */
 export function decodeTombstone(text: string): TombstoneDocument | undefined {
   return decode<TombstoneDocument>(text, ({ labels, expressions, ranks }) => {
     if (labels === undefined) return expressions === undefined && ranks === undefined;
@@ -247,7 +254,7 @@ export function decodeTombstone(text: string): TombstoneDocument | undefined {
   });
 }
 
-/** The selectors of a tombstone; only its label if it records none. At least one. */
+/** Returns the selectors of a tombstone. If it records none, one selector with the label and value of its path. */
 export function tombstoneSelectors(
   { labels = [], expressions = [], ranks = [] }: TombstoneDocument,
   label: string,
@@ -260,7 +267,7 @@ export function tombstoneSelectors(
   });
 }
 
-/** As `decodeProfile`. */
+/** Like `decodeProfile`. */
 export function decodeSynced(text: string): SyncedDocument | undefined {
   return decode<SyncedDocument>(text, (value) => typeof value.complete === "boolean");
 }
@@ -316,7 +323,7 @@ function areExpressions(value: unknown): boolean {
   return Array.isArray(value) && value.every(isExpression);
 }
 
-// A colon stays plain, since people read MAC addresses; `.` and `..` are no segments of a path.
+// Colons stay, because people read MAC addresses. `.` and `..` are escaped, because paths give them another meaning.
 function encodeSegment(value: string): string {
   const encoded = encodeURIComponent(value.toWellFormed()).replaceAll("%3A", ":");
   return /^\.{1,2}$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded;
@@ -326,7 +333,7 @@ function decodeSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
   } catch {
-    // Not written by davit.
+    // A bad escape: davit did not write this path.
     return undefined;
   }
 }

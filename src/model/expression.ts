@@ -1,6 +1,6 @@
 /**
- * Expressions of a selector: conditions on a machine's label beyond one exact value. All of them treat a label with an
- * empty value as absent: iPXE sends `hostname=` if the machine has no name.
+ * Expressions of a selector: conditions on a machine's label other than one exact value. For every operator, a label
+ * with an empty value is absent, because iPXE sends `hostname=` if the machine has no name.
  *
  *   In            has one of the values           NotIn          has none of them, or is absent
  *   Exists        is there                        DoesNotExist   is absent
@@ -22,13 +22,13 @@ export interface Expression {
   /** A label's name. */
   readonly key: string;
   readonly operator: Operator;
-  /** Normalised, sorted, each once; none for Exists and DoesNotExist. */
+  /** Normalised, sorted and without duplicates; empty for Exists and DoesNotExist. */
   readonly values: readonly string[];
 }
 
 /** An expression prepared for matching. */
 export interface Requirement extends Expression {
-  /** True for a label of this value; undefined if a machine has no such label. */
+  /** True if a label with this value meets the expression. The value is undefined for a machine without the label. */
   readonly accepts: (value: string | undefined) => boolean;
 }
 
@@ -44,7 +44,7 @@ function predicateOf(operator: Operator, values: readonly string[]): Requirement
     case "NotIn": {
       const known = new Set(values);
       const wanted = operator === "In";
-      // No value of an expression is empty, so an empty one is in no set.
+      // A label's empty value counts as absent: expressions have no empty values, so it is in no set.
       return (value) => (value !== undefined && known.has(value)) === wanted;
     }
     case "Exists":
@@ -69,14 +69,14 @@ export function isPositive({ operator }: Expression): boolean {
   return operator !== "NotIn" && operator !== "DoesNotExist";
 }
 
-/** True for an expression that no machine meets, since it has no value left. */
+/** True for an expression that no machine meets, because all of its values were dropped as impossible. */
 export function isUnmet(expression: Expression): boolean {
   return isPositive(expression) && expression.operator !== "Exists" && expression.values.length === 0;
 }
 
 /**
- * True for an expression that is too weak to distinguish machines: it only asks for the label's presence, or a pattern
- * with too few fixed characters.
+ * True for a positive expression that is too weak to distinguish machines: it only asks for a label's presence, or for
+ * a pattern with too few fixed characters.
  */
 export function isBroadExpression({ key, operator, values }: Expression): boolean {
   if (operator === "Exists") return true;
@@ -84,19 +84,20 @@ export function isBroadExpression({ key, operator, values }: Expression): boolea
   return isPattern && values.some((value) => fixedIn(value) < (leastFixed.get(key) ?? defaultLeastFixed));
 }
 
-// The vendor's part of an address, the first block of a UUID, and the common part of a rack's or fleet's other names.
+// How many characters a pattern must fix. For `mac` this is the vendor's part, for `uuid` the first block. For other
+// labels it is enough for the common part of the names in a rack or fleet.
 const leastFixed: ReadonlyMap<string, number> = new Map([
   ["mac", 6],
   ["uuid", 8],
 ]);
 const defaultLeastFixed = 3;
 
-/** How many letters and digits a pattern fixes. */
+/** Counts the letters and digits of a pattern. */
 function fixedIn(pattern: string): number {
   return pattern.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }
 
-/** An expression as text: `mac In (52:54:00:a1:9c:ae,52:54:00:a1:9c:af)`, `os DoesNotExist`. */
+/** Returns an expression as text: `mac In (52:54:00:a1:9c:ae,52:54:00:a1:9c:af)`, `os DoesNotExist`. */
 export function expressionText({ key, operator, values }: Expression): string {
   return values.length === 0 ? `${key} ${operator}` : `${key} ${operator} (${values.join(",")})`;
 }
@@ -108,7 +109,7 @@ export interface WrittenExpression {
   readonly values: readonly string[];
 }
 
-/** A value that no machine can have, with its position, counted from 0. */
+/** Where a value is that no machine can have: the positions of its expression and of the value, from 0. */
 export interface BadValue {
   readonly expression: number;
   readonly value: number;
@@ -117,9 +118,9 @@ export interface BadValue {
 }
 
 /**
- * Normalises expressions: their values like labels, each once and sorted, and the expressions alike. So the written
- * order changes nothing, and a repeated expression counts once. A value that no machine can have is left out, which
- * changes no answer, and reported.
+ * Normalises expressions. Values get the form that labels have. Values and expressions are sorted, without duplicates,
+ * so their written order changes nothing. A value that no machine can have is dropped and listed in `badValues`:
+ * dropping it changes no answer.
  */
 export function normalizeExpressions(written: readonly WrittenExpression[]): {
   readonly expressions: readonly Expression[];
@@ -141,7 +142,7 @@ export function normalizeExpressions(written: readonly WrittenExpression[]): {
   return { expressions: sorted.map(([, expression]) => expression), badValues };
 }
 
-/** The form in which a value is compared; undefined if the label cannot have this value. */
+/** Returns the form in which a value is compared; undefined if the label cannot have this value. */
 function normalizeValue(key: string, operator: Operator, value: string): string | undefined {
   const forms = formsOf.get(key);
   if (forms === undefined) return value;
@@ -153,7 +154,7 @@ function normalizeValue(key: string, operator: Operator, value: string): string 
 
 interface Forms {
   readonly isWhole: (value: string) => boolean;
-  /** For values in lower case, as is `isPattern`. */
+  /** Expects lower case, like `isPattern`. */
   readonly isPrefix: (value: string) => boolean;
   readonly isPattern: (value: string) => boolean;
 }
@@ -171,7 +172,7 @@ const formsOf: ReadonlyMap<string, Forms> = new Map([
   ["uuid", { isWhole: isUuid, isPrefix: isUuidPrefix, isPattern: (value) => /^[0-9a-f*?-]+$/.test(value) }],
 ]);
 
-/** True for a well-formed `Expression`; only davit itself writes them. */
+/** True for a well-formed `Expression`. It checks only types, because only davit writes the documents. */
 export function isExpression(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { key, operator, values } = value;

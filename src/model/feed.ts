@@ -3,23 +3,26 @@
  * a client that follows a store over HTTP.
  */
 
-/** A document's new text, or undefined after its removal. */
+/** A change of a document: its new text, or undefined if it was removed. */
 export interface DocumentChange {
   readonly path: string;
   readonly text: string | undefined;
 }
 
 export interface FeedListener {
-  /** Replaces everything known by these documents. */
+  /** Called with all documents. They replace everything that the listener knew. */
   replaced(documents: Iterable<readonly [path: string, text: string]>): void;
-  /** Changes of one index: they are one step, so that nobody sees half of it. Steps come in order of their indexes. */
+  /**
+   * Called with all changes of one index of the store, in the order of the indexes. The changes take effect together,
+   * so that nobody sees only some of them.
+   */
   changed(changes: readonly DocumentChange[]): void;
 }
 
 export interface Feed {
   /**
    * Hands every document below `prefix` to `listener.replaced`, then each later change, without a gap.
-   * @returns a function that stops this.
+   * @returns a function that ends the following.
    */
   follow(prefix: string, listener: FeedListener): () => void;
 }

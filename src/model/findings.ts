@@ -1,18 +1,22 @@
 /**
  * The catalogue of findings: every mistake in objects that the sources, the controller, the boot service or `davit
- * lint` can report. A code is for programs and for lookups. The sentence for a person is made where the mistake is
- * found, and is the same in a log, a condition and `davit lint`. docs/reference/findings.md is generated from this.
+ * lint` can report. A code is for programs and for lookups. The code that finds a mistake also writes the sentence for
+ * people, which is the same in a log, a condition and `davit lint`. docs/reference/findings.md is generated from this
+ * file.
  */
 
 import { apiVersion } from "./source.ts";
 
-/** `error`: machines do not get what is written. `warning`: likely not what is meant. `advice`: worth a look. */
+/**
+ * `error`: machines do not get what the object says. `warning`: the object is probably not what its author meant.
+ * `advice`: worth a look.
+ */
 export const severities = ["error", "warning", "advice"] as const;
 export type FindingSeverity = (typeof severities)[number];
 
 interface FindingRule {
   readonly severity: FindingSeverity;
-  /** What it means. This and `cure` are sentences without a full stop. */
+  /** What the finding means: a sentence without a full stop, like `cure`. */
   readonly means: string;
   /** What to do. */
   readonly cure: string;

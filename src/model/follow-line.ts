@@ -1,21 +1,23 @@
 /**
- * What the store sends its followers: newline-delimited JSON, one object a line. A follower sends the cluster, the
- * index and the run that it has, and gets either everything (`dump`) or what it lacks (`resume`):
+ * The lines that the store sends to its followers: newline-delimited JSON, one object in each line. A follower sends
+ * the cluster, the index and the run of its copy. It gets either every document (`dump`) or the changes since
+ * (`resume`):
  *
- *   {"kind":"dump","cluster":"<id>","nowMs":T}      forget everything; what follows is all there is
- *   {"kind":"resume","cluster":"<id>","nowMs":T}    keep what you have; what follows comes after it
+ *   {"kind":"dump","cluster":"<id>","nowMs":T}      begin a new copy: the next lines hold every document
+ *   {"kind":"resume","cluster":"<id>","nowMs":T}    keep your copy: the next lines hold later changes
  *   {"kind":"put","path":"…","text":"…"}            a document's new text
  *   {"kind":"delete","path":"…"}                    a document is gone
  *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit or dump are one step, made at N
  *   {"kind":"heartbeat","index":N,"run":"<id>","nowMs":T,"provenMs":T}
  *                                                   nothing else has changed up to N
  *
- * `run` identifies the run of the store that made change N. An older store sends none, and neither does a store whose
- * last change an older store made: a follower that then asks without a run gets a dump. A dump ends with a commit, too,
- * so half a dump never counts as a whole one.
+ * `run` identifies the run of the store that made change N. A store of an older davit sends none. A newer one sends
+ * none while its last change is from an older davit. A follower that asks without a run gets a dump. A dump ends with a
+ * commit, too, so an incomplete dump never counts as a complete one.
  *
- * `nowMs` is the time on the store's monotonic clock. `provenMs` is an earlier time on it: the documents up to N match
- * the source's objects at that time. It is absent until the store has heard its source. An older store sends neither.
+ * `nowMs` is the time on the store's monotonic clock. `provenMs` is an earlier time on the same clock: the documents up
+ * to N match the source's objects at that time. `provenMs` is absent until the store has heard its source. A store of
+ * an older davit sends neither time.
  */
 
 import { type JsonObject, parseJsonObject } from "./json.ts";
@@ -27,24 +29,24 @@ export type FollowLine =
   | ({ readonly kind: "commit" } & FollowPlace)
   | ({ readonly kind: "heartbeat"; readonly nowMs?: number; readonly provenMs?: number | undefined } & FollowPlace);
 
-/** The place that a line reaches. */
+/** The place in the store's history up to which a copy is complete. */
 export interface FollowPlace {
   readonly index: number;
   readonly run?: string | undefined;
 }
 
-/** The route's path, on the store's listener. `cluster`, `after` and `run` in its query are what a follower has. */
+/** The route's path on the store's listener. Its query describes the follower's copy: `cluster`, `after` and `run`. */
 export const followPath = "/davit/v1/follow";
 
 /** The store sends a heartbeat at least this often. A follower gives up after a silence of three heartbeats. */
 export const heartbeatMs = 10_000;
 
-/** The line, with its newline. */
+/** Returns the line's text, with its newline. */
 export function encodeFollowLine(line: FollowLine): string {
   return `${JSON.stringify(line)}\n`;
 }
 
-/** Reads a line, without its newline; undefined for one that does not belong to the protocol. */
+/** Reads a line, without its newline; undefined for a line that is not of this protocol. */
 export function decodeFollowLine(text: string): FollowLine | undefined {
   const value = parseJsonObject(text);
   return value === undefined ? undefined : followLine(value);

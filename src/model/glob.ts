@@ -2,19 +2,19 @@
  * Glob patterns: `*` matches any characters, even none, and `?` matches one. There are no other wildcards and no
  * escapes.
  *
- * No pattern takes long, for any value: a search only goes back to the last `*`, so the steps are at most pattern times
- * value, and both are bounded.
+ * No pattern takes long, whatever the value. A search only goes back to the last `*`. So it takes at most as many steps
+ * as the pattern's length times the value's length, and both lengths are bounded.
  */
 
-/** Longer values match no pattern: as long as the values that a selector may have. */
+/** Longer values match no pattern. Values in a selector have the same limit. */
 export const maxGlobValueLength = 253;
 
-/** One character each, so that `?` never takes half of one. */
+/** A text whose elements are whole characters, so that `?` never matches half of a surrogate pair. */
 type Characters = string | readonly string[];
 
-/** True when the pattern matches the whole value; never for one longer than 253 characters. */
+/** True when the pattern matches the whole value. False for any value longer than 253 characters. */
 export function matchesGlob(pattern: string, value: string): boolean {
-  // Each character is at most two units of the text.
+  // A character has at most two UTF-16 units.
   if (value.length > 2 * maxGlobValueLength) return false;
   const text = charactersOf(value);
   return text.length <= maxGlobValueLength && isMatch(charactersOf(pattern), text);
@@ -32,7 +32,7 @@ function charactersOf(text: string): Characters {
 function isMatch(pattern: Characters, text: Characters): boolean {
   let at = 0;
   let inPattern = 0;
-  // The last star, and where its match ends so far.
+  // The position of the last star in the pattern, and where in the text its match ends so far.
   let star = -1;
   let starEnd = 0;
   while (at < text.length) {

@@ -1,5 +1,5 @@
 /**
- * A Group: which machines it selects, and in which order groups win over each other.
+ * A Group: which machines it selects, and in which order Groups win over each other.
  *
  *   1. higher priority                     5 before 0
  *   2. more labels and expressions         {mac, role} before {mac}, {mac, role Exists} before {mac}
@@ -7,8 +7,8 @@
  *   4. later selector text, by bytes       "uuid=1" before "mac=2": the order of matchbox v0.9.0
  *   5. smaller namespace/name              "a/web" before "b/web"
  *
- * The order is total, so that lists are sorted alike everywhere. It does not decide between Groups of the same keys and
- * operators that give something else: `contest.ts` does.
+ * No two Groups are equal in this order, so lists are sorted alike everywhere. `contest.ts` decides between Groups that
+ * are alike (`isAlike`) but have different outcomes: the steps 4 and 5 do not count between them.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -29,77 +29,88 @@ export interface GroupSpec {
   readonly displayName?: string;
   /** Name of a Profile in the Group's own namespace. */
   readonly profile: string;
-  /** Label to value; all must match. Empty only with `matchAll` or expressions. */
+  /** Label to value; a machine must have all of them. Empty only with `matchAll` or expressions. */
   readonly selector: Selector;
-  /** All must hold, too; absent for none. At least one is positive if there is no label and no `matchAll`. */
+  /**
+   * Expressions that a machine must meet, too; absent if there are none. Without a label and without `matchAll`, at
+   * least one expression is positive (`isPositive`).
+   */
   readonly expressions?: readonly Expression[];
   readonly matchAll: boolean;
   /** 0 to 1000. */
   readonly priority: number;
-  /** Machines are answered 503 and wait. */
+  /** True if the Group's machines are answered 503 and wait. */
   readonly hold: boolean;
-  /** Kernel arguments to append to those of its Profile; they are templates, too. Absent for none. */
+  /** Kernel arguments to append to those of the Profile. They are templates, too. Absent if there are none. */
   readonly args?: readonly string[];
   readonly metadata: JsonObject;
 }
 
 /**
- * Label to value, as in the document: for the single label of most Groups, a Map would take five times as much memory.
- * Labels are own members, whatever their names.
+ * Label to value, a plain object. Most Groups have a single label, for which a Map would take five times as much
+ * memory. Every label is an own property, even one that is named `constructor`: look labels up by `Object.hasOwn`.
  */
 export type Selector = Readonly<Record<string, string>>;
 
 /** Which machines a spec selects. */
 export type SelectorSpec = Pick<GroupSpec, "selector" | "expressions">;
 
-/** The state of a Group besides its spec. Members are absent if nothing applies. */
+/** The state of a Group besides its spec. A member is absent if it does not apply. */
 export interface GroupState {
   /**
-   * The newest version is refused, and no older one agrees with it on machines and Profile: it takes part in selection
-   * and answers 503. With `outdated` the spec is that of the last accepted version.
+   * The newest version is refused, and no accepted version selects the same machines for the same Profile. The Group
+   * still takes part in selection, but its machines are answered 503. If `outdated` is also set, the spec is that of
+   * the last accepted version.
    */
   readonly refused?: boolean;
   /**
-   * davit serves an older version of its Profile, which its machines never got from this Group: they wait. `had` is the
-   * Group's selector when it had that version, if ever. `refused` is set, too, for older versions of davit.
+   * davit serves an older version of the Profile, and the Group selects machines that never got it from this Group. The
+   * Group's machines wait. `had` is the selector with which the Group had the Profile before; absent if it never had
+   * the Profile. `refused` is set, too: older versions of davit do not know `oldProfile`.
    */
   readonly oldProfile?: { readonly had?: SelectorSpec };
-  /** The newest version, which is refused, sets `hold`; the accepted version does not. */
+  /** The newest version is refused but sets `hold`, so the spec is held, too. The accepted version does not set it. */
   readonly heldByRefused?: true;
   /**
-   * Other Groups have this selector and priority, and davit picks none: it answers 503. Only versions of davit that do
-   * not look for ties themselves read this.
+   * Groups with the same selector and priority tie with this one, and davit answers their machines 503. Newer versions
+   * of the boot service find ties without this mark; older ones do not.
    */
   readonly tied?: boolean;
-  /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
+  /** The newest version of the object is refused or cannot be used. No `Install` is served. */
   readonly outdated?: true;
-  /** For a person: how the Profile fails with the Group's newest version. `outdated` or `refused` is set, too. */
+  /** How the Profile fails with the Group's newest version, for people. `outdated` or `refused` is set, too. */
   readonly flaw?: string;
-  /** It names no machine, and an unreadable Group may name one: an Install waits. */
+  /** The Group names no machine, and an unreadable Group may name one of its machines. An `Install` waits. */
   readonly doubted?: true;
-  /** Nothing readable in the source defines it: an `Install` waits. */
+  /** No readable part of the source defines the Group any more. An `Install` waits. */
   readonly leaving?: true;
-  /** The source has had no news of its namespace for a while: its machines wait. */
+  /** The Group's namespace is lost: the source has had no news of it for a while. The Group's machines wait. */
   readonly unheard?: true;
-  /** The store's index when this selector, or a wider one, was accepted. Between namespaces, the first claim wins. */
+  /**
+   * The store's index at which davit accepted this selector, or a wider one before it. Between namespaces, the first
+   * claim wins.
+   */
   readonly claimedAt?: number;
-  /** The claims to values that were added since. */
+  /** Claims to values that the selector named only after `claimedAt`. */
   readonly claimedLater?: readonly LaterClaim[];
-  /** There is an admin namespace, and the Group is in another one. */
+  /** There is an admin namespace, and the Group is in another namespace. */
   readonly tenant?: true;
 }
 
-/** Values of a label that were added to a selector later than the rest of it. */
+/** A claim to values of a label that a selector names since a later change. */
 export interface LaterClaim {
   /** As `GroupState.claimedAt`. */
   readonly at: number;
   readonly label: string;
   readonly values: readonly string[];
-  /** The selector took these machines before without naming them: their claims by other labels keep their age. */
+  /**
+   * Set if the selector matched these machines before, without naming their values. This claim then does not make the
+   * claims to the same machines by other labels younger.
+   */
   readonly isName?: true;
 }
 
-/** Why its machines are refused: the first reason that applies. */
+/** Why a Group's machines are refused although the Group wins. If several reasons apply, `barrierOf` chooses one. */
 export type Barrier = "withheld" | "tied" | "oldProfile" | "refused" | "held";
 
 /** A Group made ready for selection. */
@@ -120,22 +131,22 @@ export interface Group {
   readonly metadata: JsonObject;
   /** Undefined in nearly every Group. */
   readonly barrier: Barrier | undefined;
-  /** An `Install` is not served from it: see `GroupState`. */
+  /** No `Install` is served: see `outdated` and `doubted` of `GroupState`. */
   readonly isOutdated: boolean;
   /** See `GroupState`. */
   readonly flaw: string | undefined;
-  /** See `GroupState`. Of two Groups that differ only in this, the other one is current. */
+  /** See `GroupState`. */
   readonly isLeaving: boolean;
-  /** See `GroupState`; 0 if the Group is older than the recording of claims. */
+  /** See `GroupState`; 0 if davit accepted the Group before it recorded claims. */
   readonly claimedAt: number;
   readonly claimedLater: readonly LaterClaim[];
   /** See `GroupState`. */
   readonly isTenant: boolean;
-  /** How many labels and expressions count between namespaces: all of them, unless it is a tenant's. */
+  /** How many labels and expressions count between namespaces: all, or for a tenant's Group its `tenantRank`. */
   readonly rankCount: number;
 }
 
-// Nearly every Group has none, and there may be 100,000.
+// Shared lists: there may be 100,000 Groups, and nearly all have neither arguments nor later claims.
 const noArguments: readonly string[] = [];
 const noLaterClaims: readonly LaterClaim[] = [];
 
@@ -146,7 +157,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
   const requirementCount = Object.keys(selector).length + expressions.length;
   const isTenant = state.tenant === true;
   return {
-    // Joined, not added: V8 keeps sums of texts in pieces, and every request reads these.
+    // `join` instead of `+`: V8 keeps concatenated strings in pieces, and every request reads these.
     id: [namespace, name].join("/"),
     profileId: [namespace, spec.profile].join("/"),
     selector,
@@ -176,7 +187,7 @@ function barrierOf({ hold }: GroupSpec, { unheard, oldProfile, refused, tied }: 
 
 const noExpressions: readonly Requirement[] = [];
 
-/** Trimmed like labels of requests. Documents of older versions of davit may have blanks around identity labels. */
+/** Trims identity labels like those of requests. Documents of older versions of davit may have blanks around them. */
 function trimmed(selector: Selector): Selector {
   const isTrimmed = identityLabels.every((label) => selector[label]?.trim() === selector[label]);
   if (isTrimmed) return selector;
@@ -186,22 +197,22 @@ function trimmed(selector: Selector): Selector {
 }
 
 /**
- * True for a spec that says which machines it selects. A catch-all must say so: a selector without a label and without
- * a positive expression would take nearly every machine.
+ * True for a spec that states which machines it selects: by labels, by a positive expression or by `matchAll`. Without
+ * these it would select nearly every machine by mistake, so a catch-all must set `matchAll`.
  */
 export function isSelecting({ selector, expressions = [], matchAll }: GroupSpec): boolean {
   return matchAll || Object.keys(selector).length > 0 || expressions.some(isPositive);
 }
 
 /**
- * True for a selector that nearly every machine may meet: it asks for no value, and for no pattern with enough fixed
- * characters.
+ * True for a selector that nearly every machine may meet, although `matchAll` is not set. It asks for no value, and for
+ * no pattern with enough fixed characters.
  */
 export function isBroad(spec: GroupSpec): boolean {
   return !spec.matchAll && isCatchAll(spec);
 }
 
-/** True for a selector that nearly every machine may meet, with `matchAll` or without. */
+/** Like `isBroad`, but also true with `matchAll`. */
 export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "selector" | "expressions">): boolean {
   if (Object.keys(selector).length > 0) return false;
   return expressions.every((expression) => !isPositive(expression) || isBroadExpression(expression));
@@ -209,7 +220,7 @@ export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "sele
 
 /**
  * Normalises a selector's values like labels.
- * @returns the label with an impossible value, as `badLabel`; else the selector.
+ * @returns the selector. If no machine can have one of the values, its label as `badLabel`.
  */
 export function normalizeSelector(
   matchLabels: Readonly<Record<string, string>>,
@@ -223,10 +234,10 @@ export function normalizeSelector(
   return { selector: Object.fromEntries(entries) };
 }
 
-/** The selecting part of a Group, present or removed. */
+/** The parts of a Group, present or removed, that decide which machines match. */
 export type Selection = Pick<Group, "selector" | "expressions">;
 
-/** True when every label of the selector has its value and every expression holds; other labels do not matter. */
+/** True when a machine has every label of the selector with its value, and meets every expression. */
 export function matches({ selector, expressions }: Selection, labels: Labels): boolean {
   for (const [label, value] of Object.entries(selector)) {
     if (labels.get(label) !== value) return false;
@@ -242,12 +253,12 @@ export function compareGroups(a: Group, b: Group): number {
   return compareRanks(a, b) || compareBytes(a.id, b.id);
 }
 
-/** As `compareGroups`, without the names: zero for Groups that differ only in name. */
+/** Like `compareGroups`, but without names: zero for Groups that differ only in name. */
 export function compareRanks(a: Rank, b: Rank): number {
   return compareCounts(a, b) || compareBytes(b.selectorText, a.selectorText);
 }
 
-/** As `compareRanks`, without the texts of the selectors. */
+/** Like `compareRanks`, but without the texts of the selectors. */
 export function compareCounts(a: Rank, b: Rank): number {
   return (
     b.priority - a.priority || b.requirementCount - a.requirementCount || a.expressions.length - b.expressions.length
@@ -256,12 +267,12 @@ export function compareCounts(a: Rank, b: Rank): number {
 
 type Rank = Pick<Group, "priority" | "requirementCount" | "expressions" | "selectorText">;
 
-/** One label of a selector as text, also the key under which an index files it. */
+/** Returns one label of a selector as text: `key=value`. */
 export function labelText(label: string, value: string): string {
   return [label, value].join("=");
 }
 
-/** A selector as text: sorted `key=value` and expressions, joined by commas. */
+/** Returns a selector as text: sorted `key=value` and expressions, joined by commas. */
 export function selectorText(selector: Selector, expressions: readonly Expression[] = []): string {
   return [
     ...Object.entries(selector).map(([label, value]) => labelText(label, value)),

@@ -1,14 +1,15 @@
 /**
- * Decides whether one selector implies another: no machine meets the first one without meeting the second. Pure.
+ * Decides whether one selector implies another: every machine that meets the first one meets the second one, too. Pure.
  *
- * A yes is certain. A no may be wrong for patterns: only equal patterns are known to be alike.
+ * True is certain. False may be wrong: davit compares expressions one by one, and recognises only equal `Glob`
+ * patterns.
  */
 
 import { unreachable } from "../lib/errors.ts";
 import { isPositive, type Requirement, toRequirement } from "./expression.ts";
 import type { Selection, SelectorSpec } from "./group.ts";
 
-/** True when every machine that the first selector matches is matched by the second one, too. */
+/** True when the second selector certainly matches every machine that the first one matches. */
 export function implies(selector: Selection, other: Selection): boolean {
   for (const [label, value] of Object.entries(other.selector)) {
     if (!has(selector, label, value) && !namesOnly(selector, label, value)) return false;
@@ -31,7 +32,7 @@ function said({ selector, expressions }: Selection, wanted: Requirement): boolea
   return expressions.some((each) => each.key === wanted.key && isEnough(each, wanted));
 }
 
-/** True when a label that meets one expression meets the wanted one. */
+/** True when every value that meets the given expression meets the wanted one. Both are about the same label. */
 function isEnough(given: Requirement, wanted: Requirement): boolean {
   if (given.operator === "In") return given.values.every((value) => wanted.accepts(value));
   switch (wanted.operator) {
@@ -52,12 +53,15 @@ function isEnough(given: Requirement, wanted: Requirement): boolean {
   }
 }
 
-/** Checks each value instead of comparing lists: one may have 5,000 values, and many are compared with it. */
+/**
+ * True when an expression accepts none of these values. It looks each value up in a set: a list may have 5,000 values,
+ * and davit may compare it with many other lists.
+ */
 function rulesOut({ accepts }: Requirement, values: readonly string[]): boolean {
   return values.every((value) => !accepts(value));
 }
 
-/** The selecting part of a Group's spec. */
+/** Prepares the selector of a Group's spec for matching. */
 export function selectionOf({ selector, expressions = [] }: SelectorSpec): Selection {
   return { selector, expressions: expressions.map(toRequirement) };
 }

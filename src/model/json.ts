@@ -10,7 +10,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The parsed text when it is one JSON object, else undefined. It never throws. */
+/** Parses a text; undefined unless it is one JSON object. It never throws. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -6,8 +6,8 @@
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 
 /**
- * Label name to value: the values by which Groups may select. A Map, so that `constructor` and `__proto__` are names
- * like any other. Further values in `sentLabels` identify no machine.
+ * Label name to value. Groups may select by these values; `sentLabels` has further values, which identify no machine. A
+ * Map, so that `constructor` and `__proto__` are names like any other.
  */
 export interface Labels extends ReadonlyMap<string, string> {
   /** Absent in nearly every request. */
@@ -16,40 +16,40 @@ export interface Labels extends ReadonlyMap<string, string> {
 
 /** Faults in a request's identity labels. */
 export interface LabelFlaws {
-  /** They are present but cannot be read. */
+  /** Labels that are present but cannot be read. */
   readonly unreadable: ReadonlySet<string>;
-  /** They come several times with different values. */
+  /** Labels that the request has several times, with different values. */
   readonly repeated: ReadonlySet<string>;
   /** The uuid is malformed, or shared by many boards: it counts as absent. */
   readonly isUuidNameless: boolean;
-  /** The labels with the machine's own text, if it can be shown. */
+  /** The labels as the machine sent them, where davit can show that text. */
   readonly sent: ReadonlyMap<string, string>;
 }
 
-/** Names with a meaning of their own. Requests may write them in any letter case, selectors only like this. */
+/** Label names that davit gives a meaning. Requests may write them in any letter case, selectors only in lower case. */
 export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain", "arch"]);
 
 /** Labels that name one machine, unlike a role or a place. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
 const identities: ReadonlySet<string> = new Set(identityLabels);
 
-/** More labels are refused: reading only the first ones could miss the one that names the machine. */
+/** A request with more labels is refused: the first labels alone may lack the label that names the machine. */
 const maxLabels = 256;
 
-/** A query without usable labels. Firmware does not send one. */
+/** The query has too many labels. Firmware sends no such query. */
 export class LabelError extends Error {
   override readonly name = "LabelError";
 }
 
 /**
- * Reads labels from a raw query (without the `?`). The first value of a name counts, a part with a bad percent escape
- * is dropped, and reserved names match in any case, as in matchbox v0.9.0. Values that name a machine are trimmed;
- * unreadable and repeated ones are in `flaws`.
+ * Reads labels from a raw query (without the `?`). As in matchbox v0.9.0, the first value of a name counts, a part with
+ * a bad percent escape is dropped, and reserved names may be in any letter case. Values of identity labels are trimmed.
+ * Unreadable and repeated identity labels are in `flaws`.
  * @throws {LabelError} for more than 256 names.
  */
 export function labelsFromQuery(rawQuery: string): Labels {
   const read = new ReadLabels();
-  // Most machines send nothing escaped, so this is checked once.
+  // Most machines send no escapes, so this checks the whole query once, not each part.
   const decode = /[%+]/.test(rawQuery) ? decodeText : asItIs;
   for (let from = 0, end = 0; end < rawQuery.length; from = end + 1) {
     end = indexOrEnd(rawQuery, "&", from);
@@ -62,7 +62,8 @@ export function labelsFromQuery(rawQuery: string): Labels {
 }
 
 /**
- * The labels as the machine sent them, for display. They include a uuid that names no machine and an unreadable serial.
+ * Returns the labels as the machine sent them, for display. They include a uuid that names no machine, and an
+ * unreadable serial.
  */
 export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
   return labels.flaws?.sent ?? labels;
@@ -111,13 +112,13 @@ class ReadLabels {
   }
 }
 
-/** Identity labels without a value by which a Group may select, or with more than one. */
+/** The identity labels of a request that have no usable value, or several. */
 class OddLabels {
-  /** As they were sent, decoded; undefined for a bad escape. */
+  /** Labels without a usable value, with the decoded text that the machine sent; undefined for a bad escape. */
   readonly #texts = new Map<string, string | undefined>();
   readonly #repeated = new Set<string>();
 
-  /** How many of them are not among the labels. */
+  /** How many labels have no usable value. */
   get size(): number {
     return this.#texts.size;
   }
@@ -130,7 +131,7 @@ class OddLabels {
     this.#texts.set(name, text);
   }
 
-  /** Notes a value that differs from the label's first one, if there is one. */
+  /** Records a further value of a label as a repetition if it differs from the first one. */
   repeat(name: string, text: string | undefined): void {
     if (!this.has(name) || oddKey(name, this.#texts.get(name)) !== oddKey(name, text)) this.#repeated.add(name);
   }
@@ -139,9 +140,9 @@ class OddLabels {
     const unreadable = new Set<string>();
     const sent = new Map(labels);
     for (const [name, text] of this.#texts) {
-      // A uuid that is not a board's own identifies nothing. An empty MAC address counts as absent.
+      // A uuid without a usable value identifies nothing, so it need not be readable. An empty MAC address is absent.
       if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
-      // A MAC address is shown in one form, or not at all.
+      // A MAC address is only shown in its normalised form, which a malformed one does not have.
       if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);
     }
     const isUuidNameless = this.has("uuid");
@@ -150,7 +151,7 @@ class OddLabels {
   }
 }
 
-/** Equal for values with the same meaning. */
+/** Returns a text that is equal for values with the same meaning. */
 function oddKey(name: string, text: string | undefined): string | undefined {
   const value = text === undefined ? undefined : identityValue(name, text);
   if (value !== undefined) return value;
@@ -163,11 +164,11 @@ function indexOrEnd(text: string, mark: string, from: number): number {
 }
 
 /**
- * The value of an identity label in the form that Groups select by; undefined if it cannot be read, or if it is a uuid
- * that is not the board's own.
+ * Returns the value of an identity label in the form by which Groups select. Undefined if the value cannot be read, or
+ * if it is a uuid that many boards share.
  */
 function identityValue(name: string, text: string): string | undefined {
-  // Nearly every value is well-formed: slow checks come after the quick one.
+  // Nearly every value is well-formed, so each quick check comes before the slow ones.
   if (name === "mac") return normalizeMac(text) ?? normalizeMac(text.trim());
   if (text === "") return text;
   if (name === "uuid") return uuidValue(text.toLowerCase());
@@ -182,20 +183,20 @@ function uuidValue(lower: string): string | undefined {
   return uuid === "" || isOwnUuid(uuid) ? uuid : undefined;
 }
 
-// U+FFFD stands for bytes that are not UTF-8.
+// `decodeText` replaces bytes that are not UTF-8 by U+FFFD.
 const unreadableText = /[\p{Cc}\uFFFD]/u;
 /** Matches what `unreadableText` matches, and blanks at either end. */
 const oddText = /[\p{Cc}\uFFFD]|^\s|\s$/u;
 
 /**
- * The form in which a selector's value is stored and compared with a label: `mac` and `uuid` in lower case, identity
- * labels without blanks around them, anything else unchanged.
+ * Returns the form in which a selector's value is stored and compared with labels. `mac` and `uuid` are in lower case.
+ * Identity labels have no blanks around them. All other values are unchanged.
  * @returns undefined when the label cannot have the value (`mac` only).
  */
 export function normalizeLabel(name: string, value: string): string | undefined {
   if (name === "mac") return normalizeMac(value);
   if (!identities.has(name)) return value;
-  // No machine has a value of blanks alone, but many send an empty one.
+  // A value of blanks matches no machine. It is not trimmed, because many machines send an empty value.
   const text = value.trim() === "" ? value : value.trim();
   return name === "uuid" ? text.toLowerCase() : text;
 }
@@ -213,7 +214,7 @@ function asItIs(text: string): string {
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Percent-decodes; `+` is a space, bytes that are not UTF-8 become U+FFFD; undefined for a bad escape. */
+/** Decodes percent escapes, and `+` as a space. Bytes that are not UTF-8 become U+FFFD. Undefined for a bad escape. */
 function decodeText(text: string): string | undefined {
   if (!/[%+]/.test(text)) return text;
   if (/%(?![0-9a-f]{2})/i.test(text)) return undefined;

@@ -2,19 +2,19 @@
 
 import type { JsonObject } from "./json.ts";
 
-/** Where the kernel comes from. Texts are templates over the group's metadata, its selector and `davit.url`. */
+/** How to boot a kernel. All texts are templates that can use the Group's metadata, its selector and `davit.url`. */
 export interface KernelBoot {
   readonly kernel: string;
   readonly initrd: readonly string[];
   readonly args: readonly string[];
-  /** Append `initrd=<name>` for each initrd, which older UEFI iPXE needs. */
+  /** Append the argument `initrd=<name>` for each initrd. Older versions of iPXE for UEFI need it. */
   readonly efiInitrd: boolean;
 }
 
-/** A text of a boot section, with its field, such as `args[2]`. */
+/** A text of a boot section and its field, such as `args[2]`. */
 export type BootText = readonly [field: string, text: string];
 
-/** Every text of a boot section that has a kernel. */
+/** Lists every text of a boot section with a kernel. */
 export function kernelTexts({ kernel, initrd, args }: KernelBoot): readonly BootText[] {
   return [
     ["kernel", kernel],
@@ -23,33 +23,33 @@ export function kernelTexts({ kernel, initrd, args }: KernelBoot): readonly Boot
   ];
 }
 
-/** Every template of a boot section, of any kind. */
+/** Lists every template of a boot section, and `grubScript`. */
 export function bootTexts({ boot, grubScript }: Pick<ProfileContent, "boot" | "grubScript">): readonly BootText[] {
   const own: readonly BootText[] = grubScript === undefined ? [] : [["grubScript", grubScript]];
   if (boot?.kind === "kernel") return [...kernelTexts(boot), ...own];
   return boot?.kind === "script" ? [["script", boot.script], ...own] : own;
 }
 
-/** True for a field of `bootTexts` with the location of a file. */
+/** True for a field of `bootTexts` whose text is the location of a file. */
 export function isLocation(field: string): boolean {
   return field === "kernel" || field.startsWith("initrd[");
 }
 
-/** A boot section with further arguments after its own. */
+/** Returns a boot section with further arguments appended. */
 export function withArguments<Kernel extends KernelBoot>(boot: Kernel, args: readonly string[]): Kernel {
   return args.length === 0 ? boot : { ...boot, args: [...boot.args, ...args] };
 }
 
-/** Boot from the machine's own disk instead: end iPXE, hand over by sanboot, or answer 404. */
+/** How a machine boots from its own disk: iPXE exits, iPXE runs `sanboot`, or davit answers 404. */
 export type LocalBoot = "exit" | "sanboot" | "notFound";
 
 export type Boot =
   | ({ readonly kind: "kernel" } & KernelBoot)
   | { readonly kind: "local"; readonly local: LocalBoot }
-  /** A whole script for iPXE, a template as kernel is. */
+  /** A whole script for iPXE. Like `kernel`, it is a template. */
   | { readonly kind: "script"; readonly script: string };
 
-/** The configs of a Profile that are templates: each one's field, and the path at which machines get it. */
+/** The fields of a Profile that are templates, and the path at which machines get each config. */
 const configParts = {
   ignition: { endpoint: "ignition" },
   cloudConfig: { endpoint: "cloud" },
@@ -59,29 +59,30 @@ export type TemplateField = keyof typeof configParts;
 type PartEndpoint = (typeof configParts)[TemplateField]["endpoint"];
 export const templateParts = Object.keys(configParts) as readonly TemplateField[];
 export const partEndpoints = templateParts.map((part) => configParts[part].endpoint);
-/** One of `genericParts`, by its name; served at this path. */
+/** An entry of `genericParts`. The text is also the path at which machines get it. */
 export type GenericPart = `generic/${string}`;
-/** The place of a template: also its key in a spec and in the store. */
+/** Which template of a Profile. The text is also the template's key in a spec and in the store. */
 export type TemplatePart = TemplateField | GenericPart;
 export type Templates<Template> = Partial<Record<TemplateField, Template>> & Record<GenericPart, Template>;
 
 const partPrefix = "generic/";
 
-/** The generic part of this name. */
+/** Returns the generic part with this name. */
 export function genericPart(name: string): GenericPart {
   return `${partPrefix}${name}`;
 }
 
 const longestPartName = 63;
+// The path of a part with such an ending serves the signature of the part.
 const endingOfSignature = /\.(?:sig|asc)$/;
 
-/** True for a name that the CRD admits for a generic part. A path with any other name is no part's path. */
+/** True for a name that the CRD permits for a generic part. A path with any other name belongs to no part. */
 export function isPartName(name: string): boolean {
   const isPlain = name.length <= longestPartName && /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/.test(name);
   return isPlain && !endingOfSignature.test(name);
 }
 
-/** Every part that has a template: the fields first, then the generic parts as the object lists them. */
+/** Lists every part that has a template: first the fields, then the generic parts in the object's order. */
 export function partsOf(templates: Readonly<Templates<unknown>>): readonly TemplatePart[] {
   return [...templateParts.filter((part) => part in templates), ...Object.keys(templates).filter(isGenericPart)];
 }
@@ -91,17 +92,17 @@ export function isGenericPart(key: string): key is GenericPart {
   return key.startsWith(partPrefix);
 }
 
-/** The field of a part in the object, such as `generic` or `genericParts[user-data]`, in Kubernetes' notation. */
+/** Returns the field of a part in the notation of Kubernetes, such as `generic` or `genericParts[user-data]`. */
 export function fieldOf(part: TemplatePart | "boot"): string {
   return isGenericPart(part) ? `genericParts[${part.slice(partPrefix.length)}]` : part;
 }
 
-/** The path at which machines get a part, without the slash. */
+/** Returns the path at which machines get a part, without the slash. */
 export function endpointOf(part: TemplatePart): string {
   return isGenericPart(part) ? part : configParts[part].endpoint;
 }
 
-/** The part at this path, without the slash; undefined for a path without a template. */
+/** Returns the part at this path (without the slash); undefined for a path that serves no part. */
 export function partAt(endpoint: PartEndpoint | GenericPart): TemplatePart;
 export function partAt(endpoint: string): TemplatePart | undefined;
 export function partAt(endpoint: string): TemplatePart | undefined {
@@ -114,13 +115,13 @@ export type GenericFormat = "json";
 
 /** How a template is served. */
 interface Serving {
-  /** Byte for byte, not as a template. */
+  /** True if the text is served byte for byte, not rendered as a template. */
   readonly raw: boolean;
   /** The format of a generic config; absent if it may be any text. */
   readonly format?: GenericFormat;
 }
 
-/** The source of a template's text, from the object. */
+/** Where the object has the text of a template. */
 export type TemplateSource = Serving &
   (
     | { readonly kind: "inline"; readonly text: string }
@@ -131,43 +132,45 @@ export type TemplateSource = Serving &
 export const effects = ["Install", "Boot"] as const;
 export type Effect = (typeof effects)[number];
 
-/** The readable part of a refused Profile: both members make its machines safer at once. */
+/** What davit reads of a refused Profile. Both members take effect at once, because they only make machines safer. */
 export interface ProfileCaution {
-  /** They boot from their own disk. */
+  /** The refused version boots machines from their own disk. */
   readonly local?: LocalBoot;
-  /** Booting it overwrites disks. */
+  /** The refused version has the effect `Install`. */
   readonly isInstall?: true;
 }
 
 /** A Profile's spec after admission. */
 export interface ProfileSpec {
   readonly displayName?: string;
-  /** Absent if the object does not set it; then the Profile is served like `Boot`. */
+  /** Absent if the object does not set it. davit then serves the Profile like one with `Boot`. */
   readonly effect?: Effect;
-  /** Defaults for a Group's metadata, by top-level names. */
+  /** Defaults for a Group's metadata. A top-level name of the Group replaces the default with this name. */
   readonly metadata?: JsonObject;
   readonly boot?: Boot;
-  /** A whole config for GRUB, a template like kernel; it replaces the one made from `boot`. */
+  /** A whole config for GRUB, a template like `kernel`. It replaces the config that davit makes from `boot`. */
   readonly grubScript?: string;
   readonly templates: Readonly<Templates<TemplateSource>>;
 }
 
 /**
- * A template as the store holds it: its text, the hash of a Secret's text, or `broken` when this Profile never had a
- * usable one. A broken part is answered with 500, so that a waiting machine continues once it is repaired.
+ * A template as the store holds it: its text, the hash of a Secret's text, or `broken` if there is no usable text.
+ * davit answers 500 for a broken part, so that a machine asks again and continues when the part is repaired.
  */
 export type ResolvedTemplate =
   | (Serving & { readonly kind: "text"; readonly text: string })
   | SecretTemplate
   | BrokenTemplate;
 
-/** `withdrawn`: its Secret's text was removed or is no longer allowed; the other content is good. */
+/**
+ * `withdrawn`: the Secret's text was removed, or templates may no longer use it. The Profile's other parts are good.
+ */
 export interface BrokenTemplate {
   readonly kind: "broken";
   readonly withdrawn?: true;
 }
 
-/** A template from a Secret; its name and key show later whether it is still allowed. */
+/** A template from a Secret. davit keeps the Secret's name and key to check later whether its text is still allowed. */
 export interface SecretTemplate extends Serving {
   readonly kind: "secret";
   readonly name: string;
@@ -176,14 +179,14 @@ export interface SecretTemplate extends Serving {
 }
 
 /**
- * True for a template from a Secret. Neither the template nor its result is ever shown, not even names of its
- * variables: they are for its machines only.
+ * True for a template from a Secret. Only machines may see it: davit shows people neither the template, nor its result,
+ * nor the names of its variables.
  */
 export function isOfSecret(template: ResolvedTemplate | undefined): template is SecretTemplate {
   return template?.kind === "secret";
 }
 
-/** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */
+/** A Profile's content with every reference resolved. davit serves the whole content of one version, or none of it. */
 export interface ProfileContent {
   readonly displayName: string;
   readonly effect?: Effect;
@@ -193,7 +196,10 @@ export interface ProfileContent {
   readonly templates: Readonly<Templates<ResolvedTemplate>>;
 }
 
-/** A boot from the machine's own disk is no install, whatever else the Profile says. */
+/**
+ * True for a Profile that overwrites disks. A boot from the machine's own disk does not, even with the effect
+ * `Install`, unless the Profile has a `grubScript`.
+ */
 export function installs({ effect, boot, grubScript }: ProfileContent): boolean {
   return effect === "Install" && !(boot?.kind === "local" && grubScript === undefined);
 }

@@ -1,14 +1,15 @@
 /**
  * Finds the winning group for a machine's labels, at a cost that does not grow with the number of groups.
  *
- * Each group is filed under one label of its selector: the label that the fewest groups share; between equals `uuid`,
- * then `mac`. An expression `In` counts as such a label, and its group is filed under every value. A group can only
- * match a machine that has this label, so a search looks into one bucket for each label of the machine, plus the groups
- * that match all. Each bucket is sorted, the winning group first, so its first match is its best. Where a group is
- * filed never changes an answer, only the speed of the search.
+ * Each group is filed under one label of its selector, with its value: the label that the fewest groups share. Between
+ * equals, `uuid` is first, then `mac`. An expression `In` counts as such a label, and its group is filed under each of
+ * the values. A group can only match a machine that has this label. So a search looks into one bucket for each label of
+ * the machine, and into the bucket of groups that require no label. Each bucket is sorted, the winning group first, so
+ * its first match is its best. Where a group is filed never changes an answer, only the speed of the search.
  *
- * A group that names no value at all, such as with `serial Prefix`, is filed under the label's name. Such groups cost
- * more: every machine with the label is compared with them in order, until one matches or a better one is known.
+ * A group that names no value of any label, such as with `serial Prefix`, is filed under the label's name. Such groups
+ * cost more: a search for a machine with this label compares them one by one, until one matches or a better group is
+ * known.
  */
 
 import { areNamesakes, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
@@ -17,13 +18,16 @@ import { compareGroups, type Group, matches } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
 import { namesValueOf } from "./specificity.ts";
 
-/** Groups filed under one label that several have. */
+/** The groups that are filed under one value of a label, or under one label's name. */
 class Bucket<Entry extends object> {
   /** In winning order. */
   readonly groups: Entry[] = [];
-  /** How many groups have this label in their selector, wherever they are filed. */
+  /** How many groups have this label and value in their selector, wherever they are filed. */
   sharers = 0;
-  /** Groups that have no rival in this bucket for any machine. Small buckets record none: a search is fast. */
+  /**
+   * Groups that have no rival in this bucket for any machine. Small buckets record none, because searching them is
+   * fast.
+   */
   calm: WeakSet<Entry> | undefined;
 }
 
@@ -31,12 +35,12 @@ class Bucket<Entry extends object> {
 const fewGroups = 16;
 
 /**
- * The entry for a label. Nearly always one group has the label, and then there is no bucket: with 100,000 groups each
- * further object on the path is a wait for memory.
+ * The entry for one value of a label. Nearly always only one group has it. The entry then is the group itself: with
+ * 100,000 groups, each further object that a search reads is a wait for memory.
  */
 type IndexSlot<Entry extends object> = Entry | Bucket<Entry>;
 
-/** A label, and the values under which a group can be filed: one, or those of an expression. */
+/** A label, and the values under which a group can be filed: one value, or those of an expression. */
 type Handle = readonly [label: string, values: readonly string[]];
 
 export class SelectorIndex<Entry extends Group> {
@@ -44,11 +48,12 @@ export class SelectorIndex<Entry extends Group> {
   readonly #places = new Map<string, Map<string, IndexSlot<Entry>>>();
   /** By label: groups that ask for this label but name no value of any label. */
   readonly #byName = new Map<string, Bucket<Entry>>();
+  /** Groups that require no label. */
   readonly #everywhere = new Bucket<Entry>();
-  /** How many groups use an identity label, by label. */
+  /** By identity label: how many groups use it. */
   readonly #speakers = new Map<string, number>();
 
-  /** Files all groups at once, which sorts each bucket only once. */
+  /** Files all groups together, so that it sorts them only once. */
   constructor(groups: Iterable<Entry> = []) {
     const all = [...groups];
     for (const group of all) this.#count(group, 1);
@@ -67,7 +72,7 @@ export class SelectorIndex<Entry extends Group> {
     this.#settle(group);
   }
 
-  /** Removes a group that was added: the same object. */
+  /** Removes a group. @param group the same object that was added. */
   remove(group: Entry): void {
     const filedIn = this.#filedIn(group);
     if (filedIn.length === 0) return;
@@ -80,8 +85,8 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   /**
-   * The first group in order that matches these labels, or undefined when none does. It gets the machine unless it has
-   * rivals.
+   * Returns the first group in order that matches these labels; undefined if no group does. The group gets the machine
+   * unless it has rivals.
    */
   find(labels: Labels): Entry | undefined {
     let best = this.#everywhere.groups.find((group) => matches(group, labels));
@@ -94,9 +99,9 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   /**
-   * Groups of the same priority that name the same machine by other identity labels. None for a group that names no
-   * machine, and none of another tenant: the claims have decided between tenants, and a tenant must not make other
-   * tenants' machines wait.
+   * Returns the namesakes of a group: groups of the same priority that name the same machine by other identity labels.
+   * A group that names no machine has none. The groups of other tenants are never namesakes: claims decide between
+   * tenants, and a tenant must not make other tenants' machines wait.
    */
   namesakesOf(group: Group, labels: Labels): readonly Entry[] {
     const own = identityLabels.filter((label) => namesValueOf(group, label));
@@ -119,12 +124,12 @@ export class SelectorIndex<Entry extends Group> {
   /** True when the group that `find` returned for these labels has a rival for the machine. */
   hasRival(first: Entry, labels: Labels): boolean {
     if (first.isTenant) return this.#hasRivalAnywhere(first, labels);
-    // Nearly every group has a value of a label for itself, and a rival would share it.
+    // A rival would have the same labels and values. Nearly every group is the only one with one of its values.
     for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
     return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
   }
 
-  /** As `hasRival`, for a tenant's group: a group of another namespace may beat it by other labels. */
+  /** Like `hasRival`, for a tenant's group: a group of another namespace may beat it by other labels. */
   #hasRivalAnywhere(first: Entry, labels: Labels): boolean {
     for (const [label, value] of labels) {
       const place = this.#places.get(label)?.get(value);
@@ -147,7 +152,7 @@ export class SelectorIndex<Entry extends Group> {
     return (this.#speakers.get(label) ?? 0) > 0;
   }
 
-  /** Lists that together hold every group that matches these labels, and others. Each begins with its best group. */
+  /** Returns lists that hold every group that matches these labels, and other groups. Each list is in winning order. */
   listsFor(labels: Labels): readonly (readonly Entry[])[] {
     const lists: (readonly Entry[])[] = [this.#everywhere.groups];
     for (const [label, value] of labels) {
@@ -158,7 +163,7 @@ export class SelectorIndex<Entry extends Group> {
     return lists;
   }
 
-  /** The most groups that one lookup may have to look at. */
+  /** The number of groups in the largest bucket of a label. */
   get largestBucket(): number {
     const places = [...this.#places.values()].flatMap((values) => [...values.values()]);
     return [...places, ...this.#byName.values()].reduce(
@@ -167,7 +172,7 @@ export class SelectorIndex<Entry extends Group> {
     );
   }
 
-  /** The buckets that may hold groups that match the machine by the same labels as a group with these handles. */
+  /** Returns the buckets that may hold a rival of a group with these handles: a group with the same labels. */
   #bucketsFor(handles: readonly Handle[], labels: Labels): readonly Bucket<Entry>[] {
     if (handles.length === 0)
       return [this.#everywhere, ...[...labels.keys()].flatMap((name) => this.#byName.get(name) ?? [])];
@@ -177,7 +182,7 @@ export class SelectorIndex<Entry extends Group> {
     });
   }
 
-  /** As `find`, for the groups that are filed by name. @param best the winner of all others. */
+  /** Like `find`, for the groups that are filed by name. @param best the winner of all other groups. */
   #bestByName(labels: Labels, best: Entry | undefined): Entry | undefined {
     let winner = best;
     for (const label of labels.keys()) {
@@ -189,7 +194,7 @@ export class SelectorIndex<Entry extends Group> {
     return winner;
   }
 
-  /** The buckets that a group is filed in; none for a group that was not added. */
+  /** Returns the buckets that a group is filed in; none for a group that was not added. */
   #filedIn(group: Entry): readonly Bucket<Entry>[] {
     for (const [label, values] of handlesOf(group)) {
       const [value] = values;
@@ -200,7 +205,7 @@ export class SelectorIndex<Entry extends Group> {
     return others.filter((bucket) => holds(bucket, group));
   }
 
-  /** The buckets to file a group in; its labels are counted already. */
+  /** Chooses the buckets to file a group in. `#count` must have counted the group before. */
   #rarest(group: Entry): readonly Bucket<Entry>[] {
     const handles = handlesOf(group).toSorted(compareFiling);
     let rarest: readonly Bucket<Entry>[] | undefined;
@@ -238,7 +243,7 @@ export class SelectorIndex<Entry extends Group> {
     return values.map((value) => this.#bucket(label, value));
   }
 
-  /** The bucket of a label. A new bucket gets the group that had the label alone, if there was one. */
+  /** Returns the bucket of a value. A new bucket gets the group that was the only one with this value, if any. */
   #bucket(label: string, value: string): Bucket<Entry> {
     const values = this.#places.get(label) ?? new Map<string, IndexSlot<Entry>>();
     const place = values.get(value);
@@ -252,7 +257,7 @@ export class SelectorIndex<Entry extends Group> {
     return bucket;
   }
 
-  /** Removes buckets of a group's labels that are no longer needed: those with one group or none. */
+  /** Removes the buckets of a group's values that no longer need one: they have one group or none. */
   #settle(group: Entry): void {
     for (const [label, values] of handlesOf(group)) for (const value of values) this.#settlePlace(label, value);
     for (const name of namesOf(group)) if (this.#byName.get(name)?.groups.length === 0) this.#byName.delete(name);
@@ -269,9 +274,9 @@ export class SelectorIndex<Entry extends Group> {
   }
 }
 
-/** The best group of a place that matches: those of a bucket are in the order in which they win. */
+/** Returns the best matching group of a slot. The groups of a bucket are in winning order. */
 function firstMatch<Entry extends Group>(place: IndexSlot<Entry>, labels: Labels): Entry | undefined {
-  // The label under which a group is filed matches already, and most groups have no other.
+  // The label under which a group is filed matches already, and most groups have no other requirement.
   const isMatch = (group: Entry) => group.requirementCount === 1 || matches(group, labels);
   if (place instanceof Bucket) return place.groups.find(isMatch);
   return isMatch(place) ? place : undefined;
@@ -297,7 +302,7 @@ function holds<Entry extends Group>(place: IndexSlot<Entry>, group: Entry): bool
   return place instanceof Bucket ? place.groups[positionIn(place.groups, group)] === group : place === group;
 }
 
-/** Where a group is in a sorted list, or belongs. */
+/** Returns the position of a group in a sorted list, or where to insert it. */
 function positionIn(groups: readonly Group[], group: Group): number {
   let from = 0;
   let to = groups.length;
@@ -310,7 +315,7 @@ function positionIn(groups: readonly Group[], group: Group): number {
   return from;
 }
 
-/** The values that a group's machines must have. */
+/** Returns the labels for which a group names values, with these values. */
 function handlesOf({ selector, expressions }: Group): readonly Handle[] {
   const handles: Handle[] = [];
   for (const [label, value] of Object.entries(selector)) handles.push([label, [value]]);
@@ -318,7 +323,7 @@ function handlesOf({ selector, expressions }: Group): readonly Handle[] {
   return handles;
 }
 
-/** The labels that a group's machines have, whatever their values, each once; the same for a group always. */
+/** Returns the labels that a group's positive expressions require, each once. */
 function namesOf({ expressions }: Group): readonly string[] {
   return [...new Set(expressions.flatMap((expression) => (isPositive(expression) ? [expression.key] : [])))];
 }

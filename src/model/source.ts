@@ -1,7 +1,7 @@
 /**
- * The ports for reading objects and for writing their status. A cluster and a directory of files implement both; the
- * controller knows nothing else of them. Like a watch cache, a source only reports which names changed, and the
- * controller reads the view: intermediate states do not matter.
+ * The ports for reading objects and for writing their status. The controller knows a cluster or a directory of files
+ * only through these ports. A source only reports which names changed, like a watch cache, and the controller then
+ * reads the view. So the controller may miss intermediate states, which do not matter.
  */
 
 import type { GroupSpec } from "./group.ts";
@@ -21,18 +21,18 @@ export interface ObjectName {
 export const apiGroup = "davit.dev";
 /** The `apiVersion` of Profiles and Groups. */
 export const apiVersion = `${apiGroup}/v1alpha1`;
-/** With the value `true`, a Secret may be a template. */
+/** The label that a Secret must have, with the value `true`, before templates may come from it. */
 export const allowTemplateLabel = `${apiGroup}/allow-template`;
 
 /**
- * A name as one text, for maps and queues. Joined, not added: V8 keeps sums of texts in pieces, which take three times
- * as much memory, and each object is in a dozen maps.
+ * Returns a name as one text, for maps and queues. `join` instead of `+`: V8 keeps concatenated strings in pieces,
+ * which take three times as much memory. Each object is in a dozen maps.
  */
 export function objectKey({ kind, namespace, name }: ObjectName): string {
   return [kind, namespace, name].join("/");
 }
 
-/** A uid for an object in a file: an object that is written again under the same name is the same object. */
+/** Makes the uid of an object in a file from its name. So an object that is removed and written again keeps its uid. */
 export function fileUid(name: ObjectName): string {
   return `directory/${objectKey(name)}`;
 }
@@ -43,7 +43,7 @@ export interface ObjectMeta {
   readonly uid: string;
   /** `metadata.generation`; 1 for files, which have none. */
   readonly generation: number;
-  /** Where a person finds it: `web.yaml, document 2 (line 14)` or `cluster`. */
+  /** Where a person finds the object: `web.yaml, document 2 (line 14)` or `cluster`. */
   readonly origin: string;
 }
 
@@ -56,8 +56,8 @@ export interface GroupObject extends ObjectMeta {
   readonly kind: "Group";
   readonly spec: GroupSpec;
   /**
-   * Set when the object was refused and no accepted version of it is known: its selector still takes part, so that its
-   * machines do not fall to a less specific group. The text is the reason.
+   * Why the object was refused. Set for a stand-in, when no accepted version is known. Its selector still takes part,
+   * so that its machines do not get a less specific Group.
    */
   readonly refusal?: string;
 }
@@ -80,12 +80,12 @@ export interface Reference extends ObjectName {
   readonly kind: "ConfigMap" | "Secret";
 }
 
-/** The object that has a template's text. */
+/** Returns the ConfigMap or Secret that has a template's text. */
 export function holderOf({ kind, name }: Exclude<TemplateSource, { kind: "inline" }>, namespace: string): Reference {
   return { kind: kind === "configMap" ? "ConfigMap" : "Secret", namespace, name };
 }
 
-/** Everything that a Profile names, each once. */
+/** Returns the ConfigMaps and Secrets that a Profile names, each once. */
 export function referencesOf({ namespace, spec }: ProfileObject): readonly Reference[] {
   const sources = Object.values(spec.templates).filter((source) => source.kind !== "inline");
   return [...new Map(sources.map((source) => [`${source.kind}/${source.name}`, holderOf(source, namespace)])).values()];
@@ -111,20 +111,20 @@ export function isOwnKind(kind: string): kind is OwnKind {
 }
 
 /**
- * An object whose newest version is refused; its status shows that to its user. The view has the previous version, a
- * stand-in, or nothing; never a version of another uid.
+ * An object whose newest version is refused. Its status shows this to its user. The view has the object's previous
+ * version, a stand-in, or nothing. It never has a version with another uid.
  */
 export interface Refusal extends ObjectMeta, OwnName {
   /** As `SourceProblem.message`. */
   readonly message: string;
   /**
-   * Of a Group: its readable part, or that of each definition if it is defined twice; undefined for a definition whose
-   * selector cannot be read.
+   * For a Group: the stand-in of each definition; several if the Group is defined more than once. Undefined for a
+   * definition whose selector cannot be read.
    */
   readonly standIns?: readonly (GroupSpec | undefined)[];
-  /** Of a Profile. */
+  /** For a Profile. */
   readonly caution?: ProfileCaution;
-  /** Of a Group: its selector cannot be read whole, so it may name further machines. */
+  /** For a Group: davit cannot read its whole selector, so the Group may name further machines. */
   readonly hidesMachines?: true;
 }
 
@@ -145,12 +145,13 @@ export interface SourceView {
    * of the source may hold: a file that does not parse, or a namespace that was not listed.
    */
   isGone(name: ObjectName): boolean;
-  /** Namespaces without news for so long that their machines wait. */
+  /** The lost namespaces: without news for so long that their machines wait. */
   readonly unheard: ReadonlySet<string>;
-  /** Objects that stay in view although nothing defines them, since part of the source cannot be read. */
+  /** Objects that nothing readable defines. They stay in view because part of the source cannot be read. */
   readonly withheld: readonly ObjectName[];
   /**
-   * True for an object that is only temporarily in view: nothing defines it any more. Absent if that does not occur.
+   * True for an object that is still in view although nothing defines it any more. Absent for a source without such
+   * objects.
    */
   isLeaving?(name: ObjectName): boolean;
   get<Kind extends ObjectKind>(
@@ -160,20 +161,24 @@ export interface SourceView {
   ): Extract<SourceObject, { kind: Kind }> | undefined;
   all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>>;
   /**
-   * A Profile that is not in view yet, since its references are unknown; undefined also if the previous version, of the
-   * same uid, is in view meanwhile. Absent if everything is known at once.
+   * Returns a Profile that is not in view yet, because davit has not read its references yet. Undefined if the view has
+   * a previous version with the same uid. Absent for a source that reads Profiles and references together.
    */
   pendingOf?(name: ObjectName): ObjectMeta | undefined;
   /**
-   * True for an object out of view because davit has no right to read it: it may exist. Absent if everything is read.
+   * True for an object that is not in view because davit has no right to read it: the object may exist. Absent for a
+   * source without rights.
    */
   isForbidden?(name: ObjectName): boolean;
 }
 
 export interface SourceListener {
-  /** A full list ended; `view` shows it. A source whose list was empty lists again within a minute. */
+  /**
+   * Called when `view` shows a full list, and again when the readable part of the source or its problems change. A
+   * source whose list was empty lists again within a minute.
+   */
   listed(): void;
-  /** These names were added, changed, refused or removed since the last call. */
+  /** Called with the names that were added, changed, refused or removed since the last call. */
   changed(names: readonly ObjectName[]): void;
 }
 
@@ -188,7 +193,7 @@ export interface Source {
    * It does not advance while the source cannot be reached.
    */
   readonly provenAtMs: number | undefined;
-  /** Begins to list and follow; resolves at once, the first list comes to `listener.listed`. */
+  /** Begins to list and follow. It does not wait for the first list, which `listener.listed` reports. */
   start(listener: SourceListener): Promise<void>;
   /** Ends every timer, watch and thread; idempotent. */
   stop(): Promise<void>;
@@ -197,7 +202,10 @@ export interface Source {
 /** `Unknown`: davit could not find out. */
 export type ConditionStatus = "True" | "False" | "Unknown";
 
-/** As metav1.Condition, without the times, which the writer adds. Texts hold no counters, times or indexes. */
+/**
+ * A metav1.Condition without its time and generation, which the writer adds. Texts hold no counters, times or indexes,
+ * so that a status stays equal until something changes.
+ */
 export interface Condition {
   readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Rendered" | "Ready" | "Stalled";
   readonly status: ConditionStatus;
@@ -206,15 +214,15 @@ export interface Condition {
 }
 
 export interface ObjectStatus {
-  /** The object's uid: another object under that name has no status yet. Absent if a name is enough. */
+  /** The uid of the object that the status is for. Absent if the name is enough. */
   readonly uid?: string;
   readonly observedGeneration: number;
   readonly conditions: readonly Condition[];
-  /** Profiles: the configs it has, such as `ipxe,ignition`. */
+  /** For a Profile: its configs, such as `ipxe,ignition`. */
   readonly configs?: string;
-  /** Profiles: how many Groups name it. */
+  /** For a Profile: how many Groups name it. */
   readonly groupCount?: number;
-  /** Groups: the selector as text. */
+  /** For a Group: the selector as text. */
   readonly selector?: string;
 }
 

@@ -1,4 +1,7 @@
-/** How specific a selector is on a label: for comparing Groups with a removed one. */
+/**
+ * How specific a selector is on a single label. davit uses this to compare Groups with a removed Group, and to find the
+ * Groups that name machines.
+ */
 
 import type { Expression, Operator } from "./expression.ts";
 import type { Selector } from "./group.ts";
@@ -29,13 +32,13 @@ export function namesMachine(group: NamedLabels | undefined): boolean {
   return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }
 
-/** True for a selector that is at least as specific as the other one, on each label of the other one. */
+/** True when a selector is at least as specific as the other one on each label that the other one uses. */
 export function isAsSpecific(selector: NamedLabels, other: NamedLabels): boolean {
   const labels = [...Object.keys(other.selector), ...(other.expressions ?? []).map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));
 }
 
-/** Zero for a label that a selector does not use. */
+/** Returns how specific a selector is on a label; zero if it does not use the label. */
 function strengthOn({ selector, expressions = [] }: NamedLabels, label: string): number {
   if (Object.hasOwn(selector, label)) return strengths.In;
   return expressions.reduce(

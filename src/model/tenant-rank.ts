@@ -13,9 +13,9 @@ interface RankedSelection {
   readonly expressions: readonly Expression[];
 }
 
-/** The parts of a selector that count. */
+/** The parts of a selector that count between namespaces. */
 export interface Traits {
-  /** The labels that must have a value, and whether there are patterns. Values are not part of it. */
+  /** As one text: the labels that must have a value, and whether patterns count. It does not contain the values. */
   readonly keys: string;
   /** How many expressions count. */
   readonly expressions: number;
@@ -23,12 +23,12 @@ export interface Traits {
   readonly patterns: number;
 }
 
-/** The rank of a tenant's Group: how many of its labels, lists and patterns count. */
+/** Returns the rank of a tenant's Group: its labels with a value, plus 1 if it has patterns that count. */
 export function tenantRank(selection: RankedSelection): number {
   return Object.keys(selection.selector).length + listsOf(selection).length + (hasPattern(selection) ? 1 : 0);
 }
 
-/** All expressions of the admin's Group count; of a tenant's Group, only those that `tenantRank` counts. */
+/** Returns what counts: all expressions of the admin's Group, but of a tenant's Group only those of `tenantRank`. */
 export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }): Traits {
   const { selector, expressions, isTenant } = group;
   const lists = listsOf(group);
@@ -38,12 +38,13 @@ export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }
   return { keys: JSON.stringify([values, patterns]), expressions: counted, patterns };
 }
 
-/** Labels that have their values only from a list (`In`). */
+/** Lists the labels whose values come only from a list (`In`). */
 function listsOf({ selector, expressions }: RankedSelection): readonly string[] {
   const keys = expressions.flatMap(({ key, operator }) => (operator === "In" ? [key] : []));
   return [...new Set(keys)].filter((key) => !Object.hasOwn(selector, key));
 }
 
+/** True when a long enough pattern is about a label for which the selector asks no value. */
 function hasPattern({ selector, expressions }: RankedSelection): boolean {
   const hasValue = (label: string) =>
     Object.hasOwn(selector, label) || expressions.some(({ key, operator }) => key === label && operator === "In");

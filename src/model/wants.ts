@@ -1,6 +1,6 @@
 /**
- * Lists what a Group wants of a machine's labels, and what the machine has instead, for people who ask why a Group does
- * not match. Selection does not use it.
+ * Lists what a Group's selector wants of a machine's labels, and what the machine has instead. This is for people who
+ * ask why a Group does not match: `SelectorIndex` selects without it.
  */
 
 import { shown } from "../lib/visible.ts";
@@ -13,15 +13,15 @@ export interface Want {
   readonly label: string;
   /** As a person reads it: `zone=a`. */
   readonly text: string;
-  /** The only accepted value; undefined if others are accepted, too. */
+  /** The only accepted value; undefined for an expression. */
   readonly value?: string;
-  /** False for a want without a value, such as presence or a pattern. */
+  /** True for a label with a value, and for `In`. False for a want without values, such as presence or a pattern. */
   readonly namesValue: boolean;
-  /** True for a label of this value; undefined if a machine has no such label. */
+  /** True if a label with this value meets the want. The value is undefined for a machine without the label. */
   readonly accepts: (value: string | undefined) => boolean;
 }
 
-/** Everything that a Group wants; nothing for a catch-all. A machine that has all of it matches. */
+/** Lists everything that a Group wants. A machine that meets all wants matches. Empty for `matchAll`. */
 export function wantsOf({ selector, expressions }: Selection): readonly Want[] {
   const labels = Object.entries(selector).map(
     ([label, value]): Want => ({
@@ -39,7 +39,7 @@ export function wantsOf({ selector, expressions }: Selection): readonly Want[] {
   return [...labels, ...others];
 }
 
-/** `wants zone=a, request has zone=b`; long values are cut, and nothing of it ends a line or moves a cursor. */
+/** Returns a text such as `wants zone=a, request has zone=b`, safe for a log line or a terminal (`shown`). */
 export function missText({ label, text }: Want, labels: Labels): string {
   return `wants ${shown(text)}, ${hasText(label, labels.get(label))}`;
 }
