@@ -1,4 +1,7 @@
-/** Advice on valid but probably unintended specs. The status reports it, and no boot waits for it. Pure. */
+/**
+ * Gives advice on specs that are valid but probably unintended. The status reports it, and no machine waits because of
+ * it. Pure.
+ */
 
 import { toRequirement } from "../../model/expression.ts";
 import { type GroupSpec, isBroad } from "../../model/group.ts";
@@ -40,7 +43,7 @@ function uuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[
   return isInList ? [noUuid("spec.selector.matchExpressions")] : [];
 }
 
-/** True where a label has a value that an expression rules out. */
+/** True if a label has a value that an expression rules out. */
 function isContradictory({ selector, expressions = [] }: GroupSpec): boolean {
   const labels = new Map(Object.entries(selector));
   return expressions.some((expression) => {
@@ -66,7 +69,8 @@ const contradictionAdvice: Advice = {
   text: "the labels of the selector do not meet its expressions: no machine gets this Group",
 };
 
-// A message has at most 32 KiB in the CRDs, and a name may be as long as all of its keys together.
+// A status message has at most 32 KiB by the CRDs. A name of `/metadata` contains all keys on its path, so it can be
+// long.
 const maxNames = 10;
 const maxNameLength = 253;
 
@@ -101,7 +105,7 @@ function endOf(arg: string): string | undefined {
   return ["||", "&&", ";"].includes(arg) ? `is ${arg}: iPXE ends the command there` : undefined;
 }
 
-/** Reports the first match only. */
+/** Advice on a Profile without an effect that boots an installer. It reports only the first match. */
 function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   if (spec.effect !== undefined) return [];
   for (const [field, text] of bootTexts(spec)) {

@@ -1,8 +1,13 @@
 /**
- * Drafts the documents of a Group. Its newest version counts. While that is refused, the last accepted version of the
- * same uid counts, as far as both agree. A machine that either version holds is held. If the versions differ in
- * machines or Profile, or the newest does not say, the machines of both wait: no machine boots by a version that its
- * user meant to replace. A refused version with another selector gets a second document, the twin. Pure.
+ * Drafts the documents of a Group. The newest version counts. While the newest version is refused, the last accepted
+ * version of the same uid counts, as far as both agree:
+ *
+ * - A machine that either version holds is held.
+ * - If the versions differ in machines or Profile, the machines of both wait. They also wait if the refused version's
+ *   selector or Profile cannot be read. So no machine boots by a version that its author meant to replace.
+ * - A refused version with another selector gets a second document, the twin.
+ *
+ * Pure.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -21,10 +26,10 @@ export interface GroupDraft {
   readonly refusal?: Refusal;
   /** Undefined for a Group that answers no machine. */
   readonly document: GroupDocument | undefined;
-  /** Makes the machines of a refused version wait if its selector differs. */
+  /** The document of a refused version with another selector: its machines wait. */
   readonly twin?: GroupDocument;
   readonly sync: SyncState;
-  /** Findings except those of its Profile and its templates. */
+  /** All findings except those on its Profile and its templates. */
   readonly findings: readonly Finding[];
 }
 
@@ -39,7 +44,7 @@ export interface KnownGroup {
   readonly adminNamespace: string | undefined;
 }
 
-/** The documents that a Group needs; undefined for a Group with nothing in view. */
+/** The documents that a Group needs; undefined for a Group that the source neither shows nor refuses. */
 export function draftGroup(given: KnownGroup): GroupDraft | undefined {
   const known = withoutHidden(given);
   const { id, object, adminNamespace } = known;
@@ -77,7 +82,7 @@ function draftRefused({ id, object, stored }: KnownGroup, refusal: Refusal, allo
   };
 }
 
-/** The last accepted version, held where a refused version says so. Its machines wait unless the versions agree. */
+/** The last accepted version, held if a refused version sets `hold`. Its machines wait unless the versions agree. */
 function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: boolean): GroupDocument {
   const { spec } = accepted;
   const isHeld = !spec.hold && known.some(({ hold }) => hold);
@@ -89,7 +94,10 @@ function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: b
   };
 }
 
-/** Makes machines wait: those that the refused version names; if it names none, those of the stored document. */
+/**
+ * The document for a Group without an accepted version. It makes the machines of the refused version wait. If that
+ * version has no readable selector, it makes the machines of the stored document wait.
+ */
 function firstRefused(
   refusal: Refusal,
   [spec]: readonly GroupSpec[],
@@ -99,13 +107,19 @@ function firstRefused(
   return { ...provenanceOf(refusal), spec, refused: true };
 }
 
-/** The twin outranks every Group that the previous version outranked. */
+/**
+ * The twin. It has the higher priority of both versions, so that it outranks every Group that the accepted version
+ * outranked. A selector with `matchAll` always has priority 0.
+ */
 function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | undefined): GroupDocument {
   const priority = Math.max(spec.priority, accepted?.spec.priority ?? 0);
   return { ...provenanceOf(refusal), spec: { ...spec, priority: spec.matchAll ? 0 : priority }, refused: true };
 }
 
-/** While a stand-in's file is being rewritten, the stand-in is refused, too. */
+/**
+ * The refusal of the newest version. While a file is being rewritten, its stand-in has no separate refusal, but is
+ * refused, too.
+ */
 function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
   if (refusal !== undefined || object?.refusal === undefined) return refusal;
   const { kind, namespace, name, spec, refusal: message } = object;
@@ -140,7 +154,10 @@ function acceptedStandIn(
   return { ...toDocument({ ...object, spec: { ...object.spec, metadata: {} } }), ...before, refused: true };
 }
 
-/** The earlier findings on a Group with the same Profile: they count until a look finds something else. */
+/**
+ * The stored `flaw` and `oldProfile` of a Group that still has the same Profile. They count until a look finds
+ * something else.
+ */
 export function stateBefore(
   stored: GroupDocument | undefined,
   { uid, spec }: Pick<GroupDocument, "uid" | "spec">,
@@ -149,9 +166,9 @@ export function stateBefore(
 }
 
 /**
- * A CRD older than expressions hides a Group's expressions without a new generation: davit accepted this generation
- * with them. Without them the Group would take more machines. A file's generation never changes, and nothing hides its
- * expressions.
+ * Refuses a Group whose expressions the API server hides. A CRD older than expressions removes them without a new
+ * generation. davit accepted this generation with them, and without them the Group would take more machines. Files are
+ * exempt: their generation never changes, and nothing hides their expressions.
  */
 function withoutHidden(known: KnownGroup): KnownGroup {
   const { object, stored } = known;
@@ -184,7 +201,7 @@ function acceptedOf(
   return stored?.uid === uid ? lastAccepted(stored) : undefined;
 }
 
-/** The accepted version that a document was made from; undefined where there was none. */
+/** The accepted version that a document was made from; undefined if there was none. */
 export function lastAccepted(stored: GroupDocument): GroupDocument | undefined {
   const { refused, outdated, flaw: _, oldProfile: _old, heldByRefused, ...document } = stored;
   if (refused === true && outdated !== true) return undefined;

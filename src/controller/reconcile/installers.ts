@@ -1,6 +1,6 @@
-/** Which kernel arguments are an installer's. Pure. */
+/** Finds kernel arguments that belong to an installer. Pure. */
 
-/** An argument by its whole name, which may end before `=`, or by the beginning of its name. */
+/** The arguments of one installer: whole names, without `=` and a value, and beginnings of names. */
 interface InstallerArguments {
   readonly installer: string;
   readonly names: readonly string[];
@@ -8,11 +8,12 @@ interface InstallerArguments {
 }
 
 const installers: readonly InstallerArguments[] = [
-  // Boot options of Anaconda, anaconda-installer.readthedocs.io; `ks=` is its older name, and that of VMware ESXi.
+  // Boot options of Anaconda, anaconda-installer.readthedocs.io. `ks` is the older name of `inst.ks`, and VMware ESXi
+  // uses it, too.
   { installer: "Anaconda", names: ["inst.ks", "inst.repo", "inst.stage2", "ks"] },
   // coreos-installer, docs/customizing-install.md: coreos.inst.install_dev names the disk.
   { installer: "coreos-installer", names: ["coreos.inst"], prefixes: ["coreos.inst."] },
-  // Ubuntu's Subiquity asks before it writes, unless this word is there: its documentation of autoinstall.
+  // Without this word, Ubuntu's Subiquity asks before it writes: see its documentation of autoinstall.
   { installer: "Subiquity", names: ["autoinstall"] },
   // Appendix B of Debian's installation guide. `auto` is short for `auto-install/enable`.
   { installer: "debian-installer", names: ["auto", "auto-install/enable"], prefixes: ["preseed/"] },
@@ -20,14 +21,14 @@ const installers: readonly InstallerArguments[] = [
   { installer: "YaST", names: ["autoyast", "autoyast2", "install"] },
   // agama-project.github.io, unattended installation.
   { installer: "Agama", names: ["inst.auto", "agama.auto"] },
-  // Talos writes itself to machine.install.disk of this config: its reference of kernel parameters.
+  // Talos writes itself to `machine.install.disk` of this config: see its reference of kernel parameters.
   { installer: "Talos", names: ["talos.config"] },
 ];
 
 /** The advice for a Profile that says nothing about disks. */
 export const effectCure = "set effect: Install, or effect: Boot where disks are left alone";
 
-/** The installer that uses one of these words, with the argument's name; undefined where none does. */
+/** The first installer argument in a text, and its installer; undefined if there is none. */
 export function installerIn(text: string): { readonly installer: string; readonly argument: string } | undefined {
   for (const word of text.split(/[\s"']+/)) {
     const [name = ""] = word.split("=", 1);

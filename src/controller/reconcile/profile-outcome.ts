@@ -1,4 +1,4 @@
-/** The outcome of a Profile that is accepted, refused, only partly read, or gone. */
+/** Finds the outcome of a Profile, whether it is accepted, refused, only partly read, or gone. */
 
 import {
   type ObjectName,
@@ -28,7 +28,7 @@ interface Around {
   readonly faults: Faults;
 }
 
-/** Plans a Profile. A Profile that is out of view keeps everything, but installs no machine. */
+/** Plans a Profile. A Profile that is not in view now keeps its documents, but installs no machine. */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
   const { view, world, faults } = around;
   const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
@@ -58,8 +58,10 @@ function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { vie
 }
 
 /**
- * `there` is in view, or is refused or out of view for now and still served from the store; `refused` was never
- * accepted.
+ * The state of a Profile, for its Groups.
+ * - `there`: it is in view or pending, or the store still serves a version of it.
+ * - `refused`: its newest version is refused, and the store serves none.
+ * - `missing`: neither.
  */
 export function profileStanding(
   view: Around["view"],
@@ -73,7 +75,9 @@ export function profileStanding(
   return view.refusalOf(id) === undefined ? "missing" : "refused";
 }
 
-/** Which Profiles are refused: their Groups report it, and davit looks at them again when that changes. */
+/**
+ * Remembers which Profiles are refused. Their Groups report it, so davit looks at these Groups again when it changes.
+ */
 export class RefusedProfiles {
   readonly #keys = new Set<string>();
 
@@ -87,7 +91,7 @@ export class RefusedProfiles {
   }
 }
 
-/** True while the Profile, or a text that it includes, will soon leave the view. */
+/** True if the Profile, or an object that it names, is in view only for now: nothing defines it any more. */
 function isLeaving(profile: ProfileObject, view: Around["view"]): boolean {
   return view.isLeaving !== undefined && [profile, ...referencesOf(profile)].some((name) => view.isLeaving?.(name));
 }

@@ -1,6 +1,6 @@
 /**
- * Makes a Group's document. Selector, profileRef, priority and hold take effect at once, whatever the state of its
- * Profile: a Group that selects a machine keeps it from falling to a less specific Group. Pure.
+ * Makes a Group's document and status. Selector, profileRef, priority and hold take effect at once, whatever the state
+ * of the Group's Profile. Otherwise its machines would get a less specific Group. Pure.
  */
 
 import { countingAtOnce } from "../../model/at-once.ts";
@@ -19,7 +19,7 @@ import { inField, type ProfileWorld, templateFinding } from "./resolve-profile.t
 
 /** What davit looks up about other Groups and about Profiles. */
 export interface GroupWorld {
-  /** `refused` was never accepted. */
+  /** See `profileStanding`. */
   readonly profile: (namespace: string, name: string) => "there" | "refused" | "missing";
   readonly standingOf: (group: Group) => Standing;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
@@ -47,7 +47,7 @@ export function reconcileGroup(draft: GroupDraft, storedText: string | undefined
   };
 }
 
-/** The changes that lead to a document, or none, at a path. */
+/** The change that gives a path this document, or removes it; empty if nothing changes. */
 export function groupChanges(
   path: string,
   document: GroupDocument | undefined,
@@ -58,8 +58,8 @@ export function groupChanges(
 }
 
 /**
- * The writes that take effect before the first list is complete: they make machines of stored Groups wait. While a
- * namespace cannot be read at a start, a hold of another namespace must not wait for it.
+ * The holds that take effect before the first list is complete: they make machines of stored Groups wait. The first
+ * list may take long, for example while a namespace cannot be read. A hold in another namespace must not wait for it.
  */
 export function earlyHolds(
   names: readonly ObjectName[],
@@ -80,7 +80,7 @@ export function earlyHolds(
   });
 }
 
-/** A Group's document, marked where it ties with another one of its selector. */
+/** Returns a Group's document, marked `tied` if the Group ties with another one of the same selector. */
 export function withTie(document: GroupDocument, isTied: boolean): GroupDocument {
   const { tied: _, ...others } = document;
   return isTied ? { ...others, tied: true } : others;
@@ -119,7 +119,7 @@ function profileFindings(namespace: string, spec: GroupSpec, { profile }: GroupW
 }
 
 const maxShownValues = 4;
-// The CRD's limit on a status, less some room for the text behind it.
+// The CRD allows 8,192 characters: this leaves room for the dots after a cut text.
 const maxLength = 8_000;
 
 /** The selector as text, cut to the longest that a status may hold; empty for a catch-all's selector. */

@@ -1,5 +1,5 @@
 /**
- * Makes a Profile's documents, and keeps the last good content where the new content is not usable. Pure: it reads the
+ * Makes a Profile's documents, and keeps the last good content while the new content is not usable. Pure: it reads the
  * world through `ProfileWorld` and returns the changes.
  */
 
@@ -62,7 +62,7 @@ export function reconcileProfile(
   };
 }
 
-/** For a refused newest version: keeps the stored content, or makes the Profile's machines wait. */
+/** The outcome of a Profile with only a refused version in view: its stored content stays, or its machines wait. */
 export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { uid, namespace } = refusal;
   const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
@@ -75,8 +75,8 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
 }
 
 /**
- * The outcome of a Profile whose reconcile ended in an exception: its last good content, or a stand-in that makes its
- * machines wait. Content that never was valid as a whole must not boot them.
+ * The outcome of a Profile on which davit failed: its last good content, or a stand-in that makes its machines wait.
+ * Content that was never valid as a whole must not boot them.
  */
 export function failProfile(object: ObjectMeta, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { namespace, uid, generation } = object;
@@ -90,8 +90,8 @@ export function failProfile(object: ObjectMeta, stored: StoredProfile, world: Pr
 }
 
 /**
- * The outcome if `failProfile` also ended in an exception: what is stored of this object stays, and nothing of another
- * object.
+ * The outcome if `failProfile` throws, too, or if the Profile is pending. A stored document of this object stays.
+ * Otherwise a stand-in replaces what is stored.
  */
 export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
   const isStored = stored.document !== undefined && stored.document.uid === object.uid;
@@ -101,14 +101,14 @@ export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outco
   };
 }
 
-/** Keeps the stored content of a Profile that may be gone. */
+/** The outcome of a Profile that may be gone: its stored content stays, but is marked as outdated. */
 export function doubtProfile(name: ObjectName, stored: StoredProfile): Outcome {
   const { document } = stored;
   const changes = document === undefined ? [] : documentChanges(name, asOutdated(document), stored, new Map());
   return { changes, status: undefined };
 }
 
-/** For a Profile that stays as it was: an older version installs no machine. */
+/** The sync state of a Profile that keeps older content. An older version installs no machine, so the machines wait. */
 export function syncOfKept(content: ProfileContent | undefined): SyncState {
   return content !== undefined && installs(content) ? "waiting" : "servingLastGood";
 }
@@ -121,7 +121,7 @@ function asOutdated(document: ProfileDocument): ProfileDocument {
   return { ...document, outdated: true };
 }
 
-/** Broken in every part, for a boot service that does not know `failed` yet. */
+/** A document that makes machines wait. All parts are broken, for boot services that do not know `failed` yet. */
 function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument {
   const broken = { kind: "broken" } as const;
   const templates = Object.fromEntries(templateParts.map((part) => [part, broken]));
@@ -137,7 +137,10 @@ export function removeProfile(namespace: string, name: string, stored: StoredPro
   return { changes, status: undefined, isOlder: false };
 }
 
-/** Writes a secret's text before the document that names it, and removes it after no document names it any more. */
+/**
+ * The changes to a Profile's documents, in order. A secret's text is written before the document that names it, and
+ * removed after the document that no longer names it.
+ */
 function documentChanges(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,
   document: ProfileDocument,
@@ -163,8 +166,9 @@ function documentChanges(
 }
 
 /**
- * An older version, as careful as the newest version says, whatever else is wrong with the newest: its machines boot
- * from disk if the newest says so, and wait if the newest says that booting installs.
+ * An older version, made as safe as the newest version asks, even if the newest is not usable otherwise. If the newest
+ * boots machines from their disk, so does the result. If the newest is an `Install`, so is the result, and its machines
+ * wait.
  */
 function cautious(
   older: ProfileDocument,
@@ -188,7 +192,7 @@ function cautionIn({ spec: { boot, effect } }: ProfileObject): ProfileCaution {
   return { ...(boot?.kind === "local" && { local: boot.local }), ...(effect === "Install" && { isInstall: true }) };
 }
 
-/** The last good content, without the parts whose Secret was withdrawn meanwhile. */
+/** The last good content, without the parts whose Secret was withdrawn. */
 function withoutWithdrawn(document: ProfileDocument, namespace: string, world: ProfileWorld): ProfileDocument {
   const templates = { ...document.content.templates };
   for (const part of partsOf(templates)) {
@@ -200,7 +204,10 @@ function withoutWithdrawn(document: ProfileDocument, namespace: string, world: P
   return { ...document, content: { ...document.content, templates } };
 }
 
-/** Out of view for now is not withdrawn: the file with the Secret may be unreadable. */
+/**
+ * True if the Secret is gone, or no longer allows its use as a template. A Secret that is not in view now is not
+ * withdrawn: its file may be unreadable.
+ */
 function isWithdrawn(template: SecretTemplate, namespace: string, world: ProfileWorld): boolean {
   const isGone = world.isGone({ kind: "Secret", namespace, name: template.name });
   const isKnown = isGone || world.secret(namespace, template.name) !== undefined;

@@ -28,22 +28,26 @@ import { type RenderError, type RenderReason, renderErrorOf } from "../../render
 import { maxTemplateBytes } from "../../render/template/limits.ts";
 import type { Finding, RefReason } from "../status/conditions.ts";
 
-// One document holds all templates of a Profile. It is copied, hashed and sent as a whole.
+// The limit for all templates of a Profile together. One document holds them, and it is copied, hashed and sent as a
+// whole.
 const maxProfileBytes = 4 * 1024 * 1024;
 
 /** What davit looks up to resolve a Profile. */
 export interface ProfileWorld {
   readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
   readonly secret: (namespace: string, name: string) => SecretObject | undefined;
-  /** True for a ConfigMap or Secret that is missing here because davit has no right to read it. */
+  /** True for a ConfigMap or Secret that is not in view because davit has no right to read it. */
   readonly isForbidden: (name: ObjectName) => boolean;
   /** True for a ConfigMap or Secret that is known not to exist. */
   readonly isGone: (name: ObjectName) => boolean;
-  /** Parses a template; undefined if it is valid. */
+  /** Parses a template. Returns its fault; undefined if it is valid. */
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Lower-case hex. */
   readonly sha256: (text: string) => string;
-  /** Findings if a Group would lose a config: then valid content does not replace the last good content. */
+  /**
+   * The findings if a Group would lose a config by the next content. Then the last good content stays, although the
+   * next content is valid.
+   */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
 
@@ -58,7 +62,7 @@ interface TemplateFault {
 export interface ResolvedProfile {
   readonly content: ProfileContent;
   readonly findings: readonly Finding[];
-  /** The contents of its secret templates, by their SHA-256. */
+  /** The texts of its secret templates, by their SHA-256. */
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
@@ -95,7 +99,10 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
   return { templates, findings, secretTexts };
 }
 
-/** Reads one key of a Secret that allows it. Returns a fault if the Secret or the key is missing or not allowed. */
+/**
+ * Reads one key of a Secret that may be a template. Returns a fault if the Secret or the key is missing, or if the
+ * Secret may not be one.
+ */
 export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
   namespace: string,
@@ -142,13 +149,13 @@ function tooLarge(message: string): FoundText {
   return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
 }
 
-/** A raw template is served as it is, so an error in it shows now, without any machine's labels. */
+/** Checks a raw template. It is served as it is, so its errors do not depend on a machine's labels. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
   const refused = renderErrorOf(() => rulesOf(part).check({ raw: true, format })(text));
   return refused === undefined ? { text } : invalid(refused);
 }
 
-/** Butane instead of Ignition is a common mistake, and no machine's labels can correct it. */
+/** Reports Butane instead of Ignition: a common mistake that no machine's labels can correct. */
 function checkButane(text: string): FoundText {
   if (!mayBeButane(text)) return { text };
   const refused = renderErrorOf(() => renderIgnition({ text, raw: false }));
@@ -176,7 +183,10 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
   }
 }
 
-/** Without the right to read, the API server answers the same for objects that exist and objects that do not. */
+/**
+ * The fault of a missing object. If davit has no right to read it, the API server's answer does not show whether it
+ * exists.
+ */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
   const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
@@ -209,14 +219,14 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
 }
 
 /**
- * Reports a kernel's or an initrd's location that is an HTTP URL, but one that no client can follow. It does not check
- * locations with templates or with the client's own tokens (`${`), and no other schemes.
+ * Reports the location of a kernel or initrd if it is an HTTP URL that no client can follow. It does not check other
+ * schemes, and no locations with templates or with the client's own variables (`${`).
  */
 export function locationFinding(text: string): Finding | undefined {
   if (/\{\{|\$\{/.test(text)) return undefined;
   const [location = ""] = parseInitrd(text).location.split(/\s/, 1);
   if (!/^https?:/i.test(location)) return undefined;
-  // `URL` forgives missing slashes, as browsers do; firmware does not.
+  // `URL` accepts missing slashes, like a browser. Firmware does not.
   if (/^https?:\/\/[^/]/i.test(location) && URL.canParse(location)) return undefined;
   const message = "is no URL that a machine can follow: write http://HOST:PORT/PATH";
   return { type: "Accepted", reason: "InvalidURL", message, code: "invalid-url", place: { field: "" } };

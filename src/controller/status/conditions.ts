@@ -1,4 +1,7 @@
-/** Conditions: a reconcile's findings, in words for its user. Equal findings always give equal texts. */
+/**
+ * Makes conditions from the findings of a reconcile, in words for the object's author. Equal findings always give equal
+ * texts.
+ */
 
 import type { Position } from "../../lib/position.ts";
 import type { DocumentChange } from "../../model/feed.ts";
@@ -27,14 +30,14 @@ export interface Finding {
     | RefReason;
   readonly message: string;
   /**
-   * Absent for a refused object, whose mistake its reader already reported with a code, for a Group whose Profile is
-   * refused, and for a bug in davit, which only the log describes.
+   * Absent for a refused object: its reader already reported the mistake with a code. Absent also for a Group whose
+   * Profile is refused or outdated, and for a bug in davit, which only the log describes.
    */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;
 }
 
-/** Something allowed but probably unintended; a sentence without its full stop. */
+/** Something allowed but probably unintended. `text` is a sentence without its full stop. */
 export interface Advice {
   readonly code: FindingCode;
   readonly text: string;
@@ -44,7 +47,7 @@ export interface Advice {
 
 export type RefReason = "ProfileNotFound" | "ProfileOutdated" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
 
-/** How far this generation got into the store. */
+/** Whether machines are answered from this generation, or what they get instead. */
 export type SyncState =
   | "synced"
   | "notServed"
@@ -54,16 +57,16 @@ export type SyncState =
   | "failed"
   | "failedWithLastGood";
 
-/** The result of a reconcile: documents to change in one step, in this order, and the status to report. */
+/** The result of a reconcile: the documents to change in one step, in this order, and the status to report. */
 export interface Outcome {
   readonly changes: readonly DocumentChange[];
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
-  /** The single findings behind the status; undefined if davit could not look at the object. */
+  /** The findings that the status sums up; undefined if davit could not look at the object. */
   readonly reported?: Findings;
-  /** For a Profile that is looked at: what its machines get. */
+  /** For a Profile whose spec was resolved: the content that its machines get. */
   readonly content?: ProfileContent | undefined;
-  /** For a Profile: davit serves an older version, since it does not accept the newest one. */
+  /** For a Profile: true if davit serves an older version, because it does not accept the newest one. */
   readonly isOlder?: boolean;
 }
 
@@ -72,18 +75,20 @@ export interface Findings {
   readonly findings: readonly Finding[];
   readonly sync: SyncState;
   readonly advice: readonly Advice[];
-  /** References were not looked at. */
+  /** True if davit did not look at references. */
   readonly isUnresolved?: boolean;
-  /** For a Group. */
+  /** The condition `Conflicted`, for a Group. */
   readonly conflict?: Condition;
-  /** For a Group whose spec makes its machines wait. */
+  /** True for a Group whose spec sets `hold`: its machines wait. */
   readonly isHeld?: boolean;
 }
 
-/** The reason of `Ready` where a Group is held and nothing else is wrong. */
+/** The reason of `Ready` if a Group is held and nothing else is wrong. */
 export const heldReason = "Held";
 
-/** The conditions of an object without findings. All such objects share these constants: there may be 10,000. */
+/**
+ * The conditions of an object without findings. All such objects share these constants, because there may be 10,000.
+ */
 const good = {
   accepted: { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" },
   resolved: { type: "ResolvedRefs", status: "True", reason: "Resolved", message: "Every reference is resolved" },
@@ -115,7 +120,7 @@ export function conditionsFor(found: Findings): readonly Condition[] {
   return [...summed, ready];
 }
 
-/** `Conflicted` alone is bad when it is true. */
+/** All conditions are good when they are true, except `Conflicted`. */
 function isFailing({ type, status }: Condition): boolean {
   return type === "Conflicted" ? status !== "False" : status !== "True";
 }
@@ -144,7 +149,7 @@ function unresolvedStatus(observedGeneration: number, finding: Finding, sync: Sy
   return { observedGeneration, conditions: conditionsFor(reported) };
 }
 
-/** The status of an object whose newest version is refused, made from the status of the version that stays. */
+/** The status of an object whose newest version is refused. @param status of the older version that stays in effect. */
 export function asRefused(status: ObjectStatus, refusal: Refusal, sync: SyncState): ObjectStatus {
   const failing = new Map(refusedStatus(refusal, sync).conditions.map((condition) => [condition.type, condition]));
   failing.delete("ResolvedRefs");

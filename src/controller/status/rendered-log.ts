@@ -1,6 +1,6 @@
 /**
- * Logs what trials found: one line when a finding first appears, and one when the last Group is rid of it. A mistake in
- * a Profile is the same finding for each of its Groups, and thousands of lines would add nothing.
+ * Logs what trials found: one line when a finding first appears, and one when no Group has it any more. A mistake in a
+ * Profile is the same finding for each of its Groups, and thousands of lines would add nothing.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -16,13 +16,13 @@ interface Found {
 export interface FoundForGroups {
   readonly name: ObjectName;
   readonly condition: Condition;
-  /** How many Groups besides the named one. */
+  /** How many other Groups have the finding, too. */
   readonly otherCount: number;
 }
 
 export class RenderedLog {
   readonly #log: Log;
-  /** By namespace and message. */
+  /** By namespace, reason and message. */
   readonly #found = new Map<string, Found>();
   /** From each Group to the key of its finding. */
   readonly #byGroup = new Map<string, string>();
@@ -31,7 +31,7 @@ export class RenderedLog {
     this.#log = log;
   }
 
-  /** Takes in a Group's newest condition `Rendered`. */
+  /** Records a Group's newest condition `Rendered`. */
   write(name: ObjectName, condition: Condition): void {
     const group = objectKey(name);
     const key = isFinding(condition) ? `${name.namespace} ${condition.reason} ${condition.message}` : undefined;

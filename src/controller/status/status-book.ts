@@ -1,7 +1,7 @@
 /**
  * Holds the status that each object should show, writes it if it changed, and counts ready objects. Writes run in the
- * background, a few at a time, so that a slow sink delays no change of the store. If several statuses of one object
- * wait, only the last is written. A failed write is tried again later.
+ * background, a few at a time, so a slow sink does not delay changes of the store. If several statuses of one object
+ * wait, only the last one is written. A failed write is tried again later.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -26,11 +26,12 @@ interface BookEntry {
   readonly ready: Readiness;
 }
 
-/** A Group that is held on purpose counts as neither: it must not raise an alert. */
+/** The label `ready` of the metric. A held Group is neither ready nor unready, because it must not raise an alert. */
 type Readiness = (typeof readinesses)[number];
 const readinesses = ["true", "false", "held"] as const;
 
-// A write to an API server takes 20 to 50 ms: this many at once reach the intended maximum of 150 a second.
+// A write to an API server takes 20 to 50 ms. With this many at once, davit reaches the intended maximum of 150 a
+// second.
 const maxWrites = 8;
 
 export class StatusBook {
@@ -74,7 +75,7 @@ export class StatusBook {
     this.#queue.add(name);
   }
 
-  /** Gives the sink every status again; the sink compares it with the object's status. */
+  /** Passes every status to the sink again. The sink compares it with the status that the object has. */
   showAgain(): void {
     for (const { name } of this.#entries.values()) this.#queue.add(name);
   }
@@ -125,7 +126,10 @@ export class StatusBook {
   }
 }
 
-/** Reasons that end by themselves or with another object, or that are intended. Any other reason needs a person. */
+/**
+ * Reasons for not being ready that end by themselves or with another object, or that are intended. All others need a
+ * person.
+ */
 const passing: ReadonlySet<string> = new Set([
   ...["ProfileNotFound", "ProfileOutdated", "TemplateNotFound"],
   ...["StoreUnavailable", "InternalError"],
@@ -133,8 +137,8 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The status, with `Stalled` if only a person can make the object ready. `Stalled` is true or absent: kstatus (Flux,
- * `helm --wait`) reads it as a failure, and an unready object without it as in progress.
+ * The status, with `Stalled` if only a person can make the object ready. `Stalled` is true or absent. For kstatus
+ * (Flux, `helm --wait`), an unready object with `Stalled` has failed, and one without it is in progress.
  */
 export function withStalled(status: ObjectStatus): ObjectStatus {
   const ready = status.conditions.find(({ type }) => type === "Ready");

@@ -1,6 +1,6 @@
 /**
- * Composes the status of each object: what its reconcile reported, and what trials found about it since. No object is
- * ready before its trials are over. A status waits for them half a minute at most; after that its `Ready` is unknown.
+ * Composes the status of each object from what its reconcile reported and what its trials found. An object is not shown
+ * as ready before its trials are over. Its status waits for them at most half a minute; after that, `Ready` is unknown.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -12,7 +12,7 @@ import { DelayedNames } from "../core/delayed-names.ts";
 export interface TrialReport {
   /** The condition `Rendered` of a Group. */
   readonly rendered?: Condition;
-  /** The `Ready` of an object that is otherwise ready. */
+  /** Replaces the `Ready` of an object that is otherwise ready; undefined if it stays ready. */
   readonly ready?: Condition | undefined;
 }
 
@@ -26,15 +26,15 @@ export interface StatusComposerOptions {
 
 interface ReportedStatus {
   readonly status: ObjectStatus;
-  /** Monotonic: since when a newest status waits for trials. */
+  /** Monotonic: since when the object has had a status that is not shown yet. Undefined if its status is shown. */
   readonly heldSinceMs: number | undefined;
 }
 
-/** For objects that are ready except for their trials: a good one takes milliseconds, 10,000 take seconds. */
+/** For objects that are ready except for their trials. One trial takes milliseconds, 10,000 take seconds. */
 const patienceMs = 30_000;
-/** For objects that are unready whatever their trials find. */
+/** For objects that are unready, whatever their trials find. */
 const shortPatienceMs = 1_000;
-// Passing on one status takes about 20 µs.
+// Showing one status takes about 20 µs.
 const statusesPerSlice = 256;
 
 /** The `Ready` of an object whose trials are not over. */
@@ -63,7 +63,7 @@ export class StatusComposer {
     this.#patience.stop();
   }
 
-  /** Takes the status that a reconcile reports. A Group's waits until `found` is called. */
+  /** Takes the status that a reconcile reports. The status of a Group waits until `found` is called. */
   report(name: ObjectName, status: ObjectStatus): void {
     const key = objectKey(name);
     const heldSinceMs = this.#reported.get(key)?.heldSinceMs ?? this.#options.clock.monotonicMs();
@@ -71,10 +71,7 @@ export class StatusComposer {
     if (name.kind === "Group" || !this.found(name)) this.#patience.add([name]);
   }
 
-  /**
-   * Shows an object's status with what trials know of it now.
-   * @returns false if the status waits, because trials could still change it.
-   */
+  /** Shows an object's status, with what its trials have found so far. */
   found(name: ObjectName): boolean {
     const key = objectKey(name);
     const status = this.#reported.get(key)?.status;
@@ -90,7 +87,7 @@ export class StatusComposer {
     this.#reported.delete(objectKey(name));
   }
 
-  /** Shows statuses that waited too long, with `Ready` unknown. */
+  /** Shows statuses that waited too long. If `Ready` was true, it becomes unknown. */
   async #showAnyway(names: readonly ObjectName[]): Promise<void> {
     const slices = new Slices(statusesPerSlice);
     const nowMs = this.#options.clock.monotonicMs();
@@ -106,7 +103,7 @@ export class StatusComposer {
   }
 }
 
-/** Adds `Rendered` before `Ready`, which stays last. If `Ready` is true so far, that of the trials replaces it. */
+/** Adds `Rendered` before `Ready`, so that `Ready` stays last. If `Ready` is true, the trials' `Ready` replaces it. */
 function compose(status: ObjectStatus, { rendered, ready }: TrialReport = {}): ObjectStatus {
   if (rendered === undefined && ready === undefined) return status;
   const others = status.conditions.filter(({ type }) => type !== "Ready");

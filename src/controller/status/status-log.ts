@@ -1,6 +1,6 @@
 /**
- * Reports the status of objects from files. It logs one line for each transition to or from Ready, and lists what is
- * not ready for the operations listener. A finding of trials is logged once for all of its Groups.
+ * Logs the status of objects: one line for each transition to or from Ready. It also lists the unready objects for the
+ * operations listener. A finding of trials is logged once for all of its Groups.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -18,7 +18,7 @@ export interface Attention {
 
 interface LoggedStatus {
   readonly name: ObjectName;
-  /** Ready, or the advice on an object that is. */
+  /** The condition `Ready`, or the advice if the object is ready. */
   readonly shown: Condition;
 }
 
@@ -52,8 +52,8 @@ export class StatusLog implements StatusSink {
   }
 
   /**
-   * Every object that is unready, unless on purpose, or has advice, sorted by kind, namespace and name; then the
-   * findings of trials.
+   * Lists unready objects that are not held, and objects with advice, sorted by kind, namespace and name. The findings
+   * of trials follow.
    */
   attention(): readonly Attention[] {
     const found = this.#rendered.found().map(({ name, condition: { reason, message }, otherCount }) => {
@@ -67,7 +67,7 @@ export class StatusLog implements StatusSink {
     return [...logged, ...found];
   }
 
-  /** The first status of a ready object is no transition: 10,000 of them would hide the rest. */
+  /** Logs a transition. A first status that is ready is only a debug line: 10,000 of them would hide the rest. */
   #logChange({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
     const data = { kind, namespace, name, reason, message };
     if (reason === heldReason) this.#log.info(data, "object is held");

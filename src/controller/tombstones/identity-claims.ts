@@ -1,8 +1,9 @@
 /**
- * Which machines would miss a Group: those that its selector names by identity labels, else all that it matches. Pure.
+ * Finds which machines a Group claims: those that its selector names by identity labels, or else all that it matches.
+ * Pure.
  *
- * A Group with a list of 5,000 addresses gets a tombstone for each address, so no tombstone may hold the whole list.
- * Each holds its one value. Other long lists are replaced by a condition on their label's presence.
+ * A Group with a list of 5,000 addresses gets a tombstone for each address. So no tombstone may hold the whole list:
+ * each holds only its own address. Any other long list in it is replaced by the condition that the label is present.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -10,7 +11,10 @@ import { type GoneSelector, selectorPlace, tombstoneLabels } from "../../model/d
 import type { Expression } from "../../model/expression.ts";
 import type { GroupSpec } from "../../model/group.ts";
 
-/** A label of a selector and the values that it names; without such a label, the selector itself. */
+/**
+ * An identity label of a selector, and the values that the selector names for it. For a selector that names no machine,
+ * the label is `selectorPlace` and the value is the selector as text.
+ */
 export interface IdentityClaim {
   readonly label: string;
   readonly values: ReadonlySet<string>;
@@ -23,10 +27,13 @@ export interface IdentityClaim {
   readonly restText: string;
 }
 
-// The same limit as for patterns in an expression: only lists of values are longer.
+// Longer lists are shortened. Patterns in one expression have the same limit, so only `In` and `NotIn` can be longer.
 const mostValues = 16;
 
-/** The claims of a Group: at most one for each label that names machines, or one for its whole selector. */
+/**
+ * The claims of a Group: one for each identity label whose values the selector names. If it names none, one for the
+ * whole selector.
+ */
 export function identityClaimsOf(spec: GroupSpec): readonly IdentityClaim[] {
   const { selector: labels, expressions = [] } = spec;
   const named = tombstoneLabels.flatMap((label) => identityClaimOf(label, spec) ?? []);
@@ -60,7 +67,10 @@ function selectorJson(labels: GroupSpec["selector"], expressions: readonly Expre
   return JSON.stringify([Object.entries(labels).toSorted(([a], [b]) => compareBytes(a, b)), expressions]);
 }
 
-/** Widens a long list to the label's presence: more machines wait, but a needless minute of waiting does no harm. */
+/**
+ * Replaces a long `In` by the label's presence, and a long `NotIn` by one without values. So more machines wait, but a
+ * needless minute of waiting does no harm.
+ */
 function shortened(expression: Expression): Expression {
   const { key, operator, values } = expression;
   if (values.length <= mostValues) return expression;

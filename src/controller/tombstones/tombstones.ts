@@ -1,17 +1,19 @@
 /**
- * Tombstones. The step that removes a Group, or changes its selector, also writes tombstones: one for each value of the
- * identity labels that the selector names, or one for the whole selector if it names none. Until a tombstone ends, the
- * boot service answers 503 to a machine that the old selector matches and whose winner ranks behind the removed Group
- * (`boot/known-tombstones.ts`). So while thousands of Groups are removed, no named machine gets a catch-all, or a Group
- * that would install it anew.
+ * Plans tombstones. The step that removes a Group, or changes its selector, also writes tombstones. It writes one for
+ * each value of an identity label that the selector names, or one for the whole selector if it names no machine. Until
+ * a tombstone ends, machines that the old selector matches wait, instead of getting a Group that ranks behind the
+ * removed one. `boot/known-tombstones.ts` has the exact rules. So while thousands of Groups are removed, no named
+ * machine gets a catch-all, or another Group that would install the machine again.
  *
- * If another Group outranks the removed one on all of its machines, no tombstone is written: no machine misses the
- * Group, and a Group without effect must not make machines of others wait.
+ * If another Group outranks the removed one on all of its machines, no tombstone is written. No machine had the removed
+ * Group, so no machine of another Group should wait for it.
  *
- * Any changed selector counts as removed. A narrower one may no longer match the old one's machines. A wider one may
- * belong to a new Group of the same name, meant for other machines. If only a list of values changed, only the values
- * that it lost count. A Group that returns unchanged removes its own tombstones. A tombstone of several Groups records
- * all of their selectors, and it only ends by itself. Pure.
+ * Any change of a selector counts as the removal of the old selector. A narrower selector may no longer match all
+ * machines. A wider selector may belong to a new Group of the same name, which is for other machines. If only a list of
+ * values changed, only the removed values count.
+ *
+ * A Group that returns unchanged removes its own tombstones. A tombstone of several Groups records all of their
+ * selectors, and only ends by itself. Pure.
  */
 
 import { outcomeText } from "../../model/contest.ts";
@@ -32,17 +34,17 @@ import type { DocumentWrite } from "../core/documents.ts";
 import { claimOn } from "../ranking/claims.ts";
 import { goneSelector, type IdentityClaim, identityClaimsOf } from "./identity-claims.ts";
 
-/** A step's change to one Group; undefined where there is no Group. */
+/** A step's change to one Group. `before` is undefined for a new Group, `after` for a removed one. */
 export interface GroupChange {
   /** `namespace/name`. */
   readonly id: string;
   readonly before: GroupSpec | undefined;
   readonly after: GroupSpec | undefined;
-  /** The state of the Group before. */
+  /** The state of the Group before the step. */
   readonly state?: GroupState;
 }
 
-/** @param before the stored document of the Group so far. */
+/** The change of a Group from its stored document to its new one. */
 export function groupChangeOf(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,
   before: GroupDocument | undefined,
@@ -58,7 +60,7 @@ export interface ProfileChange {
   readonly after: boolean;
 }
 
-/** The tombstone of an object in this namespace. */
+/** A write to a tombstone, with the namespace of the tombstone's object. */
 export interface TombstoneWrite extends DocumentWrite {
   readonly namespace: string;
 }
@@ -71,15 +73,18 @@ export interface TombstoneOptions {
   readonly textAt: (path: string) => string | undefined;
   /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly ttlSeconds: number;
-  /** Undefined if no namespace ranks before the others: then they share their tombstones. */
+  /** Undefined if there is no admin namespace: then all namespaces share their tombstones. */
   readonly adminNamespace?: string | undefined;
 }
 
 type Burial = Pick<TombstoneOptions, "sha256" | "adminNamespace">;
 
-/** A label's value that a Group selected by, or selects by now; or its whole selector if it names no machine. */
+/**
+ * The place of a tombstone: a label's value by which a Group selected machines, or now selects them. For a Group that
+ * names no machine, it is the whole selector.
+ */
 interface Grave {
-  /** The Group's id; the spec is the Group's, too. */
+  /** The Group's id; `spec` is the Group's spec. */
   readonly id: string;
   readonly spec: GroupSpec;
   readonly namespace: string;
@@ -87,17 +92,17 @@ interface Grave {
   readonly value: string;
   readonly path: string;
   readonly gone: GoneSelector;
-  /** The tombstone to write there. */
+  /** The tombstone for this place, if it is for this Group alone. */
   readonly stone: TombstoneDocument;
 }
 
-// The limit for each namespace. Each request of the machine compares all selectors, and each change of a Group's
-// selector adds one.
+// How many selectors of one namespace a tombstone may have. Each request of a machine compares all of them, and each
+// change of a Group's selector adds one.
 const mostSelectors = 16;
 
 /**
- * A step's write to the tombstone of a Profile. A Profile that is deleted and created anew, as by `kubectl replace
- * --force`, is missing for a moment; a 404 in between would send its machines to their next boot device.
+ * The writes to a Profile's tombstone. `kubectl replace --force`, for example, deletes a Profile and creates it again.
+ * Without a tombstone, its machines would get a 404 in between and go on to their next boot device.
  */
 export function profileTombstoneWrites(
   { name: { namespace, name }, before, after }: ProfileChange,
@@ -127,14 +132,20 @@ interface Buried extends Burial {
 
 class Graveyard {
   readonly #textAt: TombstoneOptions["textAt"];
-  /** What a step writes, by path, and the namespace of the last object that caused it. */
+  /**
+   * By path: the tombstones that the step writes, or undefined to remove one. `namespace` is that of the last Group
+   * that changed it.
+   */
   readonly #stones = new Map<string, { readonly stone: TombstoneDocument | undefined; readonly namespace: string }>();
 
   constructor(textAt: TombstoneOptions["textAt"]) {
     this.#textAt = textAt;
   }
 
-  /** Adds a Group to a tombstone. A tombstone of several Groups names none of them, and records all selectors. */
+  /**
+   * Adds a removed Group to the tombstone of its place. A tombstone of several Groups names none of them, and records
+   * all selectors.
+   */
   bury(grave: Grave): void {
     const { path, stone, namespace } = grave;
     const found = this.#at(path) ?? stone;
@@ -142,6 +153,7 @@ class Graveyard {
     this.#stones.set(path, { stone: written, namespace });
   }
 
+  /** Removes the tombstone of a Group that returned, if it is for this Group alone. */
   cancel({ path, stone, namespace }: Grave): void {
     if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
   }
@@ -162,7 +174,7 @@ class Graveyard {
   }
 }
 
-/** The parts of these claims that the others lack. */
+/** The claims, without the values that the other claims have, too. */
 function without(claims: readonly IdentityClaim[], others: readonly IdentityClaim[]): readonly IdentityClaim[] {
   return claims.map((claim) => {
     const other = others.find(({ label, restText }) => label === claim.label && restText === claim.restText);
@@ -171,7 +183,7 @@ function without(claims: readonly IdentityClaim[], others: readonly IdentityClai
   });
 }
 
-/** What Groups no longer select, and what they newly select. */
+/** The places that Groups left (`left`) and the places that they now select by (`taken`). */
 function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace }: Burial) {
   const burial = { sha256, adminNamespace };
   const [left, taken]: [Grave[], Grave[]] = [[], []];
@@ -204,8 +216,8 @@ function gravesIn(
 }
 
 /**
- * The claim to the same machines of a Group of this namespace that was just removed; for a list, the latest claim.
- * Undefined if some of the machines had no such Group.
+ * The claim that a removed Group of this namespace left on the same machines, by their tombstones. For a list of
+ * machines, it is the latest such claim. Undefined if a machine has no such tombstone.
  */
 export function claimLeft(
   id: string,
@@ -227,13 +239,13 @@ function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
   return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
 }
 
-/** The Group as its object describes it: other reasons to wait may end before it returns. */
+/** The Group without reasons to wait that may end before it returns, such as a tie. */
 function lasting(id: string, spec: GroupSpec, { refused, outdated }: GroupState): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, spec, { ...(refused && { refused }), ...(outdated && { outdated }) });
 }
 
-/** The part of the Group that concerns these machines. */
+/** The removed Group, as far as it concerns these machines. */
 function groupOf({ id, spec, gone: { labels, expressions, rank } }: Grave): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, { ...spec, selector: labels, expressions }, rank);
@@ -248,7 +260,10 @@ function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
   };
 }
 
-/** The selectors of a stone and one more, the newest at the end. */
+/**
+ * The selectors of a tombstone and of one more Group, which is last. Beyond the limit, the oldest of its namespace are
+ * merged.
+ */
 function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): readonly GoneSelector[] {
   const added = JSON.stringify(gone);
   const known = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
@@ -261,8 +276,8 @@ function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): 
 }
 
 /**
- * Merges old selectors into one that has only the label, with their highest priority and first claim, but without an
- * outcome.
+ * Merges old selectors into one that asks only for the tombstone's label and value. It has their highest priority and
+ * their first claim, but no outcome.
  */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
   const ranks = old.flatMap(({ rank }) => rank ?? []);

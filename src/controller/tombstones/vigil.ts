@@ -3,10 +3,10 @@
  *
  * - While davit does not follow the source: it may have missed the removal of other Groups.
  * - During a mass removal: kubectl and other tools remove Groups one by one. Thousands take minutes, and the catch-all
- *   may be the last one removed.
- * - During a mass return: it takes as long, and the catch-all may be the first one to return.
+ *   may be removed last.
+ * - During a mass return: this takes as long, and the catch-all may return first.
  *
- * The controller renews them; this file changes nothing.
+ * The controller renews the tombstones; this file changes nothing.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ export interface TombstoneVigilOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
   /** How long a tombstone lasts without renewal. */
   readonly ttlMs: number;
-  /** The namespace whose changes count for every tombstone; undefined if those of all namespaces do. */
+  /** The namespace whose changes count for every tombstone; undefined if the changes of all namespaces count. */
   readonly adminNamespace?: string | undefined;
   /** The namespaces of the removed objects that the tombstone at a path records. */
   readonly namespacesAt: (path: string) => readonly string[];
@@ -24,19 +24,20 @@ export interface TombstoneVigilOptions {
 /** This many changes within a tombstone's lifetime are a mass change. Fewer are changes to single machines. */
 const massCount = 10;
 
-// At most this many changes of each other namespace count: it must not keep this one's machines waiting.
+// At most this many changes of each other namespace count. So no other namespace alone can keep machines waiting.
 const mostOfAnother = 4;
 
-// The slowest removal seen, kubectl's prune at 5 a second, takes 10,000 Groups in half an hour. Without this limit, the
-// machines of a fleet whose Groups change all the time would wait for ever.
+// A tombstone is not renewed after this time. The slowest removal seen, kubectl's prune at 5 a second, takes half an
+// hour for 10,000 Groups. Without the limit, machines of a fleet whose Groups change all the time would wait for ever.
 const massLimitMs = 60 * 60_000;
 
 export class TombstoneVigil {
   readonly #options: TombstoneVigilOptions;
   /** When each tombstone was first seen, monotonic. */
   readonly #seenAtMs = new Map<string, number>();
-  /** The steps of the last `ttlMs`, and for each the namespaces of the tombstones that it wrote or removed. */
+  /** The steps of the last `ttlMs`. For each tombstone that a step wrote or removed, `namespaces` has one entry. */
   #moves: { readonly atMs: number; readonly namespaces: readonly string[] }[] = [];
+  /** True if tombstones were written or removed since the last renewal. */
   #isMoving = false;
 
   constructor(options: TombstoneVigilOptions) {
