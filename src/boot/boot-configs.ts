@@ -22,7 +22,8 @@ import type { BootGroup, BootProfile } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
 /**
- * Every config of a machine, named like its endpoint. The named parts of Profiles (`genericParts`) come in addition.
+ * Every config of a machine, named like its endpoint. The named parts of a Profile (`genericParts`) are not in this
+ * list.
  */
 export const configNames = ["ipxe", "grub", ...partEndpoints, "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
@@ -91,7 +92,10 @@ export class BootConfigs {
     return this.#configOf(name, request, this.#soon(request.client));
   }
 
-  /** Returns the files that a machine boots. Undefined if there are none, or if they take long to make. */
+  /**
+   * Returns the files that a machine boots. Undefined if there are none, if they cannot be rendered, or if rendering
+   * takes long.
+   */
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
       return asBroken({ ...machine, name: "ipxe" }, () =>
@@ -184,7 +188,7 @@ function ofMachine(make: Make, key: string) {
 }
 
 /**
- * Refuses a part that cannot be used. Its problem is in the Profile's status, and not in the store.
+ * Refuses a part that cannot be used. The Profile's status shows the problem; the store does not contain it.
  * @throws {BootError} broken.
  */
 function assertUsable({ group, profile }: Machine, part: TemplatePart): void {

@@ -38,7 +38,7 @@ export const bootRefusals = {
 
 export type BootRefusal = keyof typeof bootRefusals;
 
-/** What is known of the requested config when it is refused; for logs. */
+/** What davit knows of a refused config, for logs. */
 export interface BootErrorSubject {
   /** The group's `namespace/name`, if one was selected. */
   readonly group?: string;

@@ -2,9 +2,9 @@
  * The boot service's own view of the store: every Profile and Group in memory, ready for selection.
  *
  * The index follows the documents below `/davit`, and finds a machine's Group and Profile. An answer comes from one
- * state of the store, never from half a change. Its cost does not grow with the number of Groups. The index answers
- * nothing until the store has a sync and the app has called `open`. A document that becomes unreadable does not remove
- * its last readable version. The index never waits for a disk, a network or a timer.
+ * state of the store, never from half a change. The cost of an answer does not grow with the number of Groups. The
+ * index answers nothing until the store has `/davit/synced` and the app has called `open`. If a document becomes
+ * unreadable, its last readable version stays. The index never waits for a disk, a network or a timer.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -37,7 +37,7 @@ export interface TemplateText {
   readonly format?: GenericFormat;
 }
 
-/** The view that configs are made from. */
+/** The methods of the index that making a config needs. */
 export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "defaultsOf">;
 
 export interface BootIndexOptions {
@@ -67,17 +67,20 @@ export class BootIndex implements FeedListener {
     this.#isOpen = true;
   }
 
-  /** Notes that the first complete list of this run is in the store, or will be there in a moment. */
+  /** Restarts the settling time. The first complete list of this run is in the store, or will be there in a moment. */
   listed(): void {
     this.#settling.begin();
   }
 
-  /** True when machines are answered. */
+  /** True if davit answers machines. */
   get isReady(): boolean {
     return this.#isOpen && this.#known.synced !== undefined;
   }
 
-  /** True until davit has once read the whole source. Until then, it answers only machines that a Group names. */
+  /**
+   * True while the sync in the store is incomplete: davit has not yet read the whole source. It then answers only
+   * machines whose Group names them.
+   */
   get isWithholding(): boolean {
     return this.#known.synced?.complete === false;
   }
@@ -179,8 +182,8 @@ export class BootIndex implements FeedListener {
 
   /**
    * Returns the text of one of a machine's templates.
-   * @throws {BootError} noPart if there is no such template, broken if it cannot be used or its text is missing. For an
-   * `Install` also bereft, withheld and doubtful.
+   * @throws {BootError} noPart if there is no such template, broken if the template cannot be used or its text is
+   * missing. For an `Install` also bereft, withheld and doubtful.
    */
   template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
     const { group, profile } = machine;
@@ -215,8 +218,8 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * Returns why a group has no Profile. An unreadable object may be the Profile. Then the answer must not be 404,
-   * because the machine would go on to its next boot device.
+   * Returns why a group has no Profile. While an unreadable object may be the Profile, the reason is withheld. With a
+   * 404, the machine would go on to its next boot device.
    */
   #whyNoProfile({ profileId }: BootGroup): BootRefusal {
     if (this.isWithholding) return "withheld";
@@ -252,8 +255,8 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * True for a Group that nothing in the source defines any more, unless a copy of it is there for the machine. Users
-   * rename a Group by creating a copy before they delete it.
+   * True for a Group that nothing in the source defines any more, unless an equal Group selects the machine. A user who
+   * renames a Group creates the new one before deleting the old one.
    */
   #mayBeGone(group: BootGroup, labels: Labels): boolean {
     if (!group.isLeaving) return false;
@@ -262,7 +265,7 @@ export class BootIndex implements FeedListener {
     return !this.#selectors.listsFor(labels).some((groups) => groups.some(isCopy));
   }
 
-  /** Returns why this Group and Profile may be wrong for the machine; undefined without a doubt. */
+  /** Returns why this Group and Profile may be wrong for the machine; undefined if nothing is in doubt. */
   #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
     if (group.flaw !== undefined) return "flawedGroup";
     if (group.isOutdated || this.#mayBeGone(group, labels)) return "outdatedGroup";

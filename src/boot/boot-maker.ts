@@ -28,7 +28,7 @@ interface MakerScope {
   readonly davitUrl: string;
 }
 
-/** The machine's request, for configs that may read it. */
+/** The machine's request, for jobs that can read it. */
 interface Asking {
   readonly labels: Labels;
   /** The query as sent, without the `?`. */
@@ -66,9 +66,9 @@ export type BootJob = PartJob | IpxeJob | GrubJob | MetadataJob;
 export interface Made {
   /** The answer. Set for a part, for an iPXE script, and for metadata whose lines are not cached. */
   readonly rendered?: Rendered | undefined;
-  /** For GRUB: what the config of each request is made from. */
+  /** For GRUB: davit makes the config of each request from this. */
   readonly source?: GrubSource;
-  /** For metadata: what the answer to each request is made from. */
+  /** For metadata: davit makes the answer to each request from this. */
   readonly lines?: GroupLines;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Makes the scripts for iPXE and GRUB. Their templates read only a Group and its Profile. So each script is rendered
- * once for each version of the two, and is kept in the Group. Only the form of a GRUB config depends on the request:
- * tokens, the guard, and the separator.
+ * once for each version of the two, and is kept in the Group. A GRUB config gets its last parts for each request:
+ * values of tokens, separators and the guard.
  */
 
 import type { Soon } from "../lib/soon.ts";
@@ -28,7 +28,7 @@ export interface BootScriptsOptions {
 /** Does a job for a machine: now, or in another thread. */
 export type MakeScript = (job: BootJob, machine: Machine) => Soon<Made>;
 
-/** The files that a boot section makes a machine fetch. */
+/** The files that a boot section names. */
 export interface BootFiles {
   readonly kernel: string;
   readonly initrd: readonly string[];

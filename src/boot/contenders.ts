@@ -62,7 +62,7 @@ export function unmetWants(group: Group, labels: Labels): readonly Want[] {
   return wantsOf(group).filter(({ label, accepts }) => !accepts(labels.get(label)));
 }
 
-/** Keeps the first entries of all that are offered, in order, up to a limit. */
+/** Keeps the offered entries that sort first, up to a limit. */
 class Best<Entry> {
   readonly entries: Entry[] = [];
   offered = 0;
@@ -84,7 +84,7 @@ class Best<Entry> {
   }
 }
 
-/** How nearly a Group matches. A smaller number is nearer, in each member. */
+/** How nearly a Group matches. In each member, a smaller number is nearer. */
 interface Nearness {
   /** See `kindOf`. */
   readonly kind: number;

@@ -1,4 +1,4 @@
-/** The reasons why davit does not answer a Profile that installs now. */
+/** The reasons why davit refuses an Install for the moment. */
 
 import type { Staleness } from "./freshness.ts";
 

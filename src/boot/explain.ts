@@ -38,10 +38,7 @@ export interface Explanation {
   readonly chosen: NamedGroup | undefined;
   /** The effect of that Group's Profile on disks. Undefined if the Profile sets none, or is missing. */
   readonly effect?: "Install" | "Boot" | undefined;
-  /**
-   * Why davit refuses every boot script to the machine. Undefined if it answers some, or if the Profile's content
-   * decides.
-   */
+  /** The refusal by selection, whatever the Profile contains; undefined if selection gives the machine a Profile. */
   readonly refused:
     | {
         readonly reason: BootRefusal;
@@ -92,7 +89,7 @@ function refusedFor({ reason, problem }: BootError): Explanation["refused"] {
   return { reason, meaning: refusalMeanings[reason], ...doubt };
 }
 
-/** What each refusal means to a person. */
+/** The text of each refusal, for people. */
 const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   notReady: "the first list of objects is not there yet, every machine waits",
   noMatch: "no Group matches",

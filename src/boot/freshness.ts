@@ -25,8 +25,8 @@ export class Freshness {
   }
 
   /**
-   * Sets the function that knows the time of the last proof. Before that, nothing is proven.
-   * @param provenAtMs returns that time on the monotonic clock; undefined before the first proof.
+   * Sets the function that returns the time of the last proof. Before this call, nothing is proven.
+   * @param provenAtMs returns the time on the monotonic clock; undefined before the first proof.
    */
   provenBy(provenAtMs: () => number | undefined): void {
     this.#provenAtMs = provenAtMs;

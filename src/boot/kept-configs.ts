@@ -21,8 +21,8 @@ export class KeptConfigs {
   }
 
   /**
-   * Returns the cached config of a part; undefined unless it was made from this version of the Profile. A version has
-   * one text for each template: it contains the hash of a text that is in a Secret.
+   * Returns the cached config of a part; undefined unless it was made from this version of the Profile. A version fixes
+   * the text of every template. If the text is in a Secret, the version has its hash.
    */
   get({ group, profile }: Machine, part: TemplatePart): Rendered | undefined {
     const kept = keptOf(group, part);

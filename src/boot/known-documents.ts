@@ -38,7 +38,7 @@ export interface RenderedTexts {
   configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 
-/** A text made from a Group and this version of its Profile. */
+/** A text made from a Group and the version `profile` of its Profile. */
 export interface KeptText extends Rendered {
   readonly profile: BootProfile;
 }
@@ -47,7 +47,7 @@ export interface KeptConfig extends KeptText {
   readonly part: TemplatePart;
 }
 
-/** A boot config made from a Group and this version of its Profile. */
+/** A boot config made from a Group and the version `profile` of its Profile. */
 export interface KeptBoot {
   readonly profile: BootProfile;
   readonly boot: GrubSource;
@@ -86,7 +86,7 @@ export class KnownDocuments {
   synced: SyncedDocument | undefined;
 
   /**
-   * Stores a document in place of the older one at its path. It ignores a path that is no document's.
+   * Stores a document in place of the older one at its path. Ignores a path that holds no document.
    * @returns false if the text cannot be read. Then the older document stays.
    */
   learn(path: string, text: string): boolean {
@@ -143,8 +143,8 @@ export class KnownDocuments {
 
   /**
    * True if the machine must wait for a Group that was just removed, instead of getting `group`.
-   * @param isConfig true for a request for a config. The config of an `Install` can install even if the Profile now
-   * boots the machine from its disk.
+   * @param isConfig true if the machine asks for a config, not for a boot script. The config of an `Install` can
+   * install even if the Profile now boots the machine from its disk.
    */
   waitsForRemovedGroup(labels: Labels, group: Group | undefined, isConfig = false): boolean {
     if (this.#tombstones.isEmpty) return false;

@@ -2,12 +2,13 @@
  * Recently removed Groups, with their selectors and ranks. They decide which machines wait:
  *
  * - A removed Group keeps its rank until its tombstone ends. A machine that it selected does not get a Group that ranks
- *   lower: it waits. It gets a Group that ranks higher, because that Group won before, too.
- * - The removed Group named its machines: another Group takes them at once if it is as specific on the same labels. A
- *   renamed Group is an example. A Group with a lower priority, or one that installs, does not take them.
- * - The removed Group named no machine: only an Install waits.
+ *   lower: the machine waits. It gets a Group that ranks higher, because that Group won before, too.
+ * - There is an exception if the removed Group named its machines. A Group that is as specific on the same labels, such
+ *   as a renamed one, takes the machines at once. This is not so for a Group that has a lower priority or installs.
+ * - If the removed Group named no machine, only an Install waits.
  * - Two Groups that tie, or that name one machine by different labels, keep an Install from that machine. If one of
- *   them is removed, it may return, so the Install still waits. It does not wait if both have the same outcome.
+ *   them is removed, it may return, so the Install still waits. It does not wait if the two Groups have the same
+ *   outcome.
  *
  * The cost of a check does not grow with the number of named machines.
  */
@@ -122,7 +123,7 @@ export class KnownTombstones {
     return outranks(gone, group, labels) && (group.priority < gone.priority || !isAsSpecific(group, gone));
   }
 
-  /** True if a removed Group keeps an Install of `group` from the machine. */
+  /** True if the machine must not be installed by `group`, because of a removed Group. */
   #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
     if (outranks(gone, group, labels)) return true;
     // A tombstone without an outcome comes from an older davit or from several Groups. It does not record how much its
@@ -140,7 +141,10 @@ export class KnownTombstones {
   }
 }
 
-/** True if all labels and expressions of both Groups count for their rank. */
+/**
+ * True if all labels and expressions of both Groups count for their rank. Between namespaces, some of a tenant's do not
+ * count (`tenant-rank.ts`).
+ */
 function areRankedAlike(gone: Group, group: Group): boolean {
   return isSameNamespace(gone, group) || (!gone.isTenant && !group.isTenant);
 }

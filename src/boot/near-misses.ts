@@ -2,8 +2,8 @@
  * Logs which Group nearly matched a machine that matches no Group: once a minute for each set of labels.
  *
  * The search looks at every Group. So it runs after the answer, in slices, for one machine at a time. After each
- * machine it rests fifty times as long as the search took. Only a few machines may wait for a search. davit skips
- * others, and considers them when they ask again. So a storm of machines costs no more than a few machines.
+ * search, davit rests fifty times as long as the search took. Only a few machines may wait for a search. davit skips
+ * others until they ask again. So a storm of machines costs no more than a few machines.
  */
 
 import { hash } from "node:crypto";
@@ -29,9 +29,9 @@ const quietMs = 60_000;
 const maxWaiting = 16;
 /** The shortest rest. It allows ten lines a second, so davit remembers at most about 600 sets of labels. */
 const leastRestMs = 100;
-/** The search takes at most two per cent of the time, however many Groups there are. */
+/** The rest is this many times as long as the search. So searches take at most two per cent of the time. */
 const restPerWork = 50;
-/** The most unmet wants of a Group that a line shows. The line counts the others. */
+/** The most unmet wants of a Group that a line shows. The line only counts the others. */
 const maxMisses = 4;
 
 export class NearMisses {
@@ -55,7 +55,7 @@ export class NearMisses {
     if (!this.#isRunning) void this.#work();
   }
 
-  /** From now on, nothing is logged. Idempotent. */
+  /** Stops searching and logging. Idempotent. */
   stop(): void {
     this.#stopping.abort();
   }

@@ -1,7 +1,8 @@
 /**
  * Makes slow configs in one worker thread, beside the thread that answers machines. It does one job after the other,
- * each within 10 s. Namespaces take turns, and so do the clients of a namespace. So nobody waits for all jobs of
- * another. When half of the places are taken, the namespace or client with the most jobs is the first to be refused.
+ * each within 10 s. Namespaces take turns, and so do the clients of a namespace. So no client waits for all jobs of
+ * another one. When half of the places are taken, the namespace or client with the most jobs is the first to be
+ * refused.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -15,7 +16,8 @@ import { BootError } from "./boot-error.ts";
 import type { BootJob, Made } from "./boot-maker.ts";
 
 /**
- * A job as the worker gets it. Metadata is sent as text: to copy a text costs the sender less than to walk all values.
+ * A job as the worker gets it. Metadata is sent as text: copying one text costs the sender less than walking all
+ * values.
  */
 export interface SentJob {
   readonly job: BootJob;
@@ -23,8 +25,8 @@ export interface SentJob {
   /** Empty without defaults. */
   readonly defaultsText: string;
   /**
-   * The worker sets it to 1 when the job reads the request. The memory is shared, so a job that never ends shows it,
-   * too.
+   * Shared memory. The worker stores 1 in it when the job reads the request. So davit knows this even if the job does
+   * not end.
    */
   readonly asked: Int32Array<SharedArrayBuffer>;
 }

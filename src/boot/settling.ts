@@ -1,5 +1,5 @@
 /**
- * Decides whether more objects may still arrive. While users fill a cluster or a directory, the catch-all may exist
+ * Decides whether more objects can be expected soon. While users fill a cluster or a directory, the catch-all may exist
  * before the Groups that name machines. So no catch-all installs a machine until the objects have settled.
  */
 

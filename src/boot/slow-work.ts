@@ -1,7 +1,7 @@
 /**
- * Decides which thread makes a config. Nearly all configs take less than a millisecond: the thread that answers
- * machines makes them at once. If a config takes longer, davit makes it in another thread instead, from the start. If
- * it is the same for every request, that thread makes it once. If that fails, davit remembers the error.
+ * Decides which thread makes a config. The thread that answers machines makes nearly all configs, each in less than a
+ * millisecond. If a config takes longer, davit stops that work and begins it again in another thread. That thread makes
+ * a config only once if it is the same for every request. davit also remembers the error of such a config.
  */
 
 import type { Clock } from "../lib/clock.ts";
