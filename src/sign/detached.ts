@@ -33,7 +33,7 @@ export async function signDetached(
   });
   const signature = await readSignature({ binarySignature });
   // GRUB looks for the issuer only in the unhashed subpackets (GRUB 2.06 grub-core/commands/pgp.c). The signature does
-  // not cover these, so davit may add one afterwards.
+  // not cover these, so davit can add one afterwards.
   const body = Buffer.from(partId.toHex(), "hex");
   for (const packet of signature.packets) {
     packet.unhashedSubpackets.push({ type: issuerKeyId, critical: false, body });

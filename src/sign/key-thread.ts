@@ -23,8 +23,8 @@ export interface KeyThreadOptions {
 }
 
 /**
- * The most orders that the thread has. It makes two signatures at a time. The other two orders wait there, so that the
- * thread is never idle.
+ * The most orders that the thread has at a time. The thread makes two signatures at a time. Two more orders wait in the
+ * thread, so that it is never idle.
  */
 const maxAtWork = 4;
 
@@ -43,7 +43,7 @@ interface WaitingSignature {
 export class KeyThread {
   readonly info: KeyInfo;
   readonly #options: KeyThreadOptions;
-  /** When the key was checked. No signature has an earlier date, although the clock may step back. */
+  /** When the key was checked. No signature has an earlier date, even if the clock steps back. */
   readonly #openedAtMs: number;
   readonly #queue = new SigningQueue<WaitingSignature>();
   /** All signatures that requests wait for, including those that the thread is making. */

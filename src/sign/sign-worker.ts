@@ -1,6 +1,6 @@
 /**
  * The thread of one signing key. It gets the key's file as its data, reports whether the key can sign, and then signs
- * what is ordered. Only this thread has the unlocked key.
+ * the bytes of each order. Only this thread has the unlocked key.
  *
  * The thread keeps work off the event loop of the main thread. The library leaves only RSA itself to WebCrypto, which
  * works outside the event loop. Processor time of the main event loop, measured on a busy machine of two cores (AMD
@@ -8,7 +8,7 @@
  *
  * - RSA-4096 over 4 KiB: 0.9 to 2 ms without a thread, 0.4 to 0.8 ms with one.
  * - The longest config, 8 MiB: 15 to 22 ms without a thread, 5 to 12 ms with one.
- * - Unlocking a key with gpg's 65 MB of hashing: 66 ms without a thread, none with one.
+ * - Unlocking a key with gpg's 65 MB of hashing: 66 ms without a thread, no time with one.
  */
 
 import { parentPort, workerData } from "node:worker_threads";

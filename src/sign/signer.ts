@@ -37,8 +37,8 @@ export interface SignerOptions {
 
 /**
  * The limits of one cache. It has room for one signature for each of 10,000 machines: a signature by RSA-4096 takes 1.5
- * KiB in its two forms. There are two caches, so that signatures of bodies for one request never displace those of
- * shared bodies.
+ * KiB in its two forms. There are two caches, so that signatures of bodies that depend on a request never displace
+ * those of shared bodies.
  */
 const cacheLimits = { maxCount: 10_000, maxBytes: 16 * 1024 * 1024 };
 

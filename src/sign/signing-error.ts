@@ -1,4 +1,4 @@
-/** Why davit does not sign a config that it has. Only `http/errors.ts` turns a reason into a status. */
+/** Why davit does not sign an existing config. Only `http/errors.ts` turns a reason into a status. */
 
 /** The reasons, each with the words for the client. */
 export const signingRefusals = {

@@ -25,7 +25,7 @@ export interface SigningKey {
   readonly info: KeyInfo;
 }
 
-/** What everyone may know of a key. */
+/** The facts of a key that are public. */
 export interface KeyInfo {
   /** 40 hexadecimal digits in upper case, as gpg shows them. */
   readonly fingerprint: string;
@@ -166,8 +166,8 @@ async function infoOf(key: PrivateKey, part: KeyPart, now: Date): Promise<KeyInf
 const minRsaBits = 2048;
 
 /**
- * Explains to the key's owner, in half a sentence, why no part of a private key may sign.
- * @returns the first reason that applies. Reasons of the whole key come before those of its parts.
+ * Returns why no part of a private key may sign, worded to follow the file's name and a colon. Of several reasons, it
+ * returns the first. Reasons of the whole key come before those of its parts.
  */
 async function whyItMayNotSign(key: PrivateKey, now: Date): Promise<string> {
   if (key.getCreationTime() > now) {

@@ -38,9 +38,7 @@ export function hasOpenQuote(argument: Filled): boolean {
   return marksOf(argument).filter(({ text, isValue }) => !isValue && text === '"').length % 2 === 1;
 }
 
-/**
- * True if no value has a character that iPXE or Linux could misread, in any place. Nearly all arguments are like this.
- */
+/** True if no value has a character that iPXE or Linux could misread. Nearly all arguments are like this. */
 export function isHarmless(argument: Filled): boolean {
   return typeof argument === "string" || !valueMatches(argument, /[^\w%+,./:=@~-]/);
 }

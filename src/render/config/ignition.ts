@@ -1,6 +1,6 @@
 /**
- * Checks Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable. YAML that yields
- * such an object is served as JSON. Anything else is refused: half a config would install half a machine.
+ * Checks Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable. YAML is served
+ * as JSON. Anything that is not an Ignition object is refused: half a config would install half a machine.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
@@ -18,8 +18,8 @@ export interface IgnitionInput {
 }
 
 /**
- * Broken JSON up to this length is also read as YAML, which takes about 15 ms. It gives a better message for some
- * mistakes, such as a value `0644`.
+ * Broken JSON up to this length is also read as YAML, which takes about 15 ms. Some mistakes, such as a value `0644`,
+ * then get a better message.
  */
 const maxTwice = 8 * 1024;
 

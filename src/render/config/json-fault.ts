@@ -1,6 +1,6 @@
 /**
- * Finds the first JSON mistake of a text. The messages of `JSON.parse` do not serve: they quote the text, and do not
- * always name the place.
+ * Finds the first JSON mistake of a text. It does not use `JSON.parse`, whose messages quote the text and do not always
+ * name the place.
  */
 
 import { positionAt, type TextPosition } from "../core/text-position.ts";

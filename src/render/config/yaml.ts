@@ -47,7 +47,7 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   const ambiguous = findAmbiguous(document);
   if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", positionAt(text, ambiguous));
   try {
-    // JSON text in between turns values that JSON lacks, such as .inf, into null.
+    // The way through JSON text turns values that JSON lacks, such as .inf, into null.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null));
   } catch {
     // The text has unknown aliases, or too many of them. The package's message would quote them.

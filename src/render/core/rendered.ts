@@ -10,8 +10,8 @@ export interface Rendered {
    */
   readonly byteLength?: number | undefined;
   /**
-   * True if the body contains text from the request that GRUB might run. davit never signs such a body, because GRUB
-   * would run it with the signature.
+   * True if the body contains text from the request that GRUB might run. davit never signs such a body, because a
+   * signature makes GRUB trust it.
    */
   readonly isUnsigned?: true;
   /**

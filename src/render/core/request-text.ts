@@ -6,11 +6,11 @@
 
 import { assert } from "../../lib/errors.ts";
 
-// It has no `=`: GRUB reads a line `check_signatures=no` as an assignment.
+// Without `=`: GRUB reads a line `check_signatures=no` as an assignment.
 const harmless = /^[A-Za-z0-9._:@%+,/-]*$/;
 
-// It adds the `&` and `=` of queries. Every part after an `&` needs a `=`, unless it is empty: a shell would run any
-// other part as a command.
+// With the `&` and `=` of queries. Every part after an `&` needs a `=`, unless it is empty: a shell would run any other
+// part as a command.
 const harmlessQuery = /^[A-Za-z0-9._:@%+,/=-]*(?:&(?:[A-Za-z0-9._:@%+,/-]*=[A-Za-z0-9._:@%+,/=-]*)?)*$/;
 
 /** True if a string is one plain word to GRUB, to a shell, in JSON and in YAML, and assigns nothing. */

@@ -25,7 +25,10 @@ export function isBefore(a: TextPosition, b: TextPosition): boolean {
   return comparePositions(a, b) < 0;
 }
 
-/** Sorts by place. @returns a negative number, zero or a positive number. */
+/**
+ * Compares two places, for sorting.
+ * @returns a negative number if `a` is first, zero for the same place, else a positive number.
+ */
 export function comparePositions(a: TextPosition, b: TextPosition): number {
   return a.line - b.line || a.column - b.column;
 }

@@ -19,8 +19,8 @@ import { type GrubGuard, guardedLines } from "./guard.ts";
 import { fillTokens, kernelWord, quote } from "./words.ts";
 
 /**
- * The character between `http` and the address. Every GRUB reads the comma. Only one old fork reads the semicolon,
- * which is in the documented form.
+ * The character between `http` and the address. Every GRUB reads the comma. The documented form has a semicolon, which
+ * only one old fork reads.
  */
 export type GrubSeparator = "auto" | "semicolon" | "comma";
 /** The pair of commands: `linuxefi` and `initrdefi`, or `linux` and `initrd`. */
@@ -63,7 +63,7 @@ export function renderGrub(input: GrubInput): Rendered | undefined {
 
 /**
  * Returns the lines for local boot; undefined for `notFound`. GRUB has no command like sanboot, so a script replaces
- * it. It starts the disk itself on UEFI, where the firmware might not.
+ * it. On UEFI the script starts the disk itself, because after `exit` the firmware may not do so.
  */
 function localLines(local: LocalBoot): readonly string[] | undefined {
   switch (local) {
@@ -128,8 +128,8 @@ function usesEfiCommands({ commands, labels }: GrubInput): boolean {
 }
 
 /**
- * Writes a location as GRUB reads it. A path or an HTTP URL gets a device such as `(http,192.0.2.1:8080)`, unless paths
- * stay plain. Any other location, such as one that has a device, stays unchanged.
+ * Writes a location as GRUB reads it. A path or an HTTP URL gets a device such as `(http,192.0.2.1:8080)`. A path gets
+ * none if `isPlain`. Any other location stays unchanged, such as one that has a device.
  */
 function locationOf(text: string, input: GrubInput): string {
   if (text.startsWith("/")) return isPlain(input) ? text : `${deviceOf(input.authority, input)}${text}`;

@@ -20,8 +20,8 @@ const maxSilences = 12;
 export function waitingConfig(words: string, seconds: number): string {
   const end = ".".repeat(maxSilences);
   const again = `"Asking again in ${seconds} seconds"`;
-  // GRUB does not report whether it could read a file. The configs of davit set `default`. So if it keeps this value,
-  // GRUB has read no such config.
+  // GRUB does not report whether it could read a file. The configs of davit set `default`. If `default` keeps this
+  // value, GRUB has read no such config.
   const unread = "davit";
   const lines = [
     `# ${words}`,

@@ -22,7 +22,7 @@ export interface IpxeArguments {
 
 /**
  * Writes arguments for iPXE.
- * @throws {RenderError} for a value that iPXE or Linux would misread in any form.
+ * @throws {RenderError} for a value that iPXE or Linux would misread in every form that davit can write.
  */
 export function ipxeArguments(args: readonly Filled[]): IpxeArguments {
   if (args.every(isHarmless)) return { settings: [], texts: args.map(textOf) };
@@ -33,7 +33,7 @@ export function ipxeArguments(args: readonly Filled[]): IpxeArguments {
   return { settings: usesBlank ? [`set ${blankName}:hex 20`] : [], texts };
 }
 
-// A name of davit, so that it overwrites no setting of the machine or the author.
+// The prefix `davit-` keeps this from overwriting a setting of the machine or the author.
 const blankName = "davit-blank";
 const blank = `\${${blankName}:string}`;
 

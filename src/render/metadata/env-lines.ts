@@ -50,8 +50,8 @@ export function nameOf(path: readonly string[]): string {
   return /^(?:\d|$)/.test(name) ? `_${name}` : name;
 }
 
-// It also matches everything that makes GRUB or a shell read the next line as part of the value. The next lines can
-// come from a request.
+// The pattern also matches everything that makes GRUB or a shell read the next line as part of the value. The next
+// lines can come from a request.
 const needsQuotes = /[\p{Cc}\\"'`]|\$[({]|<<|^[#\s]|\s$/u;
 
 /**

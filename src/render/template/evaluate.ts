@@ -1,6 +1,6 @@
 /**
- * Evaluates a parsed template. To print an absent variable is an error, also for a member of an object. An argument of
- * a helper or a block may be absent. Values are data: nothing in a value is ever parsed as a template.
+ * Evaluates a parsed template. Printing an absent variable is an error, and so is printing an absent member of a value.
+ * Arguments of helpers and blocks may be absent. Values are data: nothing in a value is ever parsed as a template.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -15,13 +15,13 @@ import type { Trace } from "./trace.ts";
 
 type Value = JsonValue | undefined;
 
-/** The meaning of names at one place. `each` and `with` open a scope, `if` and `unless` do not. */
+/** What names mean at one place of a template. `each` and `with` open a scope, `if` and `unless` do not. */
 interface Scope {
   readonly context: Value;
   /** The scope of `../`. */
   readonly outer: Scope | undefined;
   readonly loop: Loop | undefined;
-  /** The values that `as |value key|` names. */
+  /** The values by their names in `as |value key|`. */
   readonly locals: ReadonlyMap<string, Value> | undefined;
 }
 
@@ -39,8 +39,8 @@ interface EvaluateOptions {
 }
 
 /**
- * Renders a program over its variables.
- * @throws {RenderError} for an absent variable, a helper's bad argument, or more work or text than the budget has.
+ * Renders a program with its variables.
+ * @throws {RenderError} for an absent variable, a helper's bad argument, or more work or text than the budget allows.
  */
 export function evaluate(program: Program, variables: JsonObject, options: EvaluateOptions): string {
   const evaluation = new Evaluation(variables, options);

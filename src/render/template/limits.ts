@@ -69,13 +69,13 @@ export class TooLongHere extends Error {
 }
 
 /**
- * The limits of one render. Exceeding one throws a RenderError; exceeding a short budget throws TooLongHere. Texts of
- * one config may share a budget.
+ * The limits of one render. Work beyond a limit throws a RenderError. Work beyond a short budget throws TooLongHere.
+ * Texts of one config may share a budget.
  */
 export class RenderBudget {
-  /** Entered blocks and rounds of loops. */
+  /** The most entered blocks and rounds of loops, together. */
   static readonly maxSteps = 100_000;
-  /** UTF-8 bytes of a result. */
+  /** The most UTF-8 bytes of a result. */
   static readonly maxResultBytes = 8 * 1024 * 1024;
   /**
    * The most units of work, which take 0.3 s at worst. A unit is a statement, an expression, a visited value, or 16
@@ -87,7 +87,7 @@ export class RenderBudget {
   #steps = 0;
   #work = 0;
 
-  /** @param granted below `maxWork` if the render must end sooner: more work then throws TooLongHere. */
+  /** @param granted the units of work that are allowed. A budget with fewer than `maxWork` is a short budget. */
   constructor(granted = RenderBudget.maxWork) {
     this.#granted = granted;
   }
@@ -138,7 +138,7 @@ export class RenderBudget {
 }
 
 /**
- * Counts the values that writing a value as text visits, including the elements of nested lists.
+ * Counts a value that is about to be written as text, with the elements of nested lists.
  * @param whole true for JSON: the members of objects count, too.
  */
 export function countValue(value: JsonValue | undefined, whole: boolean, budget: RenderBudget): void {

@@ -14,7 +14,7 @@ import { parseProgram } from "./parse.ts";
 import { type Block, nameOf, type Path, type Program, type TemplateExpression } from "./syntax.ts";
 import { runHelper, type Sha256 } from "./template-helpers.ts";
 
-/** A variable that a template prints and nothing defines. */
+/** A variable that a template prints, although nothing defines it. */
 export interface AbsentVariable {
   readonly name: string;
   readonly at: TextPosition;
@@ -33,7 +33,7 @@ interface NeedsOptions {
 const unknown = Symbol("unknown");
 /** The variable `request`. Its two members always exist, but their values are unknown. */
 const request = Symbol("request");
-/** All variables. */
+/** The object that contains all variables. */
 const root = Symbol("root");
 
 type KnownValue = JsonValue | undefined | typeof unknown | typeof request | typeof root;

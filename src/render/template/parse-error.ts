@@ -9,7 +9,7 @@ import type { TextPosition } from "../core/text-position.ts";
 
 const tokenReasons = new Map<string, RenderReason>([
   ["CLOSE_UNESCAPED", "tripleClose"],
-  // The author wrote `}}}` or more, as in `{"a": {"b":{{json x}}}}`.
+  // Four braces in a row, as in `{"a": {"b":{{json x}}}}`.
   ["CLOSE_RAW_BLOCK", "tripleClose"],
   ["EOF", "notClosed"],
 ]);

@@ -1,6 +1,6 @@
 /**
- * Traces the pieces of a result back to the template. A mistake in a result must be corrected in the template, but
- * loops and conditions make the two differ in their lines.
+ * Traces the pieces of a result back to the template. A mistake in a result has a place there, but the author corrects
+ * the template. Loops and conditions make the lines of the two differ.
  */
 
 import { advance, isBefore, type TextPosition, textStart } from "../core/text-position.ts";
@@ -61,7 +61,7 @@ export class PlaceTrace implements Trace {
   }
 
   /**
-   * Returns the wanted place within a copied piece: its distance from the start of the piece is the same in both texts.
+   * Returns the wanted place within a copied piece. It has the same distance from the start of the piece in both texts.
    */
   #within(start: TextPosition, at: TextPosition): TextPosition {
     const { line, column } = this.#wanted;

@@ -1,6 +1,6 @@
 /**
- * Makes the variables of templates. If several sources have a name, the last of these wins: the Profile's metadata, the
- * Group's metadata, the selector, davit's own variables.
+ * Makes the variables of templates. Several sources can define one name. The last of these sources wins: the Profile's
+ * metadata, the Group's metadata, the selector, davit's own variables.
  */
 
 import { compareBytes } from "../../lib/order.ts";
