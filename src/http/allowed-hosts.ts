@@ -1,7 +1,7 @@
 /**
  * Checks the `Host` header on a listener without credentials, against DNS rebinding. The owner of a web page can make
  * the page's host name resolve to davit's address. A visitor's browser then sends the page's requests to davit, with
- * the page's host name. No web page's name is an IP address or `localhost`, so these are always allowed.
+ * the page's host name. IP addresses and `localhost` are always allowed, because no web page owns them.
  */
 
 import { isIP } from "node:net";

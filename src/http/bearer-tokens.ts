@@ -64,9 +64,7 @@ export class TokenFile {
   }
 }
 
-/**
- * Returns the token of an `Authorization` header: the Bearer token, or the password of Basic. The user name is ignored.
- */
+/** Returns the token of an `Authorization` header: the Bearer token, or the password of Basic with any user name. */
 export function tokenOf(authorization = ""): string | undefined {
   const [, scheme = "", rest = ""] = /^(\S+) +(\S+) *$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() === "bearer") return rest;

@@ -42,7 +42,7 @@ export function answerClientError(error: Error, socket: Socket, options: ClientE
 
 /**
  * True if the client must still get this answer, which may confirm a write. The request has arrived whole, and the
- * answer has not begun or is complete. An answer in between may be a watch, which has no end: it is cut.
+ * answer has not begun or is complete. An answer that is only partly sent is cut: it may be a watch, which has no end.
  */
 function isDue({ req, headersSent, writableEnded }: ServerResponse): boolean {
   return req.complete && (!headersSent || writableEnded);

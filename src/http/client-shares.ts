@@ -34,8 +34,8 @@ export class Clients {
   }
 
   /**
-   * The holder of a request. If a trusted proxy sent it, this is the last address in `X-Forwarded-For` that is not a
-   * trusted proxy.
+   * The holder of a request: its sender. If the sender is a trusted proxy, the holder is the last address in
+   * `X-Forwarded-For` that is not a trusted proxy.
    */
   ofRequest({ socket, headers }: IncomingMessage): Holder {
     const peer = socket.remoteAddress ?? "";

@@ -4,8 +4,8 @@
  * some.
  *
  * No client may have more connections than remain free, so a single client gets at most half. Many clients together can
- * still take all of them. That must not happen on the listener for probes, because a process is killed when its probe
- * fails. So that listener makes room: it closes a connection of the client with the most connections.
+ * still take all of them. The operations listener must not become full, because a supervisor kills a process whose
+ * probe fails. So this listener makes room: it closes a connection of the client with the most connections.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -43,7 +43,8 @@ const maxOperators = 256;
 /** How long a refused connection stays open. A request that it sends meanwhile is answered 503. */
 const farewellMs = 1_000;
 /**
- * The fraction of all connections that may be refused ones and still open. Further refused connections close at once.
+ * Refused connections may be this fraction of all connections while they wait for their 503. Further ones are closed at
+ * once.
  */
 const farewellShare = 1 / 16;
 
@@ -71,18 +72,20 @@ export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listene
 /** An accepted connection of a listener that makes room. */
 interface Taken {
   readonly holder: Holder;
-  /** True while a request on it waits for its answer. */
+  /** True while a request of the connection waits for its answer. */
   readonly isBusy: boolean;
 }
 
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
-  /** Accepted connections, if the listener makes room. The one whose last request began or ended first comes first. */
+  /**
+   * The accepted connections, if the listener makes room. Each moves to the end when a request of it begins or ends.
+   */
   readonly #taken = new Map<Socket, Taken>();
   /**
-   * Refused connections that are still open, by the peer's address and port. With TLS, a request's socket is another
-   * object than its connection's socket.
+   * Refused connections that are still open, by the peer's address and port. They cannot be found by socket: with TLS,
+   * a request has another socket object than its connection.
    */
   readonly #leaving = new Set<string>();
   #loggedAtMs = Number.NEGATIVE_INFINITY;
@@ -101,8 +104,8 @@ export class ConnectionLimit {
       server.on("request", (request, response) => this.#noteRequest(request, response));
       return;
     }
-    // Beyond this number Node closes connections before davit sees their client. To make room davit needs the client,
-    // so the branch above does not set it.
+    // Beyond this number Node closes connections before davit sees their client. A listener that makes room needs to
+    // see the client, so it has returned above.
     server.maxConnections = maxConnections;
     server.on("drop", () => this.#refused("files"));
   }
@@ -132,8 +135,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Closes a connection of the client with the most connections. It does so only if the newcomer has none yet, or has
-   * with the new one still fewer than that client.
+   * Makes room for a newcomer that has no connection yet, or that will still have fewer than the client with the most.
+   * It closes a connection of the client with the most.
    * @returns true if a connection was closed.
    */
   #makeRoom(newcomer: Holder): boolean {

@@ -8,7 +8,7 @@ import { pathEnd } from "./target.ts";
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: WireResponse;
-  /** The path as sent, without the query. A `http://host` before it, as clients of proxies send it, is removed. */
+  /** The path as sent, without the query. A client of a proxy sends `http://host` before it, which is removed. */
   readonly path: string;
   /** The target after the first `?`, exactly as sent. It is ASCII, because Node refuses other bytes. */
   readonly rawQuery: string;
@@ -45,7 +45,7 @@ export function send(response: WireResponse, { status, headers, body, byteLength
   }
   const bytes = byteLength ?? Buffer.byteLength(body);
   response.writeOrdered(status, [...headers, "Content-Length", String(bytes)]);
-  // As many bytes as characters: the text is ASCII. Node copies it faster as latin1.
+  // There are as many bytes as characters, so the text is ASCII. Node copies it faster if it is declared as latin1.
   if (typeof body === "string" && bytes === body.length) response.end(body, "latin1");
   else response.end(body);
 }

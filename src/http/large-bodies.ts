@@ -80,8 +80,8 @@ export class LargeBodies {
   }
 
   #begin(of: object, text: string, holder: Holder): Sent | undefined {
-    // UTF-8 has at least one byte for each unit of the text. So this check needs no bytes, and refuses most texts that
-    // are too large.
+    // A text has at least as many bytes as units. So this check refuses most texts that are too large before they are
+    // encoded.
     if (!this.#shares.admits(holder, text.length)) return undefined;
     const bytes = Buffer.from(text);
     if (!this.#shares.take(holder, bytes.length)) return undefined;

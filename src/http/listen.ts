@@ -1,4 +1,4 @@
-/** Starts and stops a server. Errors of the start say what to do. A stop gives pending answers 5 s to finish. */
+/** Starts and stops a server. A start that fails says what to do. A stop gives pending answers 5 s to finish. */
 
 import { once } from "node:events";
 import type { Server } from "node:http";
@@ -26,8 +26,8 @@ const listenRefusals: Readonly<Record<string, string>> = {
 
 /**
  * How many connections may wait to be accepted. Node's default of 511 is too small: after a power-on, thousands of
- * machines may connect within a second. A client that finds the queue full only notices when it must send its request
- * again, 1 to 30 s later. Linux limits the queue to net.core.somaxconn, by default 4,096.
+ * machines may connect within a second. If the queue is full, a client notices only that its request has no answer, and
+ * sends it again after 1 to 30 s. Linux limits the queue to net.core.somaxconn, by default 4,096.
  */
 const backlog = 16_384;
 
@@ -65,7 +65,7 @@ export class OpenConnections {
   readonly #server: Server;
   /** The sockets that requests use. With TLS, they carry the decrypted bytes. */
   readonly #sockets = new Set<Socket>();
-  /** The TCP sockets. With TLS, a connection is only in this set until its handshake is complete. */
+  /** The TCP sockets. With TLS, a connection in its handshake is in this set, but not yet in `#sockets`. */
   readonly #wires = new Set<Socket>();
 
   constructor(server: Server) {
@@ -79,8 +79,8 @@ export class OpenConnections {
     const ended = new AbortController();
     // Node's `close` calls this at once, which would cut answers: see `#endIdle`.
     this.#server.closeIdleConnections = () => undefined;
-    // For a server that does not listen, `close` passes an error to its callback. It has nothing to close, so the error
-    // is ignored.
+    // For a server that does not listen, `close` passes an error to its callback. The error is ignored: there is
+    // nothing to close.
     const closed = new Promise((resolve) => this.#server.close(resolve)).finally(() => ended.abort());
     for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {
       await clock.sleep(closeStepMs, ended.signal);

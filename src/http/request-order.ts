@@ -7,8 +7,8 @@ import { nextTurn } from "../lib/slices.ts";
 import { Clients, type Holder } from "./client-shares.ts";
 import { answerOf } from "./listen.ts";
 
-// The most waiting requests of one connection. One read of 64 KiB may bring more requests, so the limit is exceeded by
-// these at most. Waiting bodies need no limit: Node stops reading when nobody reads a body.
+// The most waiting requests of one connection. One read of 64 KiB can exceed it, because davit pauses a connection only
+// after the read. Bodies need no limit here: while nobody reads a body, Node stops reading its connection.
 const maxWaiting = 100;
 
 /** The most waiting requests of all connections together. Each takes about 3 KiB. */
@@ -59,8 +59,8 @@ export function inOrder(listener: RequestListener, clients = new Clients()): Req
 }
 
 /**
- * Decides whether to read on from a connection, pause it or cut it. It first waits a turn: by then Node has passed on
- * all pending requests, and the next answer has begun if it can.
+ * Decides whether to read on from a connection, pause it or cut it. First it waits for the next turn. By then Node has
+ * passed on all pending requests, and the next answer has begun if it can.
  */
 async function review(socket: Socket, countOf: (socket: Socket) => number): Promise<void> {
   await nextTurn();

@@ -23,7 +23,7 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   override writeHead(statusCode: number, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, second?: string | GivenHeaders, third?: GivenHeaders): this {
     const ordered = new OrderedHeaders();
-    // Moves the headers that `setHeader` collected into our order.
+    // Moves the headers of `setHeader` into the same order as all others.
     for (const name of this.getHeaderNames()) {
       ordered.add(name, this.getHeader(name));
       this.removeHeader(name);

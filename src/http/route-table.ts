@@ -26,7 +26,7 @@ export class RouteTable<Kind extends Route> {
     this.#patterns = routes.filter((route) => !isExact(route)).map((route) => [patternOf(route.url), route]);
   }
 
-  /** @param path from `unescapedPath`, or decoded in another way. */
+  /** @param path with its escapes decoded, as by `unescapedPath`. */
   find(path: string): RouteMatch<Kind> | undefined {
     return this.#exact.get(path) ?? this.#match(path);
   }

@@ -19,7 +19,7 @@ export interface ServerTlsMaterial {
   readonly expiresAtMs: number;
 }
 
-// Every cipher has forward secrecy: who gets the key later still cannot read recorded connections.
+// Every cipher has forward secrecy: recorded connections stay unreadable even if somebody gets the key later.
 const secrecy = {
   minVersion: "TLSv1.2",
   ciphers: [
@@ -85,7 +85,8 @@ export class ServerTls {
 }
 
 /**
- * Checks that every authority is readable. Node skips unreadable ones silently, and would then refuse their clients.
+ * Checks that every authority is readable. Node skips an unreadable one silently, and would then refuse the clients
+ * whose certificates it has signed.
  */
 function checkAuthorities(ca: string): void {
   const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];

@@ -44,7 +44,7 @@ const defaultLimits: ServerLimits = {
   requestTimeoutMs: 30_000,
   // With Node's default of 30 s, a request could exceed the two limits above by 30 s.
   connectionCheckMs: 2_000,
-  // While iPXE unpacks an initrd, it sends no request. If the connection is closed meanwhile, iPXE reports an error.
+  // iPXE sends no request while it unpacks an initrd. If its connection is closed meanwhile, its next request fails.
   keepAliveTimeoutMs: 75_000,
 };
 
@@ -67,14 +67,12 @@ export interface ServerOptions<Visit> {
 /** What a listener does with its requests. */
 export interface Handler<Visit> {
   /**
-   * Called before `handle`, which gets the result. It must not answer. It is also called for a request that is then
-   * refused for its head, but not for one that exceeds the limits on connections or unread answers.
+   * Called for each request before `handle`, which gets the result as `visit`. It must not answer. It is also called if
+   * the request's head is then refused. It is not called if the limits on connections or on unread answers refuse the
+   * request.
    */
   begin(exchange: Exchange): Visit;
-  /**
-   * Answers, or throws an error that `answerError` can convert. If it does not read the body, Node drops the body after
-   * the answer.
-   */
+  /** Answers, or throws an error that `answerError` can convert. Node drops a request body that nobody reads. */
   handle(exchange: Exchange, visit: Visit): Handled;
   /** Called once, when the server closes: ends long polls. */
   end?(): void;
@@ -120,8 +118,8 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   // body.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   // davit is no proxy, so CONNECT gets 404. Node passes only the bare socket, and without this handler closes it
-  // silently. If the client still waits for another answer, it would take the 404 for that one, so the connection is
-  // cut.
+  // silently. If an earlier request still waits for its answer, its client would take the 404 for that answer. So the
+  // connection is then cut.
   server.on("connect", ({ socket }) => {
     if (answerOf(socket) === undefined) refuse(socket, "notFound", clientErrors);
     else socket.destroy();
@@ -141,7 +139,7 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   };
 }
 
-/** Returns the function that checks each request, and passes it to the handler. */
+/** Returns the function that checks each request and passes it to the handler. */
 function answering<Visit>(
   options: ServerOptions<Visit>,
   { limit, maxTargetBytes }: { readonly limit: ConnectionLimit | undefined; readonly maxTargetBytes: number },
@@ -152,7 +150,7 @@ function answering<Visit>(
     const exchange = exchangeOf(request, response);
     const fail = (thrown: unknown) => sendFailure(thrown, exchange, options);
     try {
-      // For a refused connection, or a client that does not read its answers, davit does nothing more.
+      // A refused connection gets only this 503, and so does a client that does not read its answers.
       if (limit?.isLeaving(request.socket) === true) throw new RequestError("crowded", { connection: "close" });
       if (unsent?.refuses(request) === true) throw new RequestError("unsent", { connection: "close" });
       const visit = handler.begin(exchange);

@@ -74,7 +74,7 @@ export class UnsentAnswers {
     if (this.#stallMs !== undefined) socket?.setTimeout(this.#stallMs);
   }
 
-  /** Stops counting an answer, because its client has taken everything. The client may then be silent for ever. */
+  /** Stops counting an answer. Call it when its client has taken everything. */
   settled(response: ServerResponse): void {
     const unsent = this.#unsent.get(response);
     if (unsent === undefined) return;
@@ -83,8 +83,8 @@ export class UnsentAnswers {
   }
 
   /**
-   * Cuts the largest answer of the client that holds the most. Clients without a share are not added up: each of their
-   * answers is compared alone.
+   * Cuts the largest answer of the client that holds the most. Clients without a share have no sum: each of their
+   * answers is weighed alone.
    */
   #cutLargest(): void {
     const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));
@@ -109,7 +109,7 @@ export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
     override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), done?: () => void): this {
       if (typeof encoding === "string") super.end(chunk, encoding, done);
       else super.end(chunk, encoding ?? done);
-      // Without a chunk, `end` adds no bytes. What was written before is counted by who wrote it.
+      // Without a chunk, `end` adds no bytes. Those of earlier writes are counted by their writer, if they must be.
       if (chunk !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
       return this;
     }

@@ -3,9 +3,8 @@
  *
  * Each answer has a true length, and the bytes of one version of the file. If the file changes while it is sent, davit
  * cuts the connection: a client must not take a short or mixed answer for a whole one. Each request checks the file
- * again, so the next request gets a changed file. davit never lists a directory, follows a link out of the root, or
- * opens anything except a regular file. It uses neither chunked encoding nor compression, because no firmware asks for
- * them.
+ * again, so a change shows in the next answer. davit never lists a directory, follows a link out of the root, or opens
+ * anything except a regular file. It uses neither chunked encoding nor compression, because no firmware asks for them.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -44,9 +43,9 @@ export interface AssetRoute extends Route {
 }
 
 /**
- * With so many downloads, each gets 5 Mbit/s of a 10 Gbit/s link, and 64 MiB take two minutes. More downloads would
- * slow all of them further. Besides the cache, downloads use at most 188 MiB: 64 large read buffers, and small ones for
- * the rest.
+ * With this many downloads, each gets 5 Mbit/s of a 10 Gbit/s link: 64 MiB take two minutes. More downloads would slow
+ * all of them further. Besides the cache, downloads use at most 188 MiB: 64 large read buffers, and small ones for the
+ * rest.
  */
 const maxAssetStreams = 2048;
 
@@ -81,7 +80,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   return {
     url: `${prefix}*`,
     answer: async (exchange) => {
-      // The route matched the decoded path. The prefix is cut from the path as sent, which may spell it with escapes.
+      // The route matched the decoded path. But the prefix is cut from the path as sent, in which it may be escaped.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       return await answer(root, sending, exchange);
     },

@@ -36,8 +36,8 @@ export const chunkBytes = 1024 * 1024;
 const pageBytes = 4096;
 
 /**
- * A file is cached only if its last change is at least this old. The clock of a file system ticks at most every 2 s.
- * Two writes within one tick have the same change time, so the cache could not notice the second one.
+ * A file is cached only if its last change is at least this old. Some file systems record change times in steps of 2 s.
+ * Two writes within one step get the same time, so the cache could not notice the second one.
  */
 const settleMs = 2_000;
 
@@ -101,7 +101,7 @@ export class AssetCache {
 
   /**
    * True if a version may be cached. A file larger than the cache would displace all others, and its first chunks would
-   * be gone before the next request. A file that has just changed may change again unnoticed (`settleMs`).
+   * be gone before the next request. A file that has changed within `settleMs` could change again unnoticed.
    */
   #mayKeep({ sizeBytes, ctimeNs }: FileVersion): boolean {
     const { limitBytes, clock } = this.#options;

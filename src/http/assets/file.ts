@@ -51,8 +51,9 @@ export async function openAsset(root: string, path: string): Promise<Asset | und
   }
 }
 
-// Errors for a path without a file to serve. ENOENT: it is absent. ENOTDIR: a directory of the path is a file. ELOOP:
-// links form a loop, or a link has appeared after the check. EACCES: davit may not read it. ENXIO: it is a socket.
+// The errors for a path without a file to serve. ENOENT: it is absent. ENOTDIR: a directory in the path is a file.
+// ELOOP: links form a loop, or a link has appeared after the check. ENAMETOOLONG: a name is too long. EACCES: davit may
+// not read the file. ENXIO: it is a socket.
 const absentCodes: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "EACCES", "ENXIO"]);
 
 /** False for an empty name, a name that begins with a dot (so also `..`), and an escaped slash or NUL. */
@@ -101,8 +102,8 @@ export async function readAsset({ handle, version }: Asset, target: Buffer, posi
 }
 
 /**
- * True if the open file still has this version. A file that was replaced has no name left (`nlink` is 0), and losing it
- * has set its change time. Nobody can open it by name to write it, so its bytes count as unchanged.
+ * True if the open file still has this version. A file that was replaced has no name left (`nlink` is 0). The loss of
+ * the name changed its change time, but not its bytes: nobody can open it by name and write it.
  */
 function isStill({ sizeBytes, mtimeNs, ctimeNs }: FileVersion, stats: BigIntStats): boolean {
   if (Number(stats.size) !== sizeBytes || stats.mtimeNs !== mtimeNs) return false;

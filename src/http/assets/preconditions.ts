@@ -29,8 +29,8 @@ export function isUnchanged(headers: IncomingHttpHeaders, { etag, modified }: Va
 }
 
 /**
- * Selects the requested bytes. It ignores a malformed header, an unknown unit and several ranges. It also ignores a
- * range if the condition `If-Range` does not hold.
+ * Selects the requested bytes. The whole file is selected for a malformed header, an unknown unit, several ranges, or
+ * an `If-Range` that does not hold.
  */
 export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, validators: Validators): RangeSelection {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(headers.range ?? "") ?? [];

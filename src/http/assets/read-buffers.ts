@@ -14,8 +14,8 @@ export class ReadBuffers {
   #largeCount = 0;
 
   /**
-   * Returns a buffer for a download. The caller must give it back.
-   * @param wantedBytes the most that the download has to hold; the buffer may be smaller, but not larger.
+   * Returns a buffer for a download, of `wantedBytes` at most. The caller must give it back.
+   * @param wantedBytes the most that the download has to hold.
    */
   take(wantedBytes: number): Buffer {
     if (wantedBytes <= smallBytes || this.#largeCount >= maxLarge) {

@@ -1,6 +1,7 @@
 /**
- * Sends assets piece by piece. A piece is read only after the kernel has taken the one before. So a slow client keeps
- * the kernel's socket buffer full, but not davit's memory. The number of downloads at one time is limited.
+ * Sends assets piece by piece. A piece is read only after the kernel has taken the one before. So davit holds one piece
+ * of each download, and the rest is in the kernel's buffer or still in the file. The number of downloads at one time is
+ * limited.
  */
 
 import type { ServerResponse } from "node:http";
@@ -13,7 +14,7 @@ import type { AssetPiece, AssetPieces } from "./pieces.ts";
 
 /**
  * At most one download writes in each turn of the event loop, because the kernel copies a piece during the call. Node
- * accepts one connection in each turn. If every download wrote in each turn, a new connection would wait for all of
+ * accepts one connection in each turn. If all downloads wrote in each turn, a new connection would wait for all of
  * them. If 128 or more wait to write, 32 turns pass between two writes.
  */
 const turns = new Turns((waiting) => (waiting < 128 ? 0 : 32));

@@ -113,8 +113,8 @@ interface Series {
 }
 
 /**
- * Returns a function that counts a request in both metrics, and returns the endpoint's name in them. It remembers the
- * series of each route and status: finding them by labels each time costs more than counting.
+ * Returns a function that counts a request in both metrics, and returns the endpoint's name in them. The function
+ * remembers the series of each route and status: finding them by labels each time costs more than counting.
  */
 function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["metrics"]) {
   const known = new Map<string | undefined, Map<number, Series>>();

@@ -1,6 +1,6 @@
 /**
- * The handler of the boot listener. For GET and HEAD it answers boot scripts, rendered configs and their signatures. It
- * changes no state. Slow configs and new signatures are made by other threads; everything else is answered at once.
+ * The handler of the boot listener. It answers GET and HEAD with boot scripts, rendered configs and their signatures.
+ * It changes no state. Other threads make slow configs and new signatures; everything else is answered at once.
  */
 
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -147,7 +147,9 @@ function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, lim
   ];
 }
 
-/** @throws {RequestError} notFound for a name that no part may have. Without a signer, `.sig` paths end here. */
+/**
+ * @throws {RequestError} notFound for a name that no part may have: without a signer, also `NAME.sig` and `NAME.asc`.
+ */
 function askedPart({ found }: BootVisit): ConfigName {
   const name = found?.rest ?? "";
   if (!isPartName(name)) throw new RequestError("notFound");

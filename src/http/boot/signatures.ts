@@ -1,7 +1,7 @@
 /**
- * Signatures of configs. They are at the config's path with `.sig` or `.asc`, for the same query. A config that fails
- * has no signature: both paths answer the same error, which is not signed. Without a signing key these paths do not
- * exist.
+ * Signatures of configs. The signature of a config is at the same path with `.sig` or `.asc`, for the same query. If
+ * the config is refused, the path of its signature answers the same error. Errors are not signed. Without a signing key
+ * these paths do not exist.
  */
 
 import { after, type Soon } from "../../lib/soon.ts";
@@ -46,7 +46,8 @@ const grubEnding = ".sig";
 
 /**
  * If GRUB asks for a signature, returns the query of the signed config; otherwise undefined. When GRUB enforces
- * signatures, it appends `.sig` to each file's name. The query is part of the name for GRUB, so `.sig` is at its end.
+ * signatures, it appends `.sig` to each file's name. For GRUB the query is part of the name, so the query ends in
+ * `.sig`.
  */
 export function queryGrubWantsSigned({ request: { headers }, rawQuery }: Exchange): string | undefined {
   if (!rawQuery.endsWith(grubEnding) || !isGrub(headers["user-agent"])) return undefined;

@@ -11,12 +11,12 @@ export interface WatchedConfigsOptions {
   readonly nearMisses: Pick<NearMisses, "report">;
 }
 
-/** Wraps `configs`. The result has the same configs and throws the same refusals, but counts them. */
+/** Wraps `configs`: makes the same configs and throws the same refusals, but counts the refusals. */
 export function watchedConfigs(configs: Configs, { metrics, nearMisses }: WatchedConfigsOptions): Configs {
   const counters = new Map<string, { inc(): void }>();
   for (const reason of Object.keys(bootRefusals)) {
     metrics.bootRefusals.inc({ reason }, 0);
-    // Finding the series by its label for each refusal would cost more than counting.
+    // The series is found once, because finding it by its label costs more than counting.
     counters.set(reason, metrics.bootRefusals.labels({ reason }));
   }
   const refused = (error: unknown, labels: Labels): never => {

@@ -21,8 +21,8 @@ export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 
 // The documented limit of the API. etcd limits only its request line.
 const maxKeyBytes = 32 * 1024;
-// Each level of a listing repeats its whole path, so a deep key makes a long answer. A deeper key does not fit into
-// etcd's request line of 4,096 bytes either.
+// In a listing each level repeats its whole path, so a deep key makes a long answer. etcd takes no deeper key either:
+// its request line has at most 4,096 bytes.
 const maxKeyDepth = 2_048;
 
 export class KeyAnswers {
@@ -35,8 +35,10 @@ export class KeyAnswers {
     this.#maxValueBytes = maxValueBytes;
   }
 
-  /** Begins the answer to a read. */
-  /** @throws {StoreError} keyNotFound, notDirectory. */
+  /**
+   * Begins the answer to a read.
+   * @throws {StoreError} keyNotFound, notDirectory.
+   */
   read(request: ReadRequest): BegunListing {
     const { path, recursive, sorted } = request;
     const { indexes } = this.#store;
@@ -112,7 +114,7 @@ function storeHeaders(store: Store, index: number): readonly string[] {
 
 /** @throws {StoreError} invalidForm for a path that is too long or too deep for a key. */
 export function refuseLongKey(path: string): void {
-  // Nearly every path ends here. A name takes at least two units with its slash, and a unit at most three bytes, so a
+  // Nearly every path ends here. A name with its slash has at least two units, and a unit at most three bytes, so a
   // path of this length exceeds neither limit.
   if (path.length <= 2 * maxKeyDepth) return;
   if (Buffer.byteLength(path) > maxKeyBytes) throw tooLong(`key is longer than ${maxKeyBytes} bytes`);

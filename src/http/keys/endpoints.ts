@@ -25,7 +25,7 @@ export interface EndpointContext {
   readonly uptime: () => Uptime;
 }
 
-// The version of etcd whose protocol davit speaks. Clients choose by it.
+// Clients read the version of an etcd server here. davit follows etcd 3.4.23.
 const versionBody = '{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}';
 
 export function endpointsOf({ store, bodies, member, uptime }: EndpointContext): readonly KeysEndpoint[] {
@@ -44,7 +44,7 @@ export function endpointsOf({ store, bodies, member, uptime }: EndpointContext):
     getOnly("/v2/stats/store", () => jsonAnswer(200, storeStats(store))),
     getOnly("/v2/stats/self", () => jsonAnswer(200, selfStats(member(), uptime()))),
     getOnly("/v2/stats/leader", () => jsonAnswer(200, leaderStats(member()))),
-    // Clients ask this before they send credentials. davit has no users of the v2 protocol: the listener's door checks
+    // Clients ask this before they send credentials. davit has no users of the v2 protocol. The listener's door checks
     // credentials.
     getOnly("/v2/auth/enable", () => jsonAnswer(200, '{"enabled":false}\n', clusterHeaders(store))),
     {

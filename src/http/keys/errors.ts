@@ -1,6 +1,6 @@
 /**
- * Answers errors of the store's listener that no route has answered. Its clients read v2 error bodies, so nearly all
- * errors have one. Malformed requests are answered in plain text, as Go's net/http does.
+ * Answers errors that no route of the store's listener has answered. Clients of the listener read v2 error bodies, so
+ * nearly all errors have one. Malformed requests are answered in plain text, as Go's net/http does.
  */
 
 import { refusals, StoreError } from "../../store/core/refusal.ts";

@@ -17,7 +17,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 export function parseFields(text: string): FormFields {
   if (text === "") return noFields;
   const pairs = text.split("&").filter((pair) => pair !== "");
-  // Go's url.ParseQuery reports a semicolon rather than a bad escape, wherever the two are.
+  // If a text has a semicolon and a bad escape, Go's url.ParseQuery reports the semicolon, in any order.
   if (text.includes(";")) throw new StoreError("invalidForm", "invalid semicolon separator in query", 0);
   const fields = new Map<string, string>();
   for (const pair of pairs) {

@@ -4,7 +4,7 @@ import { davitRoot, secretsRoot } from "../../model/documents.ts";
 import { isAtOrBelow, type StorePath, storePath } from "../../store/core/node.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 
-// `/machines` holds state of machines, such as their labels.
+// `/machines` is reserved for the state of machines. davit writes nothing there so far.
 const reservedRoots = [storePath(davitRoot), storePath("/machines")];
 const hiddenRoot = storePath(secretsRoot);
 

@@ -18,9 +18,9 @@ export function readBody(node: NodeRecord): string {
 }
 
 /**
- * Makes the body for a read in pieces. It yields all pieces except the last, and returns the last. A piece may be
- * empty: each piece stands for about the same time, and some steps have no result.
- * @param pieceLength about how many characters a piece has; it has at most one node more.
+ * Makes the body for a read in pieces. It yields all pieces except the last, and returns the last. Each piece takes
+ * about the same time to make. Some steps have no result, so a piece may be empty.
+ * @param pieceLength the approximate length of a piece in characters. A piece exceeds it by at most one node.
  */
 export function* readPieces(
   steps: Iterable<ListingStep | undefined>,

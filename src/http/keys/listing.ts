@@ -1,9 +1,9 @@
 /**
- * The answers to reads, which may list a million keys. A listing that fits into one piece is sent whole, with its
- * length. A longer listing is sent in pieces, with chunked encoding. Each piece is made after the client has taken the
- * one before, so a listing delays other requests by at most one piece. All pieces show the state of the store when the
- * listing began. A slow reader costs the memory of one piece, of the nodes that change meanwhile, and of its text in
- * `kept-texts.ts`.
+ * Answers reads, which may list a million keys. A listing that fits into one piece is sent whole, with its length. A
+ * longer listing is sent in pieces, with chunked encoding. Each piece is made after the client has taken the one
+ * before, so a listing delays other requests by at most one piece. All pieces show the state of the store when the
+ * listing began. For a slow reader davit keeps one piece, the old versions of nodes that change meanwhile, and the text
+ * in `kept-texts.ts`.
  *
  * davit cuts the connection if the client takes nothing for too long, or is so slow that too much has changed. So
  * nobody takes a part of a listing for the whole.
@@ -69,7 +69,8 @@ export class OpenListings {
   }
 
   /**
-   * Answers with the listing of `begin`. If the listing must wait, it is ended, and begun again when it is its turn.
+   * Answers with the listing of `begin`. If the listing must wait for a place, it is ended, and `begin` is called again
+   * in its turn.
    * @throws what `begin` throws, before anything is answered.
    */
   async answer(exchange: Exchange, begin: () => BegunListing): Promise<Answer | undefined> {
@@ -168,7 +169,7 @@ function wholeAnswer(headers: readonly string[], body: Buffer): Answer {
   return { status: 200, headers, body };
 }
 
-/** Answers HEAD like a GET, but without the length: to know it, davit would have to make the whole listing. */
+/** Answers HEAD like a GET, but without the length: only the whole listing would show it. */
 function headAnswer({ pieces, headers }: ListingStream): Answer {
   pieces.end();
   return { status: 200, headers };

@@ -1,4 +1,4 @@
-/** Makes answers of the store's listener that do not come from a key, each with its headers. */
+/** Makes the answers of the store's listener that are not about a key, each with its headers. */
 
 import type { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";

@@ -33,7 +33,7 @@ export type KeysRequest =
     }
   | { readonly kind: "write"; readonly command: SingleCommand; readonly hidesNode: boolean };
 
-/** @throws {StoreError} with an error code of the protocol from 201 to 211. */
+/** @throws {StoreError} with one of the protocol's error codes from 201 to 211. */
 export function parseKeysRequest({ method, path, query, form }: RawKeysRequest): KeysRequest {
   const bodyFields = form === undefined ? undefined : parseFields(form);
   const fields = checkedFields(mergedFields(bodyFields, parseFields(query)), method);
@@ -120,7 +120,7 @@ function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
 
 function putCommand(path: StorePath, fields: CheckedFields): SingleCommand {
   const { dir, prevExist } = fields;
-  // A create has nothing to refresh, so the refresh is ignored.
+  // A create has nothing to refresh, so `refresh` is ignored.
   if (prevExist === false) return { kind: "create", path, ...written(fields), dir };
   const refresh = fields.refresh ? { refresh: true } : {};
   const expected = expectedIn(fields);

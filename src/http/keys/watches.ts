@@ -1,8 +1,8 @@
 /**
  * The answers that wait: long polls and streams. davit sends the headers when the watch is registered, and each event
- * when it happens. A slow client pauses its watch. davit disconnects it when the history no longer has its next event,
- * or when unread answers leave no room for an event. The client then reconnects with `waitIndex`. On shutdown every
- * waiting answer ends properly without an event, and the client asks again.
+ * when it happens. A slow client pauses its watch. davit disconnects the client when the history no longer has the
+ * watch's next event, or when unread answers leave no room for an event. The client then reconnects with `waitIndex`.
+ * On shutdown every waiting answer ends properly without an event, and the client asks again.
  */
 
 import type { ServerResponse } from "node:http";
@@ -56,7 +56,7 @@ export class OpenWatches {
 
   /**
    * Sends an event.
-   * @returns false if the client must read it before the next one.
+   * @returns false if the client must read this event before the next one.
    */
   #send(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
     const body = watchedEventBody(event);

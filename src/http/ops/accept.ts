@@ -1,8 +1,8 @@
 /** Chooses between text and JSON by a request's `Accept` header (RFC 9110, 12.5.1). */
 
 /**
- * True if the header accepts JSON, and prefers it to text and to other types. Without a preference the answer is text:
- * `curl` accepts anything, and its user is a person.
+ * True if the header names JSON, and prefers it to text. Without a preference the answer is text: `curl` accepts
+ * anything, and its user is a person.
  */
 export function prefersJson(accept = ""): boolean {
   const weights = new Map(accept.split(",").map(weighed));

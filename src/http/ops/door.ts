@@ -2,11 +2,12 @@
  * Guards the routes of the operations listener that show machines and their configs, because a config may be
  * confidential. Health, version and metrics are open to everyone who reaches the listener.
  *
- * With a token file, each request needs one of its tokens, wherever it comes from. Without a token file, only clients
- * on this machine are admitted:
+ * With a token file, each request needs one of its tokens, wherever the request comes from. Without a token file, only
+ * clients on this machine are admitted:
  * - The listener must be bound to a loopback address.
  * - The request must not have passed a proxy.
- * - Its `Host` header must name a loopback address. A web page under another name cannot send such a header.
+ * - The `Host` header must name a loopback address. If a web page makes its own host name resolve to loopback, the
+ *   header has that name, and the request is refused.
  *
  * davit does not check the sender's address, which proves nothing: a port-forward into a pod comes from loopback,
  * whoever uses it.

@@ -1,9 +1,10 @@
 /**
  * Shows what a machine with given labels would get, and why. It explains the selection, and renders every config with
- * the code that also answers machines. All of it comes from one state of the store. It stores, counts and logs nothing.
+ * the code that also answers machines. All of this comes from one state of the store. A preview stores, counts and logs
+ * nothing.
  *
- * It shows no config that is made from a Secret, only the status and length. Slow work runs in slices, and machines are
- * answered between two slices.
+ * Of a config that is made from a Secret, a preview shows only the status and the length. Slow work runs in slices, and
+ * machines are answered between two slices.
  */
 
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -24,7 +25,7 @@ import { answerError } from "../errors.ts";
 export interface PreviewsOptions {
   readonly index: BootIndex;
   /**
-   * Makes the configs of a view of the index.
+   * Returns what makes configs from the objects of a view.
    * @throws {BootError} before the boot listener is open.
    */
   readonly configsOver: (view: BootView) => Pick<BootConfigs, "answer">;
@@ -55,14 +56,14 @@ export interface Preview extends Explanation {
 /** The most losing Groups, and the most Groups that nearly match, in a preview. */
 const shownGroups = 10;
 /**
- * The most characters of a body in a preview: more than a person reads. There are six configs, and one for each generic
- * part.
+ * The most characters of a body in a preview: more than a person reads. A preview has six bodies, and one more for each
+ * generic part.
  */
 const maxShownLength = 64 * 1024;
 
 /**
- * The user agent for each config. `/grub` is rendered for GRUB, because its locations are spelled differently for
- * others.
+ * The user agent for each config, if it matters. For other clients than GRUB, davit spells locations in `/grub`
+ * differently.
  */
 const userAgents: Readonly<Partial<Record<ConfigName, string>>> = { grub: "GRUB preview" };
 

@@ -9,7 +9,7 @@ import { rawQueryOf } from "./server.ts";
 export interface ReadyCheck {
   /** Lower case, one word or hyphenated. */
   readonly name: string;
-  /** Returns undefined if it holds, otherwise the reason in a few words. */
+  /** Returns undefined if the condition holds, otherwise the reason in a few words. */
   check(): string | undefined;
 }
 

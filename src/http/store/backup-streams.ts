@@ -16,7 +16,7 @@ export interface BackupStreamsOptions {
 }
 
 // Each backup keeps the old versions of nodes that change while it is sent. If the whole store is overwritten during
-// two backups, it takes up to three times its memory.
+// two backups, the store takes up to three times its memory.
 const maxBackups = 2;
 /** A reader's disk may stall for seconds while it writes and syncs; this is longer. */
 const stallLimitMs = 60_000;
@@ -48,7 +48,7 @@ export class BackupStreams {
     log.info({ client }, "backup begins");
     const startMs = clock.monotonicMs();
     this.#open.add(response);
-    // Without a listener, the error of a client that disconnects would end the process.
+    // Without this listener, an error after the client has disconnected would end the process.
     response.on("error", () => undefined);
     try {
       const bytes = await this.#send(response);

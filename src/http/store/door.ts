@@ -1,10 +1,10 @@
 /**
  * The door of the store listener. It checks the credentials of each request before any route sees the request.
- * Credentials are client certificates, bearer tokens of a file, and tokens of a cluster's ServiceAccounts, as far as
- * they are configured. The door also has the listener's TLS.
+ * Depending on the options, it accepts client certificates, bearer tokens of a file, and tokens of a cluster's
+ * ServiceAccounts. The door also has the listener's TLS.
  *
  * The door's files may change at any time. New connections get the new certificate, and the next request is checked
- * against the new tokens. A file that becomes unusable is ignored: its last good content counts.
+ * against the new tokens. A file that becomes unusable is ignored: davit continues with its last good content.
  *
  * If a token is removed before the body of an admitted request arrives, the request is still carried out. Watches and
  * streams are cut. Refusals never say which part of the credentials was wrong. Tokens of the file are compared in
@@ -115,7 +115,7 @@ export class StoreDoor {
     });
   }
 
-  /** True if a request is admitted, and this is certain without waiting. */
+  /** True if a request can be admitted at once. Otherwise `#judge` decides. */
   #admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser sends OPTIONS without credentials, before its actual request.
@@ -125,7 +125,7 @@ export class StoreDoor {
     return this.#tokens?.holds(token) === true || isEnough(this.#options.serviceAccounts?.known(token), method);
   }
 
-  /** Decides on a request that was not admitted at once. */
+  /** Decides on a request that `#admits` has not admitted. */
   async #judge({ method, headers }: IncomingMessage): Promise<DoorVerdict> {
     if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
@@ -155,7 +155,9 @@ export class StoreDoor {
     this.#tokens?.stop();
   }
 
-  /** Cuts the answers of tokens that are no longer valid. It checks each token once, not each answer. */
+  /**
+   * Cuts the answers of tokens that are no longer valid. It checks each token once, even if the token has many answers.
+   */
   #cutRevoked(): void {
     for (const [token, open] of this.#open) {
       if (this.#isKnown(token)) continue;

@@ -7,9 +7,9 @@ import type { DocumentChange } from "../../model/feed.ts";
 import { encodeFollowLine, type FollowPlace } from "../../model/follow-line.ts";
 
 export interface FollowHistoryOptions {
-  /** The most steps. The default is enough for a follower that was away for a minute during an upgrade. */
+  /** The most steps to keep. The default is enough for a follower that was away for a minute during an upgrade. */
   readonly maxSteps?: number;
-  /** The most bytes of all steps. A single step beyond it is not kept. */
+  /** The most bytes of all steps. A single step with more bytes is not kept. */
   readonly maxBytes?: number;
 }
 
@@ -20,7 +20,7 @@ interface HistoryStep extends FollowPlace {
   lines?: string;
 }
 
-/** The first line of a dump, without its kind. */
+/** The members of a dump's first line, besides its kind. */
 interface Greeting {
   readonly cluster: string;
   readonly nowMs?: number;
@@ -42,7 +42,7 @@ export class FollowHistory {
   #dropped = 0;
   /** The place of the store when this history began. */
   readonly #start: FollowPlace;
-  /** The kept steps are all changes after this index. */
+  /** The kept steps contain every change after this index. */
   #knownAfter: number;
 
   /** @param start the current place of the store. */
@@ -102,7 +102,8 @@ export class FollowHistory {
   }
 
   /**
-   * Returns the lines of a dump in chunks. They have the documents as they are at the call: later changes do not show.
+   * Returns the lines of a dump, in chunks. The dump has the documents as they are at this call: later changes do not
+   * show.
    */
   dump(greeting: Greeting, now: FollowPlace): Iterator<string> {
     return dumpLines([...this.#documents], greeting, now);
@@ -137,8 +138,8 @@ function changeLine({ path, text }: DocumentChange): string {
 }
 
 /**
- * Estimates the memory of a text and of its lines together. V8 uses one byte for each unit of a Latin-1 text. For other
- * texts, this is half of what they take.
+ * Estimates the memory of a text and of its lines together. V8 takes one byte for each unit of a Latin-1 text. It takes
+ * two for other texts, so the estimate is then too low by half.
  */
 function bytesOf(text: string): number {
   return text.length * 2;

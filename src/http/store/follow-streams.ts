@@ -13,7 +13,7 @@ import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 
 /** What a follower already has. */
 export interface FollowRequest {
-  /** The cluster of its documents; empty if it has none. */
+  /** The cluster whose documents the follower has; empty if it has none. */
   readonly cluster: string;
   readonly after: FollowPlace | undefined;
 }
@@ -22,7 +22,7 @@ export interface FollowStreamsOptions {
   readonly store: Store;
   readonly clock: Clock;
   /**
-   * Returns the last time, on the monotonic clock, at which the store had all that the source reported. Undefined until
+   * Returns the last time at which the store had all that the source reported, on the monotonic clock. Undefined until
    * davit has heard the source.
    */
   readonly provenAtMs: () => number | undefined;
@@ -40,7 +40,7 @@ interface FollowStream {
   position: number;
   /** False while the follower has not taken what was written. */
   isFlowing: boolean;
-  /** How many heartbeats in a row found it not flowing. */
+  /** How many heartbeats in a row were due while the stream did not flow. */
   missedBeats: number;
 }
 
@@ -160,7 +160,7 @@ export class FollowStreams {
   }
 
   #beatOne(stream: FollowStream): void {
-    // The buffer is not full, so every step up to now is written. So the follower may be sent the current index.
+    // A flowing stream has written every step up to now. So the heartbeat can have the current index.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;
     if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();

@@ -1,6 +1,6 @@
 /**
  * Decides who may read everything from the store's listener, even the texts of Secrets. It guards the routes for
- * followers and backups. If the listener's door asks for credentials, it has already checked them. Otherwise the
+ * followers and backups. If the listener's door asks for credentials, the door has already checked them. Otherwise the
  * listener must be on loopback, and the request must have the local token of the data directory. Loopback is not
  * enough: other users of the computer reach it, too (docs/internals/decisions/0003-who-may-follow-a-store-and-when.md).
  */

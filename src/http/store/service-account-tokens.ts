@@ -1,6 +1,6 @@
 /**
  * Checks tokens of a cluster's ServiceAccounts, which davit's own followers send. The cluster must have signed the
- * token for davit's audience. The token must not have expired, and must belong to an allowed account.
+ * token, with davit as its audience. The token must not have expired, and must belong to an allowed account.
  *
  * davit checks tokens itself with the cluster's public keys, so followers can connect while the API server is away. For
  * the same reason it stores the keys on disk. Only the API server knows that a token's pod or account was deleted, and
@@ -73,7 +73,7 @@ export class ServiceAccountTokens {
     this.#options = options;
     const subjects = (names: readonly string[], access: Access) =>
       names.map((name) => [`system:serviceaccount:${name.replace("/", ":")}`, access] as const);
-    // The last entry of a name counts: an account in both lists may write.
+    // A later entry replaces an earlier one, so an account in both lists may write.
     this.#subjects = new Map([...subjects(options.reading, "read"), ...subjects(options.allowed, "write")]);
   }
 
