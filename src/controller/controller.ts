@@ -2,15 +2,15 @@
  * The controller keeps the documents below `/davit` in line with a source's objects, and reports each object's status.
  *
  * It is level-based: a change only says which name to look at. A reconcile then reads the source's view and the store
- * as they are now. Names that a source reports together are written as one step, and so is the first full list. After
- * that list, the controller writes `/davit/synced`; the boot service answers nothing before. In the background, trials
- * render what machines would get, and `status-composer.ts` adds their findings to the statuses.
+ * as they are now. Names that a source reports together are written as one step, and so is the first full list. Then
+ * the controller writes `/davit/synced`; the boot service answers no machine before this key exists. In the background,
+ * trials render what machines would get, and `status-composer.ts` adds their findings to the statuses.
  *
- * The step that removes a Group also writes its tombstones, see `tombstones.ts`. They stay longer while more Groups are
- * expected to go or to come back, see `vigil.ts`.
+ * The step that removes a Group also writes its tombstones, see `tombstones.ts`. Tombstones last longer while more
+ * Groups may be removed or may return, see `vigil.ts`.
  *
  * The controller removes no object that an unreadable part of the source may hold. If the first list is empty, it
- * removes nothing until a second list confirms it. It never answers a machine and never reads a request.
+ * removes nothing until a second list is empty, too. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -100,7 +100,7 @@ export class Controller implements SourceListener {
   readonly #stopping = new AbortController();
   #isListed = false;
   #isSynced = false;
-  /** True until a sync of a complete view: the store may still have objects that left the source. */
+  /** True until a sync has seen a complete view: the store may still have objects that left the source. */
   #awaitsWholeView = true;
   /** True if a complete list of this run is in the store. */
   #wasWhole = false;
@@ -164,7 +164,7 @@ export class Controller implements SourceListener {
     this.#documents.stop();
   }
 
-  /** Monotonic: the store has the source's state of then or later. Undefined until this run's first list is stored. */
+  /** Monotonic: the store has the source's state of this time or later. Undefined until the first list is stored. */
   get provenAtMs(): number | undefined {
     const { provenAtMs } = this.#options.source;
     if (!this.#isSynced || provenAtMs === undefined) return undefined;
@@ -205,7 +205,8 @@ export class Controller implements SourceListener {
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // A change may be as old as an outage. So `provenAtMs` does not pass the source's current value until it is stored.
+    // A change may be as old as an outage. Until the change is stored, `provenAtMs` does not pass the source's current
+    // value.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
@@ -366,7 +367,7 @@ export class Controller implements SourceListener {
     return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
   }
 
-  /** Marks the store as half before all other work, because any machine may be concerned. A sync ends the mark. */
+  /** Marks the store as half before all other work: a half view may concern any machine. A sync ends the mark. */
   async #markHalf(): Promise<void> {
     const before = this.#documents.synced();
     const isMarked = before === undefined || before.half === true || !this.#options.source.view.isHalf;

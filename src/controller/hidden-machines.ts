@@ -1,5 +1,5 @@
 /**
- * Makes machines wait that an unreadable Group may name.
+ * Makes machines wait if an unreadable Group may name them.
  *
  * - If the selector of a refused Group cannot be read whole, it may name any machine. So in its namespace, an Install
  *   waits if its Group names no machine.

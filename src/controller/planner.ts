@@ -1,6 +1,6 @@
 /**
- * Plans steps. For some objects, a plan has the documents that the store should have by the source's current view, and
- * the objects' statuses. Planning changes neither the view nor the store, so a plan that was not written is made again.
+ * Plans steps. For some objects, a plan has the documents to store and the statuses to show, by the source's current
+ * view. Planning changes neither the view nor the store, so a plan that was not written is made again.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -99,7 +99,7 @@ interface Draft {
 }
 
 export class Planner {
-  /** Makes machines wait that an unreadable Group may name. */
+  /** Makes machines wait if an unreadable Group may name them. */
   readonly hidden: HiddenMachines;
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;
@@ -146,7 +146,7 @@ export class Planner {
     };
   }
 
-  /** For a person: what waits because something cannot be read. */
+  /** For a person: what waits because part of the source cannot be read. */
   get attention(): readonly string[] {
     return [...this.withheld.attention, ...this.hidden.attention];
   }
@@ -313,7 +313,7 @@ export class Planner {
     );
     draft.changes.push(...changes);
     draft.groupChanges.push(groupChangeOf(id, stored, document));
-    // The twin made machines wait. Its tombstones keep them waiting, because the Group may only be replaced.
+    // The twin made machines wait. Its tombstones keep them waiting, in case the Group is being replaced.
     if (document === undefined) draft.groupChanges.push(groupChangeOf(id, this.#storedTwin(id), undefined));
     const isRemoved = document === undefined && changes.length > 0;
     draft.planned.push({ name: id, status, isRemoved, reported });
@@ -384,7 +384,7 @@ export class Planner {
     return hasNewVerdict || comesOrGoes ? this.dependentsOf(id) : [];
   }
 
-  /** Records whether a deletion waits. A refused or pending object exists, so its deletion does not wait. */
+  /** Records whether a deletion waits. A refused or pending object exists: there is nothing to delete. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
     const { view } = this.#options.source;
     this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);

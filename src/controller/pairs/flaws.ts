@@ -1,7 +1,7 @@
 /**
  * Finds flaws: parts of an installing Profile that fail for a Group with every request. The Group's machines then wait,
- * whichever part they ask for. A verdict stays until the Profile or the Group changes, so a resync costs nothing. If a
- * step has no time to look, a stored flaw stays until a later step looks.
+ * whichever part they ask for. A verdict stays until the Profile or the Group changes, so a resync does not look again.
+ * If a step has no time to look, a stored flaw stays until a later step looks.
  */
 
 import type { ProfileContent } from "../../model/profile.ts";
@@ -94,7 +94,10 @@ export function isOpen(verdict: { readonly about?: unknown } | undefined): boole
   return verdict !== undefined && verdict.about === undefined;
 }
 
-/** True if templates see the same in both, whatever the request. The selector's labels are variables, too. */
+/**
+ * True if templates see the same values for both Groups, whatever the request. The selector's labels are variables,
+ * too.
+ */
 export function isSameForAll(a: Renderable, b: Renderable): boolean {
   return a === b || (isSameGiven(a, b) && JSON.stringify(a.selector) === JSON.stringify(b.selector));
 }

@@ -1,6 +1,6 @@
 /**
- * Handles Profiles whose newest version davit does not accept: it serves an older version. Groups that had the older
- * version keep it. A Group that was added later waits, because its author did not write it for the older version.
+ * Handles Profiles that davit serves in an older version, because it does not accept the newest one. Groups that had
+ * the older version keep it. A Group that was added later waits, because its author did not write it for that version.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";

@@ -1,4 +1,4 @@
-/** Words what is wrong with a Profile for one of its Groups. */
+/** Makes the findings about a Profile and its Groups, in words for their authors. */
 
 import { type ObjectName, objectKey } from "../../model/source.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";

@@ -1,9 +1,9 @@
 /**
  * Checks a Profile together with each of its Groups (a pair) before a newer version of either takes effect. davit does
- * not accept a newer version if the Group would lose a config by it. That is a config that worked, and would now fail
- * for every request, by an undefined variable or an invalid result. Then the Profile keeps its whole last good content,
- * or the Group keeps its last good metadata and arguments. davit first tries the newest versions of both, so a variable
- * that is renamed on both sides changes in one step.
+ * not accept a newer version if the Group would lose a config by it. Such a config worked before, and would now fail
+ * for every request. The cause is an undefined variable or an invalid result. Then the Profile keeps its whole last
+ * good content, or the Group keeps its last good metadata and arguments. davit first tries the newest versions of both,
+ * so a variable that is renamed on both sides changes in one step.
  *
  * It compares variable names, which takes milliseconds for thousands of Groups. It also renders for as many Groups as
  * its budget allows. The trials (`trials.ts`) find the rest after the step.
@@ -85,8 +85,8 @@ interface Harm {
 }
 
 /**
- * Separate budgets for newer and older versions: after a failure is found in the newer one, there must be enough left
- * to look at the older one.
+ * Separate budgets for newer and older versions: after a failure in the newer version, davit must also look at the
+ * older one.
  */
 interface Budgets {
   readonly newer: RenderBudget;
@@ -130,8 +130,8 @@ export class Pairs {
   }
 
   /**
-   * Begins a step, and adds names that must be in the same step. To a Profile, it adds the Groups that keep older
-   * metadata. To a Group, it adds its Profile if Groups keep the newest version of that Profile from being served.
+   * Begins a step, and adds names that must be in the same step. For each Profile, it adds the Groups that keep older
+   * metadata. For each Group, it adds the Profile if some Group keeps the Profile's newest version from being served.
    */
   addBound(names: ReadonlyMap<string, ObjectName>, add: (name: ObjectName) => void): void {
     this.#groupRenders = budgets(profileWork);
@@ -200,7 +200,7 @@ export class Pairs {
     };
   }
 
-  /** The document to use, which may have older metadata, its flaw, and what the newer metadata would lose. */
+  /** Returns the document to use (perhaps with older metadata), its flaw, and what the newer metadata would lose. */
   #found(pair: ShownGroup, profile: ObjectName, looks: Looks | undefined) {
     const { id, stored, draft, document } = pair;
     const { isUnused } = this.#groupRenders.newer;
@@ -330,7 +330,7 @@ function asFlawed(document: GroupDocument, flaw: string | undefined): GroupDocum
   return { ...document, ...(document.refused !== true && { outdated: true }), flaw };
 }
 
-/** For an installing Profile: no older version installs, so machines wait. */
+/** The state for an installing Profile: machines wait instead of installing an older version. */
 function syncOfInstall(sync: SyncState): SyncState {
   return sync === "servingLastGood" ? "waiting" : sync;
 }

@@ -1,4 +1,4 @@
-/** Finds the variables that a Profile's texts print for every request, and those of them that a Group lacks. Pure. */
+/** Finds the variables that a Profile's texts print for every request, and which of these a Group lacks. Pure. */
 
 import { TextCache } from "../../lib/text-cache.ts";
 import type { GroupSpec } from "../../model/group.ts";
@@ -152,8 +152,8 @@ export class ProfileNeeds {
 }
 
 /**
- * The texts of a Profile's templates that are in view and not broken. It leaves out raw ones: they are not rendered,
- * and they were checked when the Profile was read.
+ * The texts of a Profile's templates that are in view and not broken. Raw templates are left out: they are not
+ * rendered, and they were checked when the Profile was read.
  */
 export function textsOf({ templates }: ProfileContent, secretText: SecretText): readonly ConfigText[] {
   return partsOf(templates).flatMap((part) => {

@@ -30,7 +30,7 @@ const groupWork = 300;
 const bootWork = 1_500;
 /** Units of the budget for each character of YAML, which takes 2 to 5 µs to parse. */
 const yamlWork = 100;
-/** In characters. Parsing them takes about 40 ms, the most that one text may take. */
+/** In characters. Parsing this many takes about 40 ms, the most that one text may take. */
 const maxYamlLength = 8 * 1024;
 
 /** There is no verdict: the result depends on the request, or the text is too long. */
@@ -137,7 +137,7 @@ export class ProfileRenders {
   }
 }
 
-/** Ends the rendering of a template as soon as it reads the request. */
+/** Ends the rendering of a template as soon as the template reads the request. */
 class UnreadRequest extends RequestReads {
   constructor() {
     super(() => {
@@ -169,7 +169,7 @@ function checkWork(part: TemplatePart, text: string): number {
     if (text.length > maxYamlLength) throw new Undecided();
     return text.length * yamlWork;
   }
-  // davit may parse a broken Ignition JSON as YAML, too.
+  // davit may parse broken Ignition JSON as YAML, too.
   const isBroken = part === "ignition" && parseJsonObject(text) === undefined;
   return text.length + (isBroken ? Math.min(text.length, maxYamlLength) * yamlWork : 0);
 }

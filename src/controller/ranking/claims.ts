@@ -10,7 +10,8 @@ import { implies, selectionOf } from "../../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
-// Beyond this limit, the oldest later claims of a label are merged. The merged claim has the latest of their indexes.
+// Beyond this limit, the oldest later claims are merged, those of one label into one. It has the latest of their
+// indexes.
 const mostLaterClaims = 32;
 
 type ClaimPlace = Omit<LaterClaim, "at">;

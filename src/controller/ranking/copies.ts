@@ -80,7 +80,7 @@ export class Copies {
 }
 
 function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Group> {
-  // Groups with one outcome take part as one: the Group with the oldest claim.
+  // Of all Groups with one outcome, only the Group with the oldest claim takes part.
   const heads = new Map<string, Group>();
   for (const group of copies) {
     if (group.priority !== priority) continue;

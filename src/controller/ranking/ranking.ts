@@ -4,8 +4,9 @@
  * change costs the same among 10,000 Groups as among ten. It reads no store and no source.
  *
  * Sometimes no index helps, for example with thousands of patterns for one label. Then it compares a bounded number of
- * Groups, so `free` can mean that the search ended early. A Group that it reports as losing does lose. It looks at that
- * Group again when the winner changes. The boot service uses no standings: it decides for each machine by itself.
+ * Groups, so `free` can mean that the search ended early. But a Group that is reported as losing does lose. When its
+ * winner changes, this Group is looked at again. The boot service uses no standings: it decides for each machine by
+ * itself.
  */
 
 import { assert } from "../../lib/errors.ts";
@@ -19,7 +20,7 @@ import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
 import { sampleLabels } from "./sample-labels.ts";
 
-/** The result for a Group among all others. */
+/** Whether a Group gets the machines that it selects. */
 export type Standing =
   | { readonly kind: "free" }
   /** Every machine that this Group selects gets another Group. */
@@ -51,13 +52,11 @@ export class Ranking {
   /** By index text: each label with a value that a selector names, and each label alone. */
   readonly #byLabel = new Map<string, Set<Group>>();
   readonly #index = new SelectorIndex<Group>();
-  /**
-   * The Groups that were added, removed or changed since the last `takeAffected`, one for each selector and priority.
-   */
+  /** Groups that were added, removed or changed since the last `takeAffected`: one for each selector and priority. */
   readonly #touched = new Map<string, Group>();
   /** From the id of each shadowed Group to the id of the winner. */
   readonly #shadows = new ShadowMap();
-  /** Ids of Groups that were shadowed by a Group that was then removed or changed. */
+  /** Ids of shadowed Groups whose winner was removed or changed. */
   readonly #freed = new Set<string>();
   /** Ids of Groups that share machines with a rival. Any Group that is added or removed may decide between the two. */
   readonly #rivalled = new Set<string>();
@@ -137,7 +136,7 @@ export class Ranking {
     return this.#rivalled.has(other.id) || isRival(other, group);
   }
 
-  /** The standing of a Group that a rival keeps from a machine; undefined if no rival does. */
+  /** The standing of a Group if a rival keeps it from a machine; otherwise undefined. */
   #standingAmongRivals(group: Group): Standing | undefined {
     const most = this.#budget();
     const { winner = group, rivals } = this.#copies.contestOf(group);
@@ -154,7 +153,7 @@ export class Ranking {
   }
 
   /**
-   * The standing that a rival gives to a Group; undefined if the rival keeps it from no machine.
+   * The standing of a Group beside one rival; undefined if the rival keeps no machine from the Group.
    * @param most limits the common machines to look at, and the Groups for each of them.
    */
   #standingBeside(group: Group, other: Group, most: number): Standing | undefined {
@@ -186,11 +185,11 @@ export class Ranking {
   }
 
   /**
-   * The first Group in the order that selects all machines of this Group and is no rival, as far as the limit allows.
-   * The Group itself if no other is found.
+   * Returns the first Group in the order that selects all machines of this Group and is no rival. Returns the Group
+   * itself if no other is found within the limit.
    */
   #winnerOver(group: Group): Group {
-    // A Group that selects all of these machines also selects this sample. Without a matching sample, no search is
+    // A Group that selects all machines of `group` also selects this sample. If the sample does not match, no search is
     // possible.
     const machine = sampleLabels(group);
     if (!matches(group, machine)) return group;
@@ -207,7 +206,7 @@ export class Ranking {
     return Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
   }
 
-  /** Sets of Groups. A Group is in one of them if this Group selects all of its machines. */
+  /** Sets that contain all Groups whose machines this Group selects, and perhaps other Groups. */
   #candidatesFor(group: Group): readonly ReadonlySet<Group>[] {
     const candidates = placesOf(group).map((texts) => texts.map((text) => this.#byLabel.get(text) ?? new Set<Group>()));
     const [fewest = []] = candidates.toSorted((a, b) => sizeOf(a) - sizeOf(b));
@@ -320,13 +319,13 @@ function isBetter(other: Group, best: Group, group: Group): boolean {
 }
 
 /**
- * False for a rival, and for a tenant's Group of another namespace, because its order counts only in its own namespace.
+ * False for a rival, and for a tenant's Group of another namespace: a tenant's order counts only in its own namespace.
  */
 function mayShadow(other: Group, group: Group): boolean {
   return !isRival(group, other) && (!other.isTenant || isSameNamespace(other, group));
 }
 
-/** At most this many Groups of these lists, list by list. */
+/** The first `most` Groups of these lists, list by list. */
 function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Group> {
   let left = most;
   for (const list of lists) {
@@ -342,8 +341,8 @@ function isSameRank(a: Group, b: Group): boolean {
 }
 
 /**
- * False if `other` cannot lose to `group`, which selects all of its machines. A selector with more labels wins, unless
- * the wider one has a priority or one of the two has expressions.
+ * False if `other` certainly does not lose to `group`, which selects all machines of `other`. A selector with more
+ * labels wins, unless the wider one has a priority or one of the two has expressions.
  */
 function mayLose(other: Group, group: Group): boolean {
   return group.priority > 0 || group.expressions.length > 0 || other.expressions.length > 0;

@@ -117,8 +117,8 @@ function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | und
 }
 
 /**
- * The refusal of the newest version. While a file is being rewritten, its stand-in has no separate refusal, but is
- * refused, too.
+ * The refusal of the newest version. A stand-in counts as refused even if the view has no refusal of it. That happens
+ * while its file is being rewritten.
  */
 function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
   if (refusal !== undefined || object?.refusal === undefined) return refusal;
@@ -237,8 +237,8 @@ interface Permitted {
 }
 
 /**
- * Limits a Group by its namespace. If one davit reads several namespaces, an author in one of them must not take the
- * machines of all others: `matchAll`, broad selectors and priorities take effect only in the admin namespace.
+ * Limits a Group by its namespace. If davit reads several namespaces, an author in one of them must not take the
+ * machines of all others. So `matchAll`, broad selectors and priorities take effect only in the admin namespace.
  * @param adminNamespace undefined if no namespace is limited.
  */
 function permitted(spec: GroupSpec, namespace: string, adminNamespace: string | undefined): Permitted {

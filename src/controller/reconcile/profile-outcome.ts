@@ -76,7 +76,8 @@ export function profileStanding(
 }
 
 /**
- * Remembers which Profiles are refused. Their Groups report it, so davit looks at these Groups again when it changes.
+ * Remembers which Profiles are refused. Groups report that their Profile is refused, so davit looks at them again when
+ * this changes.
  */
 export class RefusedProfiles {
   readonly #keys = new Set<string>();

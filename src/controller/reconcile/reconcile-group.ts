@@ -122,7 +122,7 @@ const maxShownValues = 4;
 // The CRD allows 8,192 characters: this leaves room for the dots after a cut text.
 const maxLength = 8_000;
 
-/** The selector as text, cut to the longest that a status may hold; empty for a catch-all's selector. */
+/** The selector as text, cut to the longest that a status may hold; empty for `matchAll`. */
 export function selectorSummary({ selector, expressions }: Selection): string {
   const text = selectorText(selector, expressions.map(summary));
   return text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}...`;

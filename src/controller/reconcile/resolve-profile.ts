@@ -100,8 +100,8 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
 }
 
 /**
- * Reads one key of a Secret that may be a template. Returns a fault if the Secret or the key is missing, or if the
- * Secret may not be one.
+ * Reads one key of a Secret. Returns a fault if the Secret or the key is missing, or if the Secret lacks the label that
+ * allows templates.
  */
 export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
@@ -220,7 +220,7 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
 
 /**
  * Reports the location of a kernel or initrd if it is an HTTP URL that no client can follow. It does not check other
- * schemes, and no locations with templates or with the client's own variables (`${`).
+ * schemes, or locations with templates or with the client's own variables (`${`).
  */
 export function locationFinding(text: string): Finding | undefined {
   if (/\{\{|\$\{/.test(text)) return undefined;

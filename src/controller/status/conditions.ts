@@ -9,7 +9,10 @@ import type { FindingCode } from "../../model/findings.ts";
 import type { ProfileContent } from "../../model/profile.ts";
 import type { Condition, ObjectStatus, Refusal } from "../../model/source.ts";
 
-/** A field of an object, such as `spec.boot.args[2]`, and a place in the template that it holds or names. */
+/**
+ * A field of an object, such as `spec.boot.args[2]`. `position` is a place in the template that the field holds or
+ * names.
+ */
 export interface FieldPlace {
   readonly field: string;
   readonly position?: Position;
@@ -30,8 +33,8 @@ export interface Finding {
     | RefReason;
   readonly message: string;
   /**
-   * Absent for a refused object: its reader already reported the mistake with a code. Absent also for a Group whose
-   * Profile is refused or outdated, and for a bug in davit, which only the log describes.
+   * Absent for a refused object: the code that read the object already reported the mistake. Absent also for a Group
+   * whose Profile is refused or outdated, and for a bug in davit, which only the log describes.
    */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;

@@ -1,6 +1,7 @@
 /**
  * Composes the status of each object from what its reconcile reported and what its trials found. An object is not shown
- * as ready before its trials are over. Its status waits for them at most half a minute; after that, `Ready` is unknown.
+ * as ready before its trials are over. Its status waits for the trials at most half a minute; after that, `Ready` is
+ * unknown.
  */
 
 import type { Clock } from "../../lib/clock.ts";

@@ -3,7 +3,8 @@
  * Pure.
  *
  * A Group with a list of 5,000 addresses gets a tombstone for each address. So no tombstone may hold the whole list:
- * each holds only its own address. Any other long list in it is replaced by the condition that the label is present.
+ * each holds only its own address. Any other long list of the selector is replaced by the condition that the label is
+ * present.
  */
 
 import { compareBytes } from "../../lib/order.ts";

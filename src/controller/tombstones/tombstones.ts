@@ -8,9 +8,9 @@
  * If another Group outranks the removed one on all of its machines, no tombstone is written. No machine had the removed
  * Group, so no machine of another Group should wait for it.
  *
- * Any change of a selector counts as the removal of the old selector. A narrower selector may no longer match all
- * machines. A wider selector may belong to a new Group of the same name, which is for other machines. If only a list of
- * values changed, only the removed values count.
+ * Any change of a selector counts as the removal of the old selector. A narrower selector may no longer match all of
+ * the old machines. A wider selector may belong to a new Group of the same name, which is for other machines. If only a
+ * list of values changed, only the removed values count.
  *
  * A Group that returns unchanged removes its own tombstones. A tombstone of several Groups records all of their
  * selectors, and only ends by itself. Pure.
@@ -96,8 +96,8 @@ interface Grave {
   readonly stone: TombstoneDocument;
 }
 
-// How many selectors of one namespace a tombstone may have. Each request of a machine compares all of them, and each
-// change of a Group's selector adds one.
+// How many selectors of one namespace a tombstone may have. Each request of a machine is compared with all of them, and
+// each change of a Group's selector adds one.
 const mostSelectors = 16;
 
 /**
@@ -133,8 +133,8 @@ interface Buried extends Burial {
 class Graveyard {
   readonly #textAt: TombstoneOptions["textAt"];
   /**
-   * By path: the tombstones that the step writes, or undefined to remove one. `namespace` is that of the last Group
-   * that changed it.
+   * By path: the tombstone to write, or undefined to remove it. `namespace` is that of the last Group that changed the
+   * tombstone.
    */
   readonly #stones = new Map<string, { readonly stone: TombstoneDocument | undefined; readonly namespace: string }>();
 
@@ -153,7 +153,7 @@ class Graveyard {
     this.#stones.set(path, { stone: written, namespace });
   }
 
-  /** Removes the tombstone of a Group that returned, if it is for this Group alone. */
+  /** Removes the tombstone of a Group that returned, if the tombstone is for this Group alone. */
   cancel({ path, stone, namespace }: Grave): void {
     if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
   }
@@ -183,7 +183,7 @@ function without(claims: readonly IdentityClaim[], others: readonly IdentityClai
   });
 }
 
-/** The places that Groups left (`left`) and the places that they now select by (`taken`). */
+/** The values that Groups no longer select by (`left`), and those that they newly select by (`taken`). */
 function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace }: Burial) {
   const burial = { sha256, adminNamespace };
   const [left, taken]: [Grave[], Grave[]] = [[], []];
@@ -216,8 +216,8 @@ function gravesIn(
 }
 
 /**
- * The claim that a removed Group of this namespace left on the same machines, by their tombstones. For a list of
- * machines, it is the latest such claim. Undefined if a machine has no such tombstone.
+ * The claim of a Group of this namespace that had the same machines and was just removed, as their tombstones record
+ * it. For several machines, it is the latest claim. Undefined if a machine has no such tombstone.
  */
 export function claimLeft(
   id: string,
@@ -239,7 +239,7 @@ function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
   return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
 }
 
-/** The Group without reasons to wait that may end before it returns, such as a tie. */
+/** The Group, without reasons to wait that may end before it returns. A tie is such a reason. */
 function lasting(id: string, spec: GroupSpec, { refused, outdated }: GroupState): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, spec, { ...(refused && { refused }), ...(outdated && { outdated }) });
@@ -261,8 +261,8 @@ function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
 }
 
 /**
- * The selectors of a tombstone and of one more Group, which is last. Beyond the limit, the oldest of its namespace are
- * merged.
+ * The selectors of a tombstone and of one more Group, which is last. Beyond the limit, the oldest selectors of the
+ * Group's namespace are merged.
  */
 function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): readonly GoneSelector[] {
   const added = JSON.stringify(gone);

@@ -27,8 +27,9 @@ const massCount = 10;
 // At most this many changes of each other namespace count. So no other namespace alone can keep machines waiting.
 const mostOfAnother = 4;
 
-// A tombstone is not renewed after this time. The slowest removal seen, kubectl's prune at 5 a second, takes half an
-// hour for 10,000 Groups. Without the limit, machines of a fleet whose Groups change all the time would wait for ever.
+// While there are mass changes, a tombstone is renewed until it is this old. The slowest removal seen, kubectl's prune
+// at 5 a second, takes half an hour for 10,000 Groups. Without the limit, machines of a fleet whose Groups change all
+// the time would wait for ever.
 const massLimitMs = 60 * 60_000;
 
 export class TombstoneVigil {
@@ -44,7 +45,7 @@ export class TombstoneVigil {
     this.#options = options;
   }
 
-  /** Records that a step wrote or removed tombstones. @param namespaces for each tombstone, that of its object. */
+  /** Records that a step wrote or removed tombstones. @param namespaces of each tombstone's object. */
   moved(namespaces: readonly string[]): void {
     if (namespaces.length === 0) return;
     this.#moves.push({ atMs: this.#options.clock.monotonicMs(), namespaces });

@@ -98,7 +98,7 @@ function kernelFaults(
 
 const sampleGrub = { title: "", authority: "", separator: "auto", commands: "auto", isGrubClient: false } as const;
 
-/** The faults in what a client would get: one for each faulty argument if they can be found, or else one for all. */
+/** The faults in what a client would get: one for each faulty argument if davit can find these, or else one for all. */
 function argumentFaults(
   client: BootClient,
   filled: FilledKernel,

@@ -8,7 +8,9 @@ export type TrialState =
   | { readonly kind: "pending" | "over" | "lost" }
   | { readonly kind: "failed"; readonly failure: string };
 
-/** The summary for a Profile. `kind` is the first state that one of its Groups has: failed, pending, lost, over. */
+/**
+ * The summary for a Profile. `kind` is the first of failed, pending and lost that a Group of it has; otherwise over.
+ */
 interface Summary {
   readonly kind: TrialState["kind"];
   /** The first Group by name that failed, and what fails for it. */
@@ -18,7 +20,7 @@ interface Summary {
   readonly hasMore?: boolean;
 }
 
-/** The keys of a Profile's Groups, by state. Groups whose trials are over are in none. */
+/** The keys of a Profile's Groups, by state. Groups whose trials are over are in no set. */
 interface TrialsByGroup {
   readonly pending: Set<string>;
   readonly lost: Set<string>;

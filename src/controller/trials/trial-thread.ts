@@ -23,7 +23,7 @@ export interface TrialThreadOptions {
 // thread, not the process. A small young generation costs a little time and saves much memory.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
-// Every render has limits. This one is for what they do not foresee: no job delays others longer.
+// Every render has its own limits. This limit is for unforeseen cases: no job delays others longer than this.
 const limitMs = 60_000;
 
 // Changes come in bursts, so the thread waits for more before it ends.

@@ -12,8 +12,8 @@ import { RenderError, renderReasons } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 
 /**
- * `broken`: machines are answered 500. `refused`: the program that reads the config refuses it. `advice`: it works, but
- * perhaps not as intended.
+ * `broken`: machines are answered 500. `refused`: the program that reads the config refuses it. `advice`: the config
+ * works, but perhaps not as intended.
  */
 export type Severity = "broken" | "refused" | "advice";
 

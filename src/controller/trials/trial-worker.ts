@@ -1,7 +1,7 @@
 /**
  * The program of the thread that runs trials. A template may take a third of a second, and a YAML text a whole second:
- * too long for the thread that answers machines. `workerData` is the URL where machines reach davit. It answers each
- * job in order.
+ * too long for the thread that answers machines. `workerData` is the URL where machines reach davit. Each message is a
+ * job, and the jobs are answered in order.
  */
 
 import { createHash } from "node:crypto";

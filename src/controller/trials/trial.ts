@@ -128,7 +128,7 @@ class Bench {
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
     if (template.kind === "broken") return [brokenPart(part)];
     const text = template.kind === "text" ? template.text : this.#secrets.get(template.sha256);
-    // Either the Secret's file cannot be read, or the Secret is changing and the next trial will have it.
+    // Either the Secret's file cannot be read, or the Secret is changing and the next trial will have its text.
     if (text === undefined)
       return [
         {
@@ -157,7 +157,9 @@ class Bench {
     }
   }
 
-  /** A variable that no request defines. Rendering may end before, at a variable that only the sample request lacks. */
+  /**
+   * A variable that no request defines. Rendering may stop earlier, at a variable that only the sample request lacks.
+   */
   #absent(text: string, variables: Variables): AbsentVariable | undefined {
     const needs = this.#needs.get(text) ?? this.#readNeeds(text);
     const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : undefined);
@@ -204,7 +206,7 @@ const unusedArguments: TrialFinding = {
   text: "spec.args of the Group are not used: the Profile has no kernel to hand them to",
 };
 
-/** Advice on the Group's arguments, as `effectAdvice` gives it on a Profile. */
+/** Checks the Group's arguments as `effectAdvice` checks a Profile. */
 function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly string[]): readonly TrialFinding[] {
   if (effect !== undefined || boot?.kind !== "kernel") return [];
   return args.flatMap((text, at) => {

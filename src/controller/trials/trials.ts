@@ -1,6 +1,6 @@
 /**
  * Runs trials of Groups in the background. It decides which trials are due, and reports their results. A result is the
- * condition `Rendered`. If a failure meets every request, it is also the `Ready` of the Group and its Profile.
+ * condition `Rendered`. If a failure meets every request, `Ready` of the Group and of its Profile becomes false.
  *
  * It promises:
  * - A trial begins only when the store has its input.
@@ -55,12 +55,12 @@ interface Due {
   readonly input: TrialInput;
 }
 
-// The Groups of one message to the thread, and of one message back.
+// The most Groups of one job, which is one message to the thread and one message back.
 const maxGroupsPerJob = 128;
 // In characters of Group documents. Reading 100 KiB takes about a millisecond.
 const sliceLength = 512 * 1024;
 
-/** Shorter rests are saved up: the timer's resolution would make each much longer. */
+/** Shorter rests are added up, because a timer would make each of them much longer. */
 const leastRestMs = 20;
 
 export class Trials {
@@ -72,7 +72,7 @@ export class Trials {
   readonly #inputs: TrialInputs;
   readonly #stopping = new AbortController();
   readonly #slices = new Slices(sliceLength);
-  /** Rest that is saved up and not yet taken. */
+  /** The rests that are added up and not yet taken. */
   #owedMs = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -96,8 +96,7 @@ export class Trials {
   }
 
   /**
-   * Queues the trials of an object that are due. For a Group, `changed` is always called later, even if no trial is
-   * due.
+   * Queues an object's trials if they may be due. For a Group, `changed` is always called later, even without a trial.
    */
   look(name: ObjectName): void {
     if (name.kind === "Group") this.#lookAtGroup(name);
@@ -153,13 +152,13 @@ export class Trials {
     for (;;) {
       const names = await this.#queue.take(maxGroupsPerJob);
       if (names.length === 0) return;
-      // The caller may be reporting thousands of statuses, and continues first.
+      // First the caller continues: it may be reporting thousands of statuses.
       await nextTurn();
       for (const job of byProfile(await this.#dues(names))) await this.#try(job);
     }
   }
 
-  /** Announces the Groups that need no trial. @returns those that need one. */
+  /** Announces the Groups that need no trial. @returns the others. */
   async #dues(names: readonly ObjectName[]): Promise<readonly Due[]> {
     const dues: Due[] = [];
     for (const name of names) {
