@@ -16,7 +16,7 @@ export class AllowedHosts {
     this.#names = new Set(["localhost", ...[...names].map((name) => name.toLowerCase())]);
   }
 
-  /** True if a request with this header may be served. A missing header is admitted: every browser sends one. */
+  /** True if davit may serve a request with this header. A missing header is admitted: every browser sends one. */
   admits(header: string | undefined): boolean {
     if (header === undefined || header === this.#admitted) return true;
     const host = hostOf(header);

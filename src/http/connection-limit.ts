@@ -29,8 +29,7 @@ export interface ConnectionLimitOptions {
 }
 
 /**
- * The shortest time between two log lines. Thousands of clients may retry, and a line for each refusal would fill the
- * disk.
+ * The shortest time between two log lines. If thousands of clients retry, a line for each refusal would fill the disk.
  */
 const quietMs = 10_000;
 
@@ -43,8 +42,8 @@ const maxOperators = 256;
 /** How long a refused connection stays open. A request that it sends meanwhile is answered 503. */
 const farewellMs = 1_000;
 /**
- * Refused connections may be this fraction of all connections while they wait for their 503. Further ones are closed at
- * once.
+ * The limit on refused connections that wait for their 503, as a fraction of `maxConnections`. Any further refused
+ * connection is closed at once.
  */
 const farewellShare = 1 / 16;
 
@@ -135,8 +134,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Makes room for a newcomer that has no connection yet, or that will still have fewer than the client with the most.
-   * It closes a connection of the client with the most.
+   * Closes a connection of the client with the most connections, to make room for a newcomer. The newcomer must have no
+   * connection yet, or still have fewer than that client.
    * @returns true if a connection was closed.
    */
   #makeRoom(newcomer: Holder): boolean {

@@ -87,8 +87,8 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   broken: 500,
 };
 
-// The pause before a client retries. iPXE reads it from `Retry-After`, GRUB from the script of `waitingConfig`. It
-// limits the load, and a person who watches does not wait long.
+// The pause before a client retries. iPXE reads it from `Retry-After`, GRUB from the script of `waitingConfig`. It is
+// long enough to limit the load, and short enough for a person who watches.
 const retryAfterSeconds = 5;
 
 // A machine that requires signatures cannot boot without them, so most reasons get 503: the machine retries. `withheld`

@@ -11,7 +11,7 @@ import type { Holder } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
 import { WireResponse } from "./response-headers.ts";
 
-/** Smaller bodies are not counted: the sockets' buffers take them at once. */
+/** Smaller bodies are not counted, because the sockets' buffers take them immediately. */
 const largeBytes = 64 * 1024;
 
 const presetLimitBytes = 128 * 1024 * 1024;

@@ -25,9 +25,9 @@ const listenRefusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * How many connections may wait to be accepted. Node's default of 511 is too small: after a power-on, thousands of
- * machines may connect within a second. If the queue is full, a client notices only that its request has no answer, and
- * sends it again after 1 to 30 s. Linux limits the queue to net.core.somaxconn, by default 4,096.
+ * How many connections can wait until davit accepts them. Node's default of 511 is too small: after a power-on,
+ * thousands of machines connect within a second. If the queue is full, a client notices only that its request has no
+ * answer, and sends it again after 1 to 30 s. Linux limits the queue to net.core.somaxconn, by default 4,096.
  */
 const backlog = 16_384;
 
@@ -57,10 +57,13 @@ function listenError({ host, port, option }: ListenOptions, cause: unknown): Sta
 
 /** How long requests in flight may take after `close`. The whole process has 10 s to end. */
 const closeGraceMs = 5_000;
-/** How often `close` looks for finished connections. This notices an end soon, and 50 checks in 5 s cost nothing. */
+/**
+ * How often `close` looks for finished connections. At this interval `close` returns soon after the last answer, and 50
+ * checks in 5 s cost nothing.
+ */
 const closeStepMs = 100;
 
-/** Tracks a server's connections. On close, it ends each one after its answer is sent. */
+/** Tracks a server's connections. On close, it ends each connection after its answer is sent. */
 export class OpenConnections {
   readonly #server: Server;
   /** The sockets that requests use. With TLS, they carry the decrypted bytes. */
@@ -77,7 +80,7 @@ export class OpenConnections {
   /** Closes the server; requests in flight finish within 5 s or are cut. */
   async close(clock: Clock): Promise<void> {
     const ended = new AbortController();
-    // Node's `close` calls this at once, which would cut answers: see `#endIdle`.
+    // Node's `close` calls this function, which would cut answers: see `#endIdle`.
     this.#server.closeIdleConnections = () => undefined;
     // For a server that does not listen, `close` passes an error to its callback. The error is ignored: there is
     // nothing to close.

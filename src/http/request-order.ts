@@ -17,7 +17,7 @@ const maxWaitingInAll = 16_384;
 /**
  * Returns a listener that passes on the requests of a connection one at a time.
  *
- * A client may send its next request before it has the last answer. Node passes on each request as soon as its head is
+ * A client can send its next request before it has the last answer. Node passes on each request as soon as its head is
  * read. Without this listener, a read could overtake the write before it (RFC 9112, 9.3.2). And davit would make and
  * keep every answer for a client that does not read. So each request waits until all earlier answers are sent, even a
  * watch.
@@ -69,7 +69,7 @@ async function review(socket: Socket, countOf: (socket: Socket) => number): Prom
   else socket.pause();
 }
 
-/** True for an answer that has begun and is not complete. It may be a watch, which has no known end. */
+/** True for an answer that has begun and is not complete. Such an answer can be a watch, which has no known end. */
 function isOpenEnded(answer: object | undefined): boolean {
   return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded;
 }

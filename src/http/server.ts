@@ -1,7 +1,7 @@
 /**
  * The HTTP server of all three listeners. It sets limits, spells headers for GRUB, passes each request to the
- * listener's handler, and answers what the handler throws. It also answers errors that Node would otherwise answer
- * itself, such as oversized headers and unreadable requests. It trusts `X-Forwarded-For` only from configured proxies.
+ * listener's handler, and answers what the handler throws. It also answers oversized headers and unreadable requests,
+ * which Node would otherwise answer itself. It trusts `X-Forwarded-For` only from configured proxies.
  */
 
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
@@ -25,7 +25,7 @@ export interface ServerLimits {
   readonly maxHeaderBytes: number;
   /** While an answer is due, a connection without progress for this long is cut. 0 disables this, for long polls. */
   readonly stallTimeoutMs: number;
-  /** How long a client may take to send a request's head. It stops very slow clients. */
+  /** How long a client may take to send a request's head. This limit stops very slow clients. */
   readonly headersTimeoutMs: number;
   /** How long a client may take to send a whole request with its body; not shorter than `headersTimeoutMs`. */
   readonly requestTimeoutMs: number;
@@ -67,9 +67,9 @@ export interface ServerOptions<Visit> {
 /** What a listener does with its requests. */
 export interface Handler<Visit> {
   /**
-   * Called for each request before `handle`, which gets the result as `visit`. It must not answer. It is also called if
-   * the request's head is then refused. It is not called if the limits on connections or on unread answers refuse the
-   * request.
+   * Called for each request before `handle`, which gets the result as `visit`. `begin` must not answer. It also sees
+   * requests that are then refused for their head. It does not see requests that the limits on connections or unread
+   * answers refuse.
    */
   begin(exchange: Exchange): Visit;
   /** Answers, or throws an error that `answerError` can convert. Node drops a request body that nobody reads. */
@@ -114,8 +114,8 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
     // Node's types name only the interface `Duplex`. This is always the socket of a connection.
     if (socket instanceof Socket) answerClientError(error, socket, clientErrors);
   });
-  // An unknown expectation may be ignored (RFC 9110, 10.1.1). Without this handler, Node answers 417 with a chunked
-  // body.
+  // davit ignores an unknown expectation, which RFC 9110, 10.1.1 permits. Without this handler, Node answers 417 with a
+  // chunked body.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   // davit is no proxy, so CONNECT gets 404. Node passes only the bare socket, and without this handler closes it
   // silently. If an earlier request still waits for its answer, its client would take the 404 for that answer. So the

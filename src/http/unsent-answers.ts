@@ -1,8 +1,8 @@
 /**
  * Counts answers that clients have not read yet. Bytes that the kernel does not take at once stay in davit's memory: at
  * most 128 MiB for each listener. A client that holds more than remains free gets 503 until it reads. Beyond 128 MiB,
- * davit cuts answers of the client that holds the most. The kernel takes nearly all answers at once, and counting these
- * costs one comparison.
+ * davit cuts the largest answer of the client that holds the most bytes, until the rest is within the limit. The kernel
+ * takes nearly all answers at once, and counting these costs one comparison.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -83,8 +83,8 @@ export class UnsentAnswers {
   }
 
   /**
-   * Cuts the largest answer of the client that holds the most. Clients without a share have no sum: each of their
-   * answers is weighed alone.
+   * Cuts the largest answer of the client that holds the most. For clients without a share there is no sum, so each of
+   * their answers is compared alone.
    */
   #cutLargest(): void {
     const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));
@@ -109,7 +109,7 @@ export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
     override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), done?: () => void): this {
       if (typeof encoding === "string") super.end(chunk, encoding, done);
       else super.end(chunk, encoding ?? done);
-      // Without a chunk, `end` adds no bytes. Those of earlier writes are counted by their writer, if they must be.
+      // Without a chunk, `end` adds no bytes. The callers of `write` count their bytes themselves.
       if (chunk !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
       return this;
     }

@@ -2,8 +2,8 @@
  * `/assets/*`: kernels, initrds and other files of the assets directory.
  *
  * Each answer has a true length, and the bytes of one version of the file. If the file changes while it is sent, davit
- * cuts the connection: a client must not take a short or mixed answer for a whole one. Each request checks the file
- * again, so a change shows in the next answer. davit never lists a directory, follows a link out of the root, or opens
+ * cuts the connection. So no client takes a short or mixed answer for a whole one. Each request checks the file again,
+ * so a change shows in the next answer. davit never lists a directory, follows a link out of the root, or opens
  * anything except a regular file. It uses neither chunked encoding nor compression, because no firmware asks for them.
  */
 
@@ -34,7 +34,7 @@ export interface AssetsOptions {
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** The most downloads at one time; further ones are answered 503. */
+  /** The most downloads at one time; davit answers 503 to any further download. */
   readonly maxStreams?: number;
 }
 
@@ -80,7 +80,8 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   return {
     url: `${prefix}*`,
     answer: async (exchange) => {
-      // The route matched the decoded path. But the prefix is cut from the path as sent, in which it may be escaped.
+      // The route matched the decoded path. But the prefix is cut from the path as sent, which can contain it with
+      // escapes.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       return await answer(root, sending, exchange);
     },

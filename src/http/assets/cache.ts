@@ -37,7 +37,7 @@ const pageBytes = 4096;
 
 /**
  * A file is cached only if its last change is at least this old. Some file systems record change times in steps of 2 s.
- * Two writes within one step get the same time, so the cache could not notice the second one.
+ * Two writes within a step get the same time, so the cache could not notice the second write.
  */
 const settleMs = 2_000;
 

@@ -1,6 +1,6 @@
 /**
- * Opens files below the assets directory: regular files only, and nothing outside of it. A file may be written while it
- * is read. A read returns only bytes of the version that was opened; otherwise it fails.
+ * Opens files below the assets directory: regular files only, and nothing outside of it. Another program can write a
+ * file while davit reads it. A read returns only bytes of the version that was opened; otherwise it fails.
  */
 
 import { type BigIntStats, constants } from "node:fs";
@@ -23,9 +23,12 @@ export interface FileVersion {
   /** Device and inode: they stay the same when a file is written in place. */
   readonly file: string;
   readonly sizeBytes: number;
-  /** Modification time, which programs may set. */
+  /** Modification time, which programs can set. */
   readonly mtimeNs: bigint;
-  /** Change time, which programs cannot set. It changes even if a program sets the modification time back. */
+  /**
+   * Change time, which programs cannot set. It changes with every write, even if the program then sets the modification
+   * time back.
+   */
   readonly ctimeNs: bigint;
 }
 
@@ -52,8 +55,8 @@ export async function openAsset(root: string, path: string): Promise<Asset | und
 }
 
 // The errors for a path without a file to serve. ENOENT: it is absent. ENOTDIR: a directory in the path is a file.
-// ELOOP: links form a loop, or a link has appeared after the check. ENAMETOOLONG: a name is too long. EACCES: davit may
-// not read the file. ENXIO: it is a socket.
+// ELOOP: links form a loop, or a link has appeared after the check. ENAMETOOLONG: a name is too long. EACCES: davit has
+// no permission to read the file. ENXIO: it is a socket.
 const absentCodes: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "EACCES", "ENXIO"]);
 
 /** False for an empty name, a name that begins with a dot (so also `..`), and an escaped slash or NUL. */
@@ -88,7 +91,7 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileVersi
 
 /**
  * Fills `target` with the asset's bytes from `position` on. The handle must stay open until the promise settles.
- * @throws {AssetChanged} when the bytes may not belong to the version that was opened.
+ * @throws {AssetChanged} when some bytes could belong to another version than the one that was opened.
  */
 export async function readAsset({ handle, version }: Asset, target: Buffer, position: number): Promise<void> {
   for (let filled = 0; filled < target.length; ) {

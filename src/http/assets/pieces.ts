@@ -43,7 +43,7 @@ export class AssetPieces {
     return piece;
   }
 
-  /** Gives back the buffer. No piece may be in use any more. The asset stays open. */
+  /** Gives back the buffer. The caller must have released every piece. The asset stays open. */
   close(): void {
     if (this.#buffer !== undefined) this.#options.buffers.giveBack(this.#buffer);
     this.#buffer = undefined;
@@ -68,7 +68,7 @@ export class AssetPieces {
   async #read(): Promise<AssetPiece> {
     const leftBytes = this.#end - this.#position;
     this.#buffer ??= this.#options.buffers.take(leftBytes);
-    // Reads only to the end of the chunk, because the next chunk may be in the cache.
+    // Reads only to the end of the chunk, because the cache can have the next chunk.
     const toChunkEnd = chunkBytes - (this.#position % chunkBytes);
     const bytes = this.#buffer.subarray(0, Math.min(leftBytes, toChunkEnd));
     await readAsset(this.#asset, bytes, this.#position);

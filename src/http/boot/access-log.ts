@@ -1,7 +1,7 @@
 /**
- * Records each request of the boot listener after its answer is sent or its client has gone: one log line, two metrics
- * and a history entry. The log line has only part of what a machine sends, and no long values. davit never logs
- * rendered configs.
+ * Records each request of the boot listener after its answer is sent or its client has gone. It writes a log line,
+ * counts in two metrics, and adds a history entry. The log line has only part of what a machine sends, and no long
+ * values. davit never logs rendered configs.
  */
 
 import type { BootRefusal } from "../../boot/boot-error.ts";
@@ -33,10 +33,10 @@ export interface AccessLogOptions {
   readonly history?: Recorder | undefined;
 }
 
-/** Longer label values and paths are left out of the log line, because strangers may send anything. */
+/** Longer label values and paths are left out of the log line, because strangers can send anything. */
 const maxLoggedLength = 1024;
 
-/** What the handler has found out about a request. It adds to this until the answer is sent. */
+/** What the handler has found out about a request. The handler adds to this until the answer is sent. */
 export interface LoggedRequest {
   /** The route that answers; undefined when there is none. */
   readonly route: string | undefined;
@@ -138,8 +138,8 @@ function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["
 }
 
 /**
- * The route under which metrics count a request. GRUB asks for a signature at the signed file's path. This counts as
- * the route where other clients get the signature.
+ * The route under which metrics count a request. GRUB asks for a signature at the signed file's path. Such a request
+ * counts as one for the route where other clients get the signature.
  */
 function countedAs(route: string | undefined, isSignature: boolean): string | undefined {
   if (route === undefined || !isSignature) return route;

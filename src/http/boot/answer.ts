@@ -24,7 +24,7 @@ export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
 
 /**
  * Returns the config that a machine asks for.
- * @param report receives the machine and what was found. It is also called for a refusal, except for a LabelError.
+ * @param report receives the machine and the result, also for a refusal. It is not called for a LabelError.
  * @throws {BootError | LabelError}
  */
 export function answerMachine(

@@ -36,7 +36,7 @@ const pathEndpoints: ReadonlySet<string> = new Set([
   ...["", ".sig", ".asc"].map((ending) => `generic-part${ending}`),
 ]);
 
-/** A longer path keeps only its beginning: strangers may send anything. */
+/** A longer path keeps only its beginning: strangers can send anything. */
 const maxPathLength = 512;
 
 export function recordRequest(recorder: Recorder, response: ServerResponse, ended: EndedRequest): void {

@@ -1,6 +1,7 @@
 /**
  * The handler of the boot listener. It answers GET and HEAD with boot scripts, rendered configs and their signatures.
- * It changes no state. Other threads make slow configs and new signatures; everything else is answered at once.
+ * It changes no state. Other threads make slow configs and new signatures. Scripts and all other configs are answered
+ * at once.
  */
 
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -34,7 +35,7 @@ export interface BootHandlerOptions extends BootSigners {
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly large?: LargeBodies;
-  /** Routes that are not configs, such as the one of assets. */
+  /** Routes that are not configs, such as `/assets/*`. */
   readonly routes?: readonly BootRoute[];
 }
 
@@ -54,7 +55,7 @@ export interface BootVisit extends LoggedRequest {
 interface Endpoint {
   readonly url: string;
   /**
-   * @param rawQuery used instead of the request's query, which may end in GRUB's `.sig`.
+   * @param rawQuery used instead of the request's query, which can end in GRUB's `.sig`.
    * @throws what `errors.ts` can convert.
    */
   readonly render: (exchange: Exchange, visit: BootVisit, rawQuery: string) => Soon<Rendered>;

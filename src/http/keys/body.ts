@@ -71,8 +71,8 @@ export class BodyReader {
   }
 
   /**
-   * Returns a function that counts bytes in the client's share. It returns false if the share has no room for them. The
-   * bytes count until the request ends.
+   * Returns a function that counts bytes in the client's share. The function returns false if the share has no room for
+   * them. The bytes count until the request ends.
    */
   #counted(request: IncomingMessage): (bytes: number) => boolean {
     if (Number(request.headers["content-length"]) <= smallBytes) return () => true;

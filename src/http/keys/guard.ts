@@ -8,7 +8,7 @@ import { StoreError } from "../../store/core/refusal.ts";
 const reservedRoots = [storePath(davitRoot), storePath("/machines")];
 const hiddenRoot = storePath(secretsRoot);
 
-/** @throws {StoreError} reserved, for a path that only davit may write. */
+/** @throws {StoreError} reserved, for a path to which only davit may write. */
 export function refuseReserved(path: StorePath, index: number): void {
   if (reservedRoots.some((root) => isAtOrBelow(path, root))) throw new StoreError("reserved", path, index);
 }

@@ -2,8 +2,8 @@
  * Makes the bodies of the key API, byte for byte as v2 clients know them: the order of fields, the escapes, the newline
  * at the end.
  *
- * JSON.stringify writes the texts. It escapes some characters differently than Go, so its escapes are replaced
- * afterwards. They are replaced in the whole body, because these characters occur only in texts. Searching a large body
+ * JSON.stringify writes the texts, and escapes some characters differently than Go. So the escapes are replaced
+ * afterwards. One search covers the whole body, because these characters occur only in texts. Searching a large body
  * once costs a tenth of searching each text.
  */
 
@@ -58,7 +58,7 @@ export function eventBody({ action, node, prevNode }: StoreEvent): string {
 
 const watchedBodies = new WeakMap<StoreEvent, string>();
 
-/** As `eventBody`, for watchers. An event may have thousands of them, so its body is made once. */
+/** As `eventBody`, for watchers. An event can have thousands of watchers, so its body is made once. */
 export function watchedEventBody(event: StoreEvent): string {
   const known = watchedBodies.get(event);
   if (known !== undefined) return known;

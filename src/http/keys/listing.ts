@@ -1,5 +1,5 @@
 /**
- * Answers reads, which may list a million keys. A listing that fits into one piece is sent whole, with its length. A
+ * Answers reads, which can list a million keys. A listing that fits into one piece is sent whole, with its length. A
  * longer listing is sent in pieces, with chunked encoding. Each piece is made after the client has taken the one
  * before, so a listing delays other requests by at most one piece. All pieces show the state of the store when the
  * listing began. For a slow reader davit keeps one piece, the old versions of nodes that change meanwhile, and the text
@@ -23,7 +23,7 @@ export interface OpenListingsOptions {
   readonly clock: Clock;
   /** Names the client of a request. */
   readonly clients?: Clients;
-  /** How many may be sent in pieces at a time; others wait for their turn. */
+  /** How many listings may be sent in pieces at a time; others wait for their turn. */
   readonly maxOpen?: number;
   /** The longest time that a client may take for a piece. */
   readonly stallMs?: number;
@@ -37,7 +37,8 @@ interface ListingStream extends BegunListing {
 // In characters. About 400 small keys, which take half a millisecond. Larger pieces exceed the processor's cache, so a
 // whole listing takes longer.
 const pieceLength = 64 * 1024;
-// Each may hold the names of a large directory. More open listings were no faster in measurements.
+// Each open listing can hold the names of a large directory in memory. More open listings were no faster in
+// measurements.
 const presetMaxOpen = 16;
 const presetStallMs = 30_000;
 /** How long a client may take for a piece while others wait for their turn. */
@@ -128,11 +129,12 @@ export class OpenListings {
   }
 
   /**
-   * Writes a piece. Resolves to true when it is time for the next piece, to false if the client does not take this one.
+   * Writes a piece. Resolves to true when it is time for the next piece, to false if the client does not take this
+   * piece.
    */
   async #give(response: ServerResponse, piece: Buffer): Promise<boolean> {
     if (response.destroyed) return false;
-    // A piece may be empty: it stands for steps without a result.
+    // A piece is empty if no step of it had a result.
     if (piece.length > 0 && !response.write(piece) && !(await this.#isTaken(response))) return false;
     await this.#turns.next();
     return !response.destroyed;

@@ -1,6 +1,7 @@
 /**
  * Answers `/v2/members`, from which clients learn the store's URL. The store is the only member of its cluster. It
- * lists itself, and refuses every change of members. Before that, it checks the form of the request as etcd does. Pure.
+ * lists itself, and refuses every change of members. Before a refusal, it checks the form of the request as etcd does.
+ * Pure.
  */
 
 import { isJsonObject } from "../../model/json.ts";

@@ -33,7 +33,7 @@ export type KeysRequest =
     }
   | { readonly kind: "write"; readonly command: SingleCommand; readonly hidesNode: boolean };
 
-/** @throws {StoreError} with one of the protocol's error codes from 201 to 211. */
+/** @throws {StoreError} with one of the protocol's error codes from 201 to 212. */
 export function parseKeysRequest({ method, path, query, form }: RawKeysRequest): KeysRequest {
   const bodyFields = form === undefined ? undefined : parseFields(form);
   const fields = checkedFields(mergedFields(bodyFields, parseFields(query)), method);

@@ -44,7 +44,7 @@ export class OpenWatches {
     begin(response, 200, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
     response.on("drain", () => {
       this.#unsent.settled(response);
-      // The client has read everything. From now on it may be silent until the next event.
+      // The client has read everything. From now on both sides may be silent until the next event.
       response.socket?.setTimeout(0);
       handle.resume();
     });

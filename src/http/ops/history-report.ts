@@ -166,7 +166,7 @@ function groupText(boot: PastBoot | undefined): string {
 }
 
 /**
- * Makes a label's value safe for a terminal. A machine may send anything, even characters that move the cursor or
+ * Makes a label's value safe for a terminal. A machine can send anything, even characters that move the cursor or
  * change the direction of text.
  */
 function quoted(value: string): string {

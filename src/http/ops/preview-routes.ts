@@ -25,7 +25,7 @@ export const previewRoutes: FastifyPluginAsync<PreviewRoutesOptions> = async (ap
           "content-type": isJson ? jsonText : plainText,
           "cache-control": "no-store",
           vary: "accept",
-          // Without this, a browser may guess the type of the text, such as HTML.
+          // Without this header, a browser could take the text for HTML.
           "x-content-type-options": "nosniff",
         })
         .send(Buffer.from(body));

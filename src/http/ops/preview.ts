@@ -3,8 +3,8 @@
  * the code that also answers machines. All of this comes from one state of the store. A preview stores, counts and logs
  * nothing.
  *
- * Of a config that is made from a Secret, a preview shows only the status and the length. Slow work runs in slices, and
- * machines are answered between two slices.
+ * A preview does not show the body of a config that is made from a Secret. Slow work runs in slices, and machines are
+ * answered between two slices.
  */
 
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -25,7 +25,7 @@ import { answerError } from "../errors.ts";
 export interface PreviewsOptions {
   readonly index: BootIndex;
   /**
-   * Returns what makes configs from the objects of a view.
+   * Returns a `BootConfigs` that reads this view of the objects.
    * @throws {BootError} before the boot listener is open.
    */
   readonly configsOver: (view: BootView) => Pick<BootConfigs, "answer">;
@@ -106,7 +106,7 @@ export class Previews {
   }
 
   async #contenders(moment: BootSnapshot, labels: Labels): Promise<Contenders<BootGroup>> {
-    // Before the first complete list, Groups may be missing, so none is shown.
+    // Before the first complete list, some Groups can be missing, so none is shown.
     const groups = moment.refusal?.reason === "notReady" ? [] : moment.groups;
     const work = findContenders({ groups, labels, limit: shownGroups });
     for (;;) {

@@ -1,9 +1,9 @@
 /**
  * The door of the store listener. It checks the credentials of each request before any route sees the request.
  * Depending on the options, it accepts client certificates, bearer tokens of a file, and tokens of a cluster's
- * ServiceAccounts. The door also has the listener's TLS.
+ * ServiceAccounts. The door also holds the TLS certificate of the listener.
  *
- * The door's files may change at any time. New connections get the new certificate, and the next request is checked
+ * The door's files can change at any time. New connections get the new certificate, and the next request is checked
  * against the new tokens. A file that becomes unusable is ignored: davit continues with its last good content.
  *
  * If a token is removed before the body of an admitted request arrives, the request is still carried out. Watches and
@@ -56,7 +56,7 @@ export class StoreDoor {
   readonly #options: StoreDoorOptions;
   readonly #hosts: AllowedHosts;
   /**
-   * Long-lived answers, by the token that admitted them. A watch may last for days, and a token may become invalid
+   * Long-lived answers, by the token that admitted them. A watch can last for days, and its token can become invalid
    * meanwhile.
    */
   readonly #open = new Map<string, Set<ServerResponse>>();
@@ -137,7 +137,7 @@ export class StoreDoor {
   /** Registers a long-lived answer. It is cut when the request's token is removed or expires. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
-    // The client may have disconnected before its answer was ready.
+    // Perhaps the client disconnected before its answer was ready.
     if (token === undefined || response.destroyed) return;
     if (!this.#isKnown(token)) return void response.destroy();
     const open = this.#open.get(token) ?? new Set();

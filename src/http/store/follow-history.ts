@@ -80,7 +80,7 @@ export class FollowHistory {
    */
   positionAfter(after: FollowPlace, now: FollowPlace): number | undefined {
     if (after.index < this.#knownAfter || after.index > now.index) return undefined;
-    // A change after the start was made by the present run. The change at the start may be of an earlier run.
+    // A change after the start was made by the present run. The change at the start can be of an earlier run.
     const { run } = after.index === this.#start.index ? this.#start : now;
     if (run === undefined || after.run !== run) return undefined;
     const at = this.#steps.findIndex(({ index }) => index > after.index);
@@ -138,7 +138,7 @@ function changeLine({ path, text }: DocumentChange): string {
 }
 
 /**
- * Estimates the memory of a text and of its lines together. V8 takes one byte for each unit of a Latin-1 text. It takes
+ * Estimates the memory of a text and of its lines together. V8 takes one byte for each unit of a Latin-1 text. V8 takes
  * two for other texts, so the estimate is then too low by half.
  */
 function bytesOf(text: string): number {

@@ -17,7 +17,7 @@ export interface FollowOptions {
   readonly log: Log;
   readonly guard: SecretsGuard;
   /**
-   * True when this davit itself answers machines from its store. Before that, the store may hold outdated documents. So
+   * True when this davit itself answers machines from its store. Before that, the store's documents can be outdated. So
    * a follower gets 503, and continues with the documents that it has.
    */
   readonly isReady: () => boolean;

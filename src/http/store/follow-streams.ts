@@ -22,8 +22,8 @@ export interface FollowStreamsOptions {
   readonly store: Store;
   readonly clock: Clock;
   /**
-   * Returns the last time at which the store had all that the source reported, on the monotonic clock. Undefined until
-   * davit has heard the source.
+   * Returns the last time on the monotonic clock when the store was complete: it had everything that the source had
+   * reported. Undefined until davit has heard the source.
    */
   readonly provenAtMs: () => number | undefined;
   /** How often a follower gets a heartbeat; `heartbeatMs` unless given. */
@@ -160,7 +160,7 @@ export class FollowStreams {
   }
 
   #beatOne(stream: FollowStream): void {
-    // A flowing stream has written every step up to now. So the heartbeat can have the current index.
+    // A flowing stream has written every step up to now. So the heartbeat may carry the current index.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;
     if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();

@@ -29,7 +29,8 @@ export function storeHandler({ store, door, keys, follow, backup }: StoreHandler
     const other = exchange.request.method === "GET" ? others.get(exchange.path) : undefined;
     const handled = other === undefined ? keys.handle(exchange, undefined) : other(exchange);
     return after(handled, (made) => {
-      // Undefined means that the handler sends the answer itself. Such an answer may last, like a watch or a stream.
+      // Undefined means that the handler sends the answer itself. Such an answer can last long, like a watch or a
+      // stream.
       if (made === undefined) door.follow(exchange.request, exchange.response);
       return made;
     });
