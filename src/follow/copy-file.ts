@@ -71,9 +71,9 @@ export class CopyFile {
   }
 
   /**
-   * Saves a copy soon, unless a later copy replaces it before. Its documents may change until then, but the file holds
-   * one state.
-   * @param isUrgent true saves it without a pause, because a restart must not serve the earlier state.
+   * Saves a copy soon, unless a later copy replaces it before that. The documents may change until they are written.
+   * The file always holds one state.
+   * @param isUrgent true saves the copy without a pause, because a restart must not serve the earlier state.
    */
   keep(copy: Copy, isUrgent = false): void {
     this.#wanted = copy;

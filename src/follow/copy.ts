@@ -27,7 +27,7 @@ export type LineEffect =
   | { readonly kind: "current" }
   /** Like `current`, and a step changed the copy. */
   | { readonly kind: "changed"; readonly changes: readonly DocumentChange[] }
-  /** Like `current`, and another copy took its place. */
+  /** Like `current`, but a different copy is served now. */
   | { readonly kind: "replaced" }
   /** The store has less information than the served copy. The copy stays unchanged, and may be outdated. */
   | { readonly kind: "withheld" };
@@ -166,8 +166,8 @@ function knowledgeIn({ documents }: Pick<Copy, "documents">): number {
 }
 
 /**
- * How much information a copy has: 0 without a finished sync, 1 without a complete one, otherwise 2. @param synced the
- * text at `syncedPath`.
+ * How much information a copy has: 0 before any finished sync, 1 after an incomplete sync, 2 after a complete one.
+ * @param synced the text at `syncedPath`.
  */
 function knowledgeOf(synced: string | undefined): number {
   if (synced === undefined) return 0;

@@ -1,9 +1,9 @@
 /**
  * Follows a store in another process over HTTP, for a boot service whose process has no store.
  *
- * It passes on the store's documents, in whole steps and in the store's order. It reconnects when the connection ends
- * or falls silent. While the store is away, it serves the last copy. It never replaces a copy by one with less
- * information (`copy.ts`), and never writes to the store.
+ * A `StoreFollower` passes on the store's documents, in whole steps and in the store's order. It reconnects when the
+ * connection ends or falls silent. While the store is away, it serves the last copy. It never replaces a copy by one
+ * with less information (`copy.ts`), and never writes to the store.
  */
 
 import { backoffMs, jittered } from "../lib/backoff.ts";
@@ -22,11 +22,11 @@ import type { StoreCredentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
   readonly url: URL;
-  /** Reads the credentials, again for each connection. An error ends only that connection. */
+  /** Reads the credentials before each connection. An error fails only that attempt. */
   readonly credentials: () => Promise<StoreCredentials>;
   readonly copyFile?: CopyFile | undefined;
   readonly clock: Clock;
-  /** Returns a random number from 0 to below 1, all equally likely. */
+  /** Returns a random number from 0 to below 1, uniformly distributed. */
   readonly random: () => number;
   readonly log: Log;
   readonly limits?: { readonly silenceMs?: number; readonly maxLineBytes?: number };
@@ -35,15 +35,15 @@ export interface StoreFollowerOptions {
 /** The follower's state, for metrics and for people. */
 export interface FollowStatus {
   readonly isConnected: boolean;
-  /** True while the store has less information than the served copy, so the copy stays (`copy.ts`). */
+  /** True while the store has less information than the served copy, which then stays in use (`copy.ts`). */
   readonly isWithheld: boolean;
   /** The index of the served copy; undefined before there is one. */
   readonly index: number | undefined;
   /** Time since the served copy last equalled the store; undefined if it never did. */
   readonly ageSeconds: number | undefined;
   /**
-   * A monotonic time: the served copy has everything that the store's source had reported by then. It is undefined
-   * until the store has sent a proof in this run, and while `isWithheld`.
+   * A monotonic time: the served copy includes everything that the store's source had reported up to then. It is
+   * undefined until the store has sent a proof in this run, and while `isWithheld`.
    */
   readonly provenAtMs: number | undefined;
 }
@@ -91,7 +91,9 @@ export class StoreFollower implements Feed {
     this.#options = options;
   }
 
-  /** Resolves when the served copy equals the store, after a finished sync, for the first time in this run. */
+  /**
+   * Resolves when the served copy first equals the store in this run. Before that, the store must have finished a sync.
+   */
   get heard(): Promise<void> {
     return this.#heard.promise;
   }
@@ -246,7 +248,8 @@ export class StoreFollower implements Feed {
   }
 
   /**
-   * Logs why a connection ended. An error that is no `FollowError` is a bug: the next request then asks for everything.
+   * Logs why a connection ended. An error that is no `FollowError` is a bug. After a bug, the next request asks for
+   * everything.
    */
   #logFailure(error: unknown): void {
     const { log } = this.#options;
@@ -271,8 +274,8 @@ export class StoreFollower implements Feed {
 }
 
 /**
- * True if the earlier copy might install a machine and this one does not: another copy was loaded, a Profile changed,
- * or a Group is held or removed.
+ * True if the earlier copy could install a machine by mistake: another copy replaced it, a Profile changed, or a Group
+ * is held or removed.
  */
 function isUrgent(effect: Exclude<LineEffect, { kind: "none" }>): boolean {
   if (effect.kind !== "changed") return effect.kind === "replaced";

@@ -10,7 +10,7 @@
 const maxDrift = 0.0002;
 
 export class StoreClock {
-  /** This process's time minus the store's; above the true difference by at most `maxDrift` of the connection's time. */
+  /** This process's time minus the store's. It is too large by at most `maxDrift` times the connection's duration. */
   #offsetMs: number;
   #atMs: number;
 

@@ -1,13 +1,13 @@
 /**
- * Keeps keys and values on disk. Every change has an index, and a watch delivers every change or ends.
+ * Keeps keys and values on disk. Every change has an index. A watch skips no change: it ends instead.
  *
  * The store encodes a command, logs it, and applies it when the log delivers it. Later starts apply it again. Only
  * delivered commands change the tree. So readers see only what is on disk, and a replay ends in the same state.
  *
  * Reads skip a node as soon as its ttl is over. Before a write, the store logs the end of every due node (`Expiry`).
- * Times are by a clock that never steps during a run. A start keeps each remaining ttl, even if the machine's clock was
- * changed (`RunClock`). Nodes below `agelessRoot` get their whole ttl again. These are davit's tombstones: they must
- * not end before davit has read its sources again.
+ * Times are by a clock that never steps during a run. A start keeps the remaining ttl of each node, even if the
+ * machine's clock was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are davit's
+ * tombstones: they must not end before davit has read its sources again.
  *
  * The store knows no documents and no HTTP. Its callers decide which client may write or read a key.
  */
@@ -40,13 +40,15 @@ export interface StoreOptions {
   /** A log that was not replayed yet. The store replays it and stops it. */
   readonly log: LogPort;
   readonly clock: Clock;
-  /** The most bytes of names and values; no limit unless given. It does not limit batches, which only davit writes. */
+  /**
+   * The quota of names and values, in bytes; none unless given. It does not apply to batches: only davit writes them.
+   */
   readonly quotaBytes?: number | undefined;
   /** The most watches at a time; no limit unless given. */
   readonly maxWatchers?: number | undefined;
   /** How much is logged between two snapshots; 100,000 records or 64 MiB unless given. */
   readonly snapshotInterval?: SnapshotInterval | undefined;
-  /** The nodes below this directory get their whole ttl again at each start; no nodes do unless given. */
+  /** Nodes below this directory get their whole ttl again at each start. If it is absent, no node does. */
   readonly agelessRoot?: string | undefined;
 }
 
@@ -62,13 +64,13 @@ export interface StoreIndexes {
 export interface Applied {
   /** One for each change, in order. */
   readonly events: readonly StoreEvent[];
-  /** The last event. Unless the command is a batch, there is no other. */
+  /** The last event, which is the only one unless the command is a batch. */
   readonly event: StoreEvent;
   /** The indexes right after the last event. */
   readonly indexes: StoreIndexes;
 }
 
-/** Gets files and their changes. The model's `FeedListener` fits; the store does not import the model. */
+/** Gets files and their changes. It has the form of the model's `FeedListener`, which the store does not import. */
 export interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
   /** Gets the changes of one command, at most one for each path, and the index of the last of them. */
@@ -92,12 +94,12 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
-  /** Records that this process proposed, by their bytes. `#commit` takes them instead of decoding the bytes. */
+  /** The records that this process proposed, by their bytes. They save `#commit` the decoding. */
   readonly #proposed = new Map<Uint8Array, CommandRecord>();
   /** Results of this process's records, by sequence, until `submit` takes them. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
-  /** The fields that the next records of this run carry; undefined after one of those records is in the log. */
+  /** The fields for the next records of this run; undefined as soon as a record with the run is in the log. */
   #newRun: NewRun | undefined;
   #isReplaying = true;
   #raftIndex = 0;
@@ -129,7 +131,7 @@ export class Store {
 
   /**
    * Builds the state from the newest snapshot and the later log.
-   * @throws {WalError} when either of them cannot be read; the log is stopped before.
+   * @throws {WalError} when the snapshot or the log cannot be read. It stops the log first.
    */
   static async open(options: StoreOptions): Promise<Store> {
     const store = new Store(options);
@@ -182,13 +184,13 @@ export class Store {
     return this.#hub.count;
   }
 
-  /** How many listings and snapshots are being made now. */
+  /** How many listings, snapshots and backups are running. */
   get walkCount(): number {
     return this.#tree.walkCount;
   }
 
   /**
-   * Executes a command: resolves after it is on disk and applied, and followers were notified.
+   * Executes a command. It resolves when the command is on disk and applied, and followers are notified.
    * @throws {StoreError} for a refused command; logFailed when the log fails; quotaExceeded before anything is logged.
    */
   async submit(command: Submission): Promise<Applied> {
@@ -245,7 +247,7 @@ export class Store {
   }
 
   /**
-   * Hands every file at or below `prefix`, even hidden ones, to `listener.replaced`, and later changes to `changed`.
+   * Hands every file at or below `prefix`, even hidden ones, to `listener.replaced`. Later changes go to `changed`.
    * @returns a function that ends the notifications.
    */
   follow(prefix: string, listener: FollowListener): () => void {
@@ -255,7 +257,7 @@ export class Store {
     return () => this.#followers.delete(follower);
   }
 
-  /** Every node of the tree, in arbitrary order, even hidden nodes and due nodes that are not removed yet. */
+  /** Every node of the tree, in arbitrary order. It includes hidden nodes, and due nodes that are not removed yet. */
   dump(): Iterable<NodeRecord> {
     return this.#tree.walk(storePath("/"));
   }
@@ -391,7 +393,7 @@ export class Store {
   }
 }
 
-/** True for commands that the log takes even on a full disk: removals, and davit's own documents, including holds. */
+/** True for commands that may use the log's reserve on a full disk: removals, and batches, which only davit writes. */
 function mayUseReserve({ kind }: Command): boolean {
   return kind === "delete" || kind === "compareAndDelete" || kind === "expire" || kind === "batch";
 }

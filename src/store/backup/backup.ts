@@ -36,7 +36,7 @@ export async function* backupOf(
 
 /**
  * Reads a backup into memory.
- * @param open opens the backup, with the same bytes each time. They are read twice: first to check them, because no
+ * @param open opens the backup; each call gives the same bytes. They are read twice: first to check them, because no
  * state must be built from a damaged backup.
  * @param name the backup's name for messages.
  * @throws {WalError} damaged, newerFormat.

@@ -27,9 +27,9 @@ export interface SavedBackup {
 
 /**
  * Writes the backup into a temporary file in the same directory, with mode 0600. It checks the bytes while it writes,
- * syncs the file and renames it.
+ * syncs the file and renames it. After an error it leaves no file, unless only the sync of the directory failed.
  * @throws {WalError} damaged, newerFormat; unusable if a file is at `path` and must not be replaced; errors of `pieces`
- * and of the disk. It leaves no file then, unless only the directory could not be synced.
+ * and of the disk.
  */
 export async function saveBackup(options: SaveBackupOptions): Promise<SavedBackup> {
   const { files, path, mayReplace, name, random } = options;

@@ -122,7 +122,7 @@ export class BackupReader {
     const fields = this.#fieldsOf(line);
     const found = fields.backup;
     if (typeof found !== "number") throw this.#damaged("it is no backup of davit");
-    // The version counts before the sum is checked, because a later version may have its sum elsewhere.
+    // The version is read before the sum is checked, because a later version may have its sum elsewhere.
     if (found > backupVersion) throw newerFormat(this.#name, found, backupVersion);
     try {
       return {

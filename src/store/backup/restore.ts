@@ -2,8 +2,9 @@
  * Makes a data directory from a backup: a new cluster, whose history begins there.
  *
  * Its indexes begin far beyond those of the backup, and beyond any that clients saw after the backup was taken. A
- * client may still wait for the next event of the lost store. It is answered at once that the history is gone.
- * Otherwise it would wait until the new store reached that index. Followers recognise another store by its cluster id.
+ * client of the lost store may still wait for that store's next event. The new store answers at once that the history
+ * is gone. Otherwise the client would wait until the new store reached that index. Followers recognise another store by
+ * its cluster id.
  *
  * A restore writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
  * interrupted restore leaves no store that looks whole.
@@ -41,7 +42,10 @@ export interface Restored {
   readonly index: number;
 }
 
-/** How far the store index and the sequence leap: more than the changes between a backup and the store's loss. */
+/**
+ * How far the store index and the sequence leap. A store makes fewer changes than this between its last backup and its
+ * loss.
+ */
 export const restoreLeap = 1_000_000;
 
 // These names do not count: a new file system has `lost+found`, and a refused start leaves `lock.db`.
@@ -56,8 +60,9 @@ export async function refuseUnlessEmpty(files: Files, directory: string): Promis
 }
 
 /**
- * Writes the store into the directory, and resolves when everything is on disk.
- * @throws {WalError} locked, unusable. Before that, it removes what it wrote, if the disk allows.
+ * Writes the store into the directory, and resolves when everything is on disk. After an error it removes what it
+ * wrote, if the disk allows.
+ * @throws {WalError} locked, unusable.
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { files, directory, lock } = options;

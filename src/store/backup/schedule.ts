@@ -38,7 +38,9 @@ type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" 
 
 const firstRetryMs = 10_000;
 const longestRetryMs = 15 * 60_000;
-/** How often davit checks the directory. If a volume was lost with its backups, it takes a new one soon. */
+/**
+ * How often davit looks for the newest backup. If the backup is gone, perhaps with its volume, davit takes another one.
+ */
 const lookMs = 10 * 60_000;
 /** How long a stop waits for a running backup: a network disk may never answer. */
 const stopLimitMs = 2_000;
@@ -75,7 +77,7 @@ export class BackupSchedule {
     return this.#problem === undefined ? [] : [`backup: ${this.#problem}`];
   }
 
-  /** Sets the metrics. It is called when they are read, because the age grows all the time. */
+  /** Sets the metrics to their present values, before they are read. */
   measure({ backupIntervalSeconds, backupAgeSeconds, backupBytes, backupFailures }: BackupMetrics): void {
     backupIntervalSeconds.set(this.#options.everyMs / 1_000);
     backupAgeSeconds.set(this.#ageMs / 1_000);
@@ -89,7 +91,7 @@ export class BackupSchedule {
     this.#running ??= this.#run();
   }
 
-  /** Stops a running backup, which removes its file. Waits for this, but not for long. Idempotent. */
+  /** Stops a running backup and waits until its file is removed, at most `stopLimitMs`. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const ended = new AbortController();
@@ -174,7 +176,7 @@ export class BackupSchedule {
       random,
     });
     const { head, sizeBytes: bytes } = await saving.catch(async (error: unknown) => {
-      // If only the directory's sync failed, the file has its final name. It must go, because retries would fill the
+      // If only the directory's sync failed, the file has its final name. It is removed, because retries would fill the
       // disk.
       await files.remove(path).catch(() => undefined);
       throw error;

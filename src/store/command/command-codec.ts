@@ -22,7 +22,7 @@ import {
 } from "../core/stored-json.ts";
 import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 
-/** The version that davit writes. It refuses to read later ones. */
+/** The version that davit writes. davit refuses to read later versions. */
 export const version = 1;
 
 export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): Uint8Array {

@@ -34,7 +34,7 @@ const retryMs = 500;
 
 export class Expiry {
   readonly #options: ExpiryOptions;
-  /** The logging of the present record; undefined between two records. */
+  /** Resolves when the present record is logged; undefined while no record is being logged. */
   #logging: Promise<void> | undefined;
   #alarm = new AbortController();
   /** When the present sleep ends; -Infinity while nothing sleeps. */
@@ -59,7 +59,10 @@ export class Expiry {
     await this.#sweeping;
   }
 
-  /** Call it after a change of the tree. It ends the sleep if a timer is due earlier, and sweeps detached timers. */
+  /**
+   * Call it after a change of the tree. It ends the sleep if a timer is due earlier, and begins to sweep detached
+   * timers.
+   */
   noticeTimers(): void {
     const { timers, detached } = this.#options.tree;
     if (timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();

@@ -45,6 +45,7 @@ function growthOf(tree: Tree, command: SingleCommand): number {
   const isDirectory = "dir" in command && command.dir === true;
   const valueBytes = isDirectory ? 0 : Buffer.byteLength(command.value);
   if (command.kind !== "createInOrder") return tree.growthBy(command.path, valueBytes);
-  // The command's path is the directory of the new file. If it is missing, davit makes it, so its names count, too.
+  // The command's path is the directory of the new file. If the directory is missing, davit makes it, so its names
+  // count, too.
   return valueBytes + inOrderNameBytes + tree.growthBy(command.path, 0);
 }

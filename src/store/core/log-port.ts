@@ -14,14 +14,14 @@ export interface LogIdentity {
   /** Grows with every start. */
   readonly term: number;
   /**
-   * A random id of this start, in the same form. The term does not identify it: starts on two copies of a log have
+   * A random id of this start, in the same form. The term does not identify a start: starts on two copies of a log have
    * equal terms.
    */
   readonly run: string;
 }
 
 /**
- * `full`: the disk has no room, and the log takes only records with `frees`. `readOnly`: the disk fails. After either,
+ * `full`: the disk has no room, and the log takes only records with `frees`. `readOnly`: the disk fails. In both cases
  * the log becomes `writable` again as soon as the disk works. `lost`: another process may be writing to the directory,
  * so this one never writes again. `closed`: not replayed yet, or stopped.
  */
@@ -81,8 +81,8 @@ export interface LogPort {
    */
   loadSnapshot(): Promise<Snapshot | undefined>;
   /**
-   * Allows the log to remove records before `sequence`. @throws {WalError} when the disk fails. No other record is
-   * lost.
+   * Allows the log to remove records before `sequence`; it never removes later ones. @throws {WalError} when the disk
+   * fails.
    */
   releaseBefore(sequence: number): Promise<void>;
   /** Logs the waiting proposals, ends the log cleanly and releases the directory; idempotent. */

@@ -17,7 +17,7 @@ export type Action = "set" | "create" | "update" | "compareAndSwap" | "delete" |
 export interface NodeRecord {
   readonly path: StorePath;
   readonly isDirectory: boolean;
-  /** Absent for a directory, and in the `node` of an event that removed it. */
+  /** Absent for a directory, and in the `node` of an event that removes a file. */
   readonly value?: string;
   /** When the node ends, Unix milliseconds; absent for a permanent node. */
   readonly expiresAtMs?: number;
@@ -34,8 +34,8 @@ export interface StoreEvent {
   /** The node before the change; absent when there was none. */
   readonly prevNode?: NodeRecord;
   /**
-   * The write asked for a refresh: it changed only when the node ends. The event is in the history, but no watcher gets
-   * it.
+   * The write was a refresh: it changed the end of the node, and not its value. The event is in the history, but no
+   * watcher gets it.
    */
   readonly isRefresh?: true;
 }
@@ -88,7 +88,10 @@ export function isAtOrBelow(path: StorePath, ancestor: StorePath): boolean {
   return path === ancestor || isBelow(path, ancestor);
 }
 
-/** True for the name of a hidden node. Listings omit it, and recursive watches of a directory above skip its events. */
+/**
+ * True for the name of a hidden node. Listings omit such a node. Recursive watches of a directory above skip its
+ * events.
+ */
 export function isHiddenName(name: string): boolean {
   return name.startsWith("_");
 }

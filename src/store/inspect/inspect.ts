@@ -1,6 +1,6 @@
 /**
  * Reads everything in a data directory and finds all damage. A start, in contrast, stops at the first damage and skips
- * files that it does not need. It writes nothing. No other process may use the directory meanwhile.
+ * files that it does not need. An inspection writes nothing. No other process may use the directory meanwhile.
  */
 
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * Reads the state in a data directory into memory, like a start. It writes nothing, not even the repairs of a start. It
- * takes no lock: no other process may use the directory meanwhile.
+ * takes no lock, so the caller must keep other processes out of the directory.
  */
 
 import type { Files } from "../../lib/files.ts";

@@ -92,7 +92,7 @@ function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: Sto
 export class StateReader {
   readonly #tree: Tree;
   readonly #history: EventRing;
-  /** The beginning of an unfinished line. */
+  /** The beginning of an unfinished line, in pieces. */
   #begun: Uint8Array[] = [];
   #index: number | undefined;
   #origin: Origin | undefined;

@@ -5,8 +5,9 @@
  * continue between the slices. When it is on disk, the log can drop all records up to the previous snapshot. A failed
  * snapshot only makes the next start slower: davit takes the next one after another interval.
  *
- * On a full disk, it takes two snapshots in a row when half of the store's content was deleted. Then the log can drop
- * all segments before them. These two hold less of the history, because its events still contain the deleted values.
+ * On a full disk, davit takes two snapshots in a row after half of the store's content was deleted. Then the log can
+ * drop all segments before them. These two hold less of the history, because its events still contain the deleted
+ * values.
  */
 
 import { nextTurn } from "../../lib/slices.ts";
@@ -103,8 +104,8 @@ export class Snapshotter {
     this.#peakBytes = tree.bytes;
     try {
       log.endSegment();
-      // Each snapshot follows its own record, so that the two differ in their sequence. The first record begins the new
-      // segment.
+      // Each of the two snapshots follows its own record, so they have different sequences. The first of these records
+      // begins the new segment.
       for (let taken = 0; taken < keptSnapshots; taken++) {
         await mark();
         await this.#take(squeezedHistoryBytes);

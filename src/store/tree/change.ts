@@ -25,7 +25,7 @@ export interface Creation extends Writing {
   readonly value: string;
   readonly dir?: boolean;
   readonly action: "set" | "create";
-  /** Whether it replaces an existing file; if false, it refuses. */
+  /** True replaces an existing file. False refuses the creation if a node is there. */
   readonly replaces: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Removes the timers of large removed directories from the `ExpiringSet`. It works in steps, because there may be a
- * million timers. Until then they stay in the set without effect: `Expiry` ignores timers that are not armed.
+ * million timers. A timer that is not removed yet has no effect: `Expiry` ignores timers that are not armed.
  */
 
 import type { ExpiringSet, Timer } from "./expiring-set.ts";

@@ -1,8 +1,9 @@
 /**
  * The active walks over the tree. A walk keeps nodes that change before it has visited them.
  *
- * The walks with `mayBeOvertaken`, which are the listings, share one limit for the memory of kept nodes. Beyond it, the
- * oldest of these walks ends early, so that slow readers cannot fill the memory. Other walks always run to their end.
+ * The walks with `mayBeOvertaken`, which are the listings, share one limit for the memory of kept nodes. Beyond this
+ * limit, the oldest of these walks ends early, so that slow readers cannot fill the memory. Other walks always run to
+ * their end.
  */
 
 import type { StorePath } from "../core/node.ts";
@@ -42,7 +43,7 @@ export class FrozenWalks {
     return walk;
   }
 
-  /** Call it before a node leaves its place: each walk that has not visited the node keeps it. */
+  /** Call it before a node leaves its place: each walk that still needs the node keeps it. */
   keep(place: NodePlace, before: TreeNode): void {
     for (const walk of this.#walks) {
       const bytes = walk.keep(place, before);

@@ -1,7 +1,7 @@
 /**
  * The nodes that an answer lists at and below a path: one level or all levels, without hidden names, and sorted on
- * request. It works in steps, because there may be a million names. Each node appears in the state that it had at the
- * listing's beginning.
+ * request. A listing works in steps, because there may be a million names. Each node appears in the state that it had
+ * at the listing's beginning.
  */
 
 import { childPath, isHiddenName, type NodeRecord, type StorePath } from "../core/node.ts";
@@ -54,8 +54,8 @@ export class Listing {
   }
 
   /**
-   * Identifies the listed state: while the version stays the same, equal queries for the path have equal answers. It is
-   * undefined for a file. It is also undefined if a node has a ttl, because time alone then changes answers.
+   * Identifies the listed state: while the version stays the same, equal queries for the path have equal answers. The
+   * version is undefined for a file. It is also undefined if a node has a ttl, because time alone then changes answers.
    */
   get version(): symbol | undefined {
     return versionOf(this.#options.top);

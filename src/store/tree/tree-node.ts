@@ -44,7 +44,7 @@ export function newDirectory(index: number, above: Sums | undefined, timer?: Tim
 
 /**
  * Makes a node inside new directories. It builds them from the inside out, so that the caller puts all of them into the
- * tree by one change.
+ * tree in one change.
  * @param names the name of the child in each new directory, outermost first. Without names it makes only the node.
  * @returns `top`, the outermost new node, and `node`, the innermost.
  */
@@ -88,8 +88,8 @@ function timerCount(node: TreeNode): number {
 }
 
 /**
- * Identifies the state of a directory and its content: equal versions mean equal states. It is undefined for a file. It
- * is also undefined if the directory or a node in it has a ttl, because time alone then changes answers.
+ * Identifies the state of a directory and its content: equal versions mean equal states. The version is undefined for a
+ * file. It is also undefined if the directory or a node in it has a ttl, because time alone then changes answers.
  */
 export function versionOf(node: TreeNode): symbol | undefined {
   return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
@@ -117,7 +117,7 @@ export function timersReplaced(
   before: TreeNode | undefined,
   node: TreeNode | undefined,
 ): { readonly gone: Iterable<Timer>; readonly goneCount: number; readonly come: Iterable<Timer> } {
-  // Both are records of one directory: its content stays, with the content's timers.
+  // True if both are records of the same directory. Then the directory keeps its content, with all timers in it.
   const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
   const goneCount = before === undefined || isSame ? 0 : timerCount(before);
   return { gone: timersOf(before, isSame), goneCount, come: timersOf(node, isSame) };
@@ -197,8 +197,7 @@ function recordWith(path: StorePath, node: TreeNode, ending: Ending | undefined)
   return left > 0 ? { ...record, expiresAtMs, ttlSeconds: left } : { ...record, expiresAtMs };
 }
 
-// The remaining ttl never exceeds the requested one. The end may be by the clock of another run, so the difference
-// could.
+// The end may be by the clock of another run, so `leftMs` may be longer than the requested ttl. The result never is.
 function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
   return Math.min(ttlSeconds, Math.ceil(leftMs / 1_000));
 }
@@ -225,7 +224,7 @@ export function descend(
 
 /**
  * Every node below a directory, except nodes that are due at `nowMs` and their content. `path` is the path that the
- * directory has or had. Without recursion, any depth works.
+ * directory has or had. It does not recurse, so any depth works.
  */
 export function* walkBelow(
   path: StorePath,

@@ -4,9 +4,9 @@
  *
  * A walk reads the maps of the live tree and skips nodes that changed after its index. Before the tree replaces or
  * removes a node, it calls `keep`, and the walk visits the kept node instead. So a walk costs nothing at its start. It
- * keeps an old node only if the node changes before the walk leaves its directory.
+ * keeps an old node only if the node changes before the walk leaves the node's directory.
  *
- * A directory comes before its children. If a batch is undone, the walk may visit the batch's nodes twice.
+ * A directory comes before its children. If a batch that removed a node is undone, the walk may visit the node twice.
  */
 
 import { childPath, isBelow, type StorePath } from "../core/node.ts";
@@ -25,8 +25,8 @@ export interface StoredNode {
 }
 
 /**
- * A node's place in its directory. `path` is the path that the change names: the node itself, or a node in it. (A
- * change may also make the directories on its path.)
+ * A node's place in its directory. `path` is the path of the change. It may lead below this node, because a change also
+ * makes the missing directories on its path.
  */
 export interface NodePlace {
   readonly directory: DirectoryNode;
@@ -57,13 +57,11 @@ const keptOverheadBytes = 200;
 export class FrozenWalk {
   readonly #options: FrozenWalkOptions;
   /**
-   * The former nodes of changed names, by the `children` of their directory. (A directory's record may be replaced, its
-   * map stays.)
+   * The former nodes of changed names, by the `children` of their directory. The map identifies the directory, because
+   * the directory's record may be replaced.
    */
   readonly #kept = new Map<DirectoryNode["children"], Map<string, TreeNode>>();
-  /**
-   * The `children` of directories whose names were collected. The walk no longer needs to know later changes in them.
-   */
+  /** The `children` of directories whose names were collected. The walk no longer needs the former nodes of these. */
   readonly #passed = new Set<DirectoryNode["children"]>();
   #keptBytes = 0;
   #isOvertaken = false;

@@ -58,8 +58,8 @@ const inOrderDigits = 20;
 export class Tree {
   readonly #root = newDirectory(0, undefined);
   /**
-   * The timers of nodes with an end, except those that `Expiry` took out to log them. Timers of removed nodes stay
-   * until they are swept.
+   * The timers of nodes with an end. `Expiry` takes out the timers of nodes that it is ending. Timers of removed nodes
+   * may stay until they are swept.
    */
   readonly timers = new ExpiringSet();
   readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
@@ -104,7 +104,7 @@ export class Tree {
   /** The file at a path. @throws {StoreError} like `at`; notFile for a directory. */
   fileAt(path: StorePath): FileNode {
     const node = this.at(path);
-    // Like etcd v3.4.23, the cause is empty for the root.
+    // For the root the cause is empty, as in etcd v3.4.23.
     if (node.kind === "directory") throw this.#refuse("notFile", path === rootPath ? "" : path);
     return node;
   }
@@ -145,7 +145,7 @@ export class Tree {
 
   /**
    * Changes an existing node and keeps its createdIndex. A file gets the new value. A directory keeps its content. Both
-   * get a new modifiedIndex, and the new end or none.
+   * get a new modifiedIndex. Both get the new end, or become permanent without one.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory; notFile for a value on a directory.
    */
   overwrite(overwriting: Overwriting): Change {
@@ -164,7 +164,8 @@ export class Tree {
   }
 
   /**
-   * Removes a file, or a directory if `dir` or `recursive` allows it. A directory and its content are one change.
+   * Removes a file, or a directory if `dir` or `recursive` allows it. The removal of a directory with its content is
+   * one change.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile, directoryNotEmpty.
    */
   remove({ path, atMs, action, dir = false, recursive = false }: Removal): Change {
@@ -268,7 +269,7 @@ export class Tree {
 
   /**
    * Puts a node of a snapshot into its place. Nodes may come in any order, and more than once. It makes a missing
-   * directory provisionally: the directory gets its indexes and its end when its own line comes.
+   * directory provisionally: the directory gets its indexes and its end when the snapshot's entry for it comes.
    */
   restore({ path, kind, value, ...own }: StoredNode): void {
     let directory = this.#root;

@@ -19,6 +19,9 @@ export interface FileLogOptions extends BeginLogOptions {
   readonly maxWaitingBytes?: number;
   /** How much room the log reserves for a full disk; none unless given. */
   readonly reserveBytes?: number;
-  /** How often the log checks, without a write, that this process still holds the lock; never unless given. */
+  /**
+   * How often the log checks that this process still holds the lock, besides the checks at each write; never unless
+   * given.
+   */
   readonly lockCheckMs?: number;
 }

@@ -27,7 +27,7 @@ export interface LockOptions {
 export const lockName = "lock.db";
 
 // SQLITE_BUSY: another connection holds a lock. SQLITE_NOTADB: the file is no database. SQLite locks a file before it
-// reads the file, so nobody else holds a lock on it.
+// reads the file, so nobody else holds a lock on such a file.
 const busyCode = 5;
 const notDatabaseCode = 26;
 
@@ -81,7 +81,7 @@ function fileAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // If this process cannot read the path, another one would not find this lock.
+    // If this process cannot read the path, another process would not find this lock.
     return undefined;
   }
 }

@@ -1,10 +1,10 @@
 /**
  * Keeps the last known end of the log in the file `log-end`. With it, a start notices if the end of the log is missing,
- * even if all remaining files are whole. davit writes it at each start, at each new segment and at a clean stop, so it
- * may lag behind the log.
+ * even if all remaining files are whole. davit writes the file at each start, at each new segment and at a clean stop,
+ * so the file may lag behind the log.
  *
- * It has one line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and a second line with the CRC-32 of the first in
- * hex.
+ * The file has one line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and a second line with the CRC-32 of the
+ * first in hex.
  */
 
 import { join } from "node:path";

@@ -24,8 +24,8 @@ export interface ReadLogFrom {
 const termBeforeFirstStart = 1;
 
 /**
- * Reads the log after the snapshot, or begins a log if there is none. @throws {WalError} damaged, newerFormat; and the
- * disk's own errors.
+ * Reads the log after the snapshot, or begins a log if there is none.
+ * @throws {WalError} damaged, newerFormat; and the disk's own errors.
  */
 export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): Promise<LogEnd> {
   const { files, directory } = options;
@@ -33,7 +33,8 @@ export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): P
   await removeUnfinishedFiles(files, directory);
   const after = snapshot?.sequence ?? 0;
   const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
-    // The missing records may be in a snapshot that the disk could not read. Then the error is the disk's, not damage.
+    // The missing records may be in a snapshot that the disk could not read. Then this throws the disk's error: nothing
+    // is damaged.
     const isDamage = error instanceof WalError && error.reason === "damaged";
     throw (isDamage && snapshot === undefined ? snapshots.readFailure : undefined) ?? error;
   });

@@ -9,10 +9,10 @@
  *          16  8  segment id, random
  *          24  8  cluster id      32  8  member id      40  8  term
  *          48  8  number of the first batch      56  8  first sequence
- *          64  8  flags. 1: the segment before ends where this one begins, and any later bytes of it do not count
+ *          64  8  flags. 1: the previous segment ends before this one's first batch, even if it has more bytes
  *
- * Every later version keeps these 72 bytes. In version 1, the head has 64 bytes and no flags, and its CRC begins at
- * byte 16.
+ * Every later version keeps these 72 bytes. In version 1, the head has 64 bytes and no flags, and the CRC leaves out
+ * the first 16 bytes.
  *
  *   batch   0  4  FF 64 76 74; the byte FF never occurs in UTF-8, so a value cannot look like a batch
  *           4  4  length of the body
@@ -25,9 +25,9 @@
  *           1  4  length of the content
  *           5     content
  *
- * One write and one fdatasync bring a batch to disk. davit writes batch n+1 only after the sync of n. So if batch n is
- * damaged and a whole batch with a higher number follows, n was synced, and the damage is real. Without such a batch, n
- * counts as torn by a crash before it was acknowledged.
+ * One write and one fdatasync bring a batch to disk. davit writes batch n+1 only after the sync of batch n. So a whole
+ * batch with a higher number after a damaged batch n proves that n was synced, and that the damage is real. Without
+ * such a batch, n counts as a write that a crash tore and that davit never acknowledged.
  */
 
 import { crc32 } from "node:zlib";

@@ -1,7 +1,7 @@
 /**
  * Reads a log, with one segment in memory at a time, and distinguishes damage from what a crash can leave:
- * - Bytes after the last whole batch of the newest segment count as a torn write, unless a later whole batch follows
- *   them. davit never acknowledged a torn write, and `SegmentWriter.resume` cuts it off.
+ * - Unreadable bytes at the end of the newest segment count as a torn write, if they contain no whole later batch.
+ *   davit never acknowledged a torn write, and `SegmentWriter.resume` cuts it off.
  * - A segment whose sync failed ends where the head of the next segment says. Its other bytes are not read.
  * - Any other unreadable bytes are damage, because they were acknowledged once. Then reading stops, reports the place
  *   and changes nothing.
@@ -31,7 +31,7 @@ export interface LogEnd {
   readonly version: number;
   /** Name of the newest segment. */
   readonly segment: string;
-  /** Bytes of the segment up to its last whole batch. */
+  /** Bytes of the segment up to the end of its last whole batch. */
   readonly size: number;
   /** Bytes after `size`: a torn write. */
   readonly tornBytes: number;
@@ -53,7 +53,8 @@ export interface RecoverOptions {
 /** The end of messages about a log that cannot be read. */
 export const startOverAdvice = "restore a backup, or start empty from the sources by --on-damage move-aside";
 
-// Applying this many bytes takes a few milliseconds. Each command counts as more bytes than it has, for the overhead.
+// Applying this many bytes takes a few milliseconds. Each command counts as some bytes more, because even a short one
+// takes time.
 const sliceBytes = 128 * 1024;
 const commandOverheadBytes = 200;
 // Each record of a batch counts as this many bytes, even if it is not delivered.
@@ -76,8 +77,8 @@ export function firstSequenceOf(segment: string): number {
 }
 
 /**
- * Delivers every command after `after`, in order. It does not read segments that have only earlier records: a crash may
- * have interrupted their removal, so some of them may be missing.
+ * Delivers every command after `after`, in order. It does not read segments that have only records up to `after`: a
+ * crash may have interrupted their removal, so some of them may be missing.
  * @returns the end of the log; undefined when there is no log yet.
  * @throws {WalError} damaged, newerFormat.
  */
@@ -97,8 +98,7 @@ export async function recover(options: RecoverOptions): Promise<LogEnd | undefin
 }
 
 /**
- * Checks that a log contains a snapshot's last record. @throws {WalError} damaged, if it ends earlier or is another
- * log.
+ * Checks that a snapshot belongs to a log and that the log reaches the snapshot's record. @throws {WalError} damaged.
  */
 export function checkGoesOnFrom(snapshot: SnapshotHead, end: LogEnd | undefined, directory: string): void {
   if (end?.head.clusterId === snapshot.clusterId && end.lastSequence >= snapshot.sequence) return;
@@ -159,8 +159,8 @@ function headOf(segment: Buffer, path: string): Extract<DecodedHead, { kind: "he
 
 /**
  * The number of the batch before which the previous segment ends, read from the next segment's head. It is undefined if
- * that segment ends with its last byte. It is also undefined if the head is damaged: reading the next segment reports
- * that.
+ * the previous segment ends with its last byte. It is also undefined if the head is damaged: the read of that segment
+ * reports the damage.
  */
 async function endGivenBy(files: Files, path: string): Promise<number | undefined> {
   let bytes: Buffer = Buffer.alloc(0);
@@ -231,7 +231,7 @@ function endAfter(batch: DecodedBatch, end: LogEnd): LogEnd {
   };
 }
 
-/** True if a whole later batch follows the damage. It proves that the damaged bytes were synced once. */
+/** True if a whole later batch follows the damage. Such a batch proves that the damaged bytes were synced once. */
 function holdsLaterBatch(segment: Buffer, end: LogEnd): boolean {
   for (let at = nextMagic(segment, end.size); at >= 0; at = nextMagic(segment, at + 1)) {
     const batch = decodeBatch(segment, at);

@@ -85,7 +85,9 @@ export class SegmentWriter {
     return segmentNameOf(this.#head.firstSequence);
   }
 
-  /** Makes the next batch begin a new segment, even if this one is short. Then this one can be removed. */
+  /**
+   * Makes the next batch begin a new segment, however short the present one is. Then the present one can be removed.
+   */
   endSegment(): void {
     this.#isFull = true;
   }
@@ -117,7 +119,7 @@ export class SegmentWriter {
   }
 
   /**
-   * If the end of this segment is uncertain, begins a new segment after the last confirmed batch.
+   * Begins a new segment after the last confirmed batch, if the end of the present one is uncertain.
    * @throws {WalError} noSpace, appendFailed: the end is still uncertain.
    */
   async repair(): Promise<void> {
@@ -143,8 +145,8 @@ export class SegmentWriter {
 
   /**
    * Cuts off the batch whose sync failed. Otherwise a start before the repair could read the batch from the page cache
-   * and write after it. If the cut fails, too, such a start may find the batch. This is allowed, because no client was
-   * answered that the batch is absent.
+   * and write after it. If the cut fails, too, such a start may find the batch. This is allowed, because no client got
+   * the answer that the batch is absent.
    */
   async #breakOff(): Promise<void> {
     this.#isBroken = true;
@@ -173,15 +175,15 @@ export class SegmentWriter {
   }
 
   /**
-   * Makes the next segment and continues in it. The segment comes to disk as a whole, with its first batch if it has
-   * one.
+   * Makes the next segment and continues in it. It writes the segment to disk as a whole, including the batch of
+   * `records`, if there are any.
    */
   async #beginSegment(records: readonly LogRecord[] = []): Promise<void> {
     const { batch, sequence } = this.#next;
     const { randomId, term, files, directory } = this.#options;
     const segmentId = randomId();
-    // If this segment has no batch, the new one gets its name and replaces it. Then the new head repeats what this head
-    // says about the previous segment.
+    // If the present segment has no batch, the new one has the same name and replaces it. Then the new head must repeat
+    // what the present head says about the segment before.
     const endsPrevious = this.#isBroken || (this.#head.endsPrevious && this.#head.firstSequence === sequence);
     const head = { ...this.#head, segmentId, term, firstBatch: batch, firstSequence: sequence, endsPrevious };
     try {

@@ -6,8 +6,8 @@
  *   body    32     the state; opaque here
  *   tail        8  length of the body      4  CRC-32 of the body      4  "DEND"
  *
- * The tail has the length, because the state is written in pieces and its length is unknown before. This is version 2.
- * The CRC of version 1 leaves out the first 16 bytes of the head.
+ * The tail has the length, because the state is written in pieces and its length is known only at the end. This is
+ * version 2. The CRC of version 1 leaves out the first 16 bytes of the head.
  */
 
 import { crc32 } from "node:zlib";

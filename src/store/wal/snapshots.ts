@@ -1,4 +1,4 @@
-/** The files of snapshots. It keeps two: the newest one, and the one before it, in case the newest cannot be read. */
+/** Keeps the files of two snapshots: the newest one, and the one before it, in case the newest cannot be read. */
 
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";

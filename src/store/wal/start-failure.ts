@@ -17,7 +17,8 @@ const sentences: Readonly<Record<string, string>> = {
 
 /**
  * The error to throw: a `WalError` for an error of the disk. Any other error stays unchanged, because it is a bug or a
- * `WalError` already. @param doing begins the sentence, such as "Opening".
+ * `WalError` already.
+ * @param doing begins the sentence, such as "Opening".
  */
 export function startFailure(doing: string, path: string, error: unknown): unknown {
   const code = codeOf(error);

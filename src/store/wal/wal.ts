@@ -1,9 +1,9 @@
 /**
  * The log in files: one writer, one directory.
  *
- * A proposal is answered only after its record is on disk. After a crash, every answered record is there, and perhaps
- * the first few unanswered ones. Proposals that arrive while the disk is busy share one write and one fdatasync. While
- * the disk is full or fails, reads continue, and the log checks whether it can write again.
+ * A proposal is answered only after its record is on disk. After a crash, the log still has every answered record. It
+ * may also have the first few unanswered ones. Proposals that arrive while the disk is busy share one write and one
+ * fdatasync. While the disk is full or fails, reads continue, and the log checks whether it can write again.
  *
  * The log never decodes a command, and never repairs damage that a crash cannot cause. `recover.ts` says what a crash
  * can leave, and `record.ts` has the format.
@@ -44,7 +44,7 @@ const presetWaitingBytes = 256 * 1024 * 1024;
 /** Proposals on their way to the disk. */
 interface WriteBatch {
   readonly proposals: readonly Proposal[];
-  /** How many records of its own the log writes before the proposals: one with its term, or none. */
+  /** How many records the log adds before those of the proposals: 1 for its term, or 0. */
   readonly termRecords: number;
   /** The sequence of the first record, or the failure of the write. */
   readonly appended: Promise<number | WalError>;
@@ -76,9 +76,9 @@ export class FileLog implements LogPort {
   #watchingLock: Promise<void> | undefined;
   readonly #ending = new AbortController();
   #isTermLogged = false;
-  /** True after a failure, until a write succeeds: on a full disk only the first failure is logged. */
+  /** True from a failure until a write succeeds and the reserve exists. Meanwhile no other failure is logged. */
   #isFailing = false;
-  /** True if the last batch found a full disk, and the reserve was removed. Then records that free room are retried. */
+  /** True if the last batch failed on a full disk and freed the reserve. Then records that free room are retried. */
   #isRoomMade = false;
 
   private constructor(options: FileLogOptions, lock: DirectoryLock) {
@@ -208,7 +208,7 @@ export class FileLog implements LogPort {
   }
 
   async #stop(): Promise<void> {
-    // `onCommitted` throws this failure to its own caller.
+    // The caller of `onCommitted` already gets this failure.
     await this.#opening?.catch(() => undefined);
     const mayWrite = this.#status === "writable" || this.#status === "full";
     this.#status = "closed";
@@ -230,7 +230,7 @@ export class FileLog implements LogPort {
     await writer.close().catch((error: unknown) => log.warn({ err: error }, "log cannot be closed"));
   }
 
-  /** Writes batch after batch: while one is applied and answered, the disk already writes the next. */
+  /** Writes batches until nothing waits. While it applies and answers one batch, the disk already writes the next. */
   async #writeWaiting(): Promise<void> {
     let batch = this.#begin(this.#waiting.take());
     for (;;) {
@@ -267,7 +267,7 @@ export class FileLog implements LogPort {
     }
   }
 
-  /** Rejects proposals that cannot be logged. If the reserve was just removed, it retries those that free room. */
+  /** Rejects proposals that cannot be logged. If the reserve was just freed, it retries those that free room. */
   #refuse(proposals: readonly Proposal[], reason: WalError, writer: SegmentWriter): void {
     const status = statusAfter(reason, writer);
     this.#setStatus(status);

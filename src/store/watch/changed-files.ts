@@ -17,7 +17,7 @@ export function* filesAmong(nodes: Iterable<NodeRecord>): Iterable<readonly [Sto
 
 /** The new text of each changed file at or below a prefix. If a file changed several times, the last change counts. */
 export function changedFiles(changes: readonly Change[], prefix: StorePath): readonly FileChange[] {
-  // This checks every change for every follower, and most changes are elsewhere. So it skips these first.
+  // Most changes concern other paths, so they are filtered out first.
   const near = changes.filter(({ event }) => touches(event.node.path, prefix));
   if (near.length === 0) return [];
   const texts = new Map<StorePath, string | undefined>();

@@ -10,8 +10,8 @@
  * - watchers of its path;
  * - recursive watchers of a directory above, unless the path has a hidden name below that directory;
  * - for a directory that was deleted or has expired, watchers of its former content. `resume` no longer knows the
- *   content, so it notifies every watcher below the directory.
- * The history has refreshes, but no watcher gets them.
+ *   content, so there it is enough that the watched path is below the directory.
+ * Refreshes are in the history, but no watcher gets them.
  *
  * If an event has many watchers, the hub notifies 64 of them at once and the others later, 64 at a time. Other work
  * runs in between. Each watcher still gets each event once and in order.
@@ -41,11 +41,11 @@ export interface WatchOptions {
   readonly waitIndex?: number;
   /** True continues the watch after its first event. */
   readonly stream?: boolean;
-  /** Skips events for which it returns false. */
+  /** Returns false for events that the watch skips. */
   readonly accepts?: (event: StoreEvent) => boolean;
 }
 
-/** `overtaken`: the watcher was paused, and the history dropped an event that it needs. `stopped`: the store stops. */
+/** `overtaken`: the history dropped an event that the paused watcher has not examined. `stopped`: the store stops. */
 export type WatchEnd = "overtaken" | "stopped";
 
 export interface WatchListener {
@@ -59,7 +59,7 @@ export interface WatchListener {
 }
 
 export interface WatchHandle {
-  /** Begins or continues the delivery, first of missed events. */
+  /** Starts the delivery. Missed events come first. */
   resume(): void;
   /** Ends the watch. The listener gets no further call. Idempotent. */
   close(): void;
@@ -116,8 +116,8 @@ export class WatchHub {
   }
 
   /**
-   * Registers a watcher, paused.
-   * @throws {StoreError} historyCleared when events from `waitIndex` on are no longer kept; tooManyWatchers.
+   * Registers a paused watcher.
+   * @throws {StoreError} historyCleared when the history lacks an event from `waitIndex` on; tooManyWatchers.
    */
   watch(options: WatchOptions, listener: WatchListener): WatchHandle {
     const { oldestIndex, nextIndex } = this.#ring;
@@ -176,8 +176,8 @@ export class WatchHub {
   #deliver(watcher: Watcher, event: StoreEvent): void {
     const { cursor, isFlowing, options } = watcher;
     if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
-    // The watcher has examined all events up to this one, skipped ones included. Otherwise a pause would count them as
-    // missed.
+    // The watcher has examined all events up to this one, including those that it skipped. Without this, a later pause
+    // would count the skipped ones as missed.
     watcher.cursor = this.#ring.nextIndex;
     if (this.#later !== undefined && (watcher.late !== undefined || this.#brought >= sliceSize)) {
       this.#keepForLater(watcher, event);
