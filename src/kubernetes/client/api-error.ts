@@ -1,4 +1,4 @@
-/** Why the API server gave no usable answer. Nothing here quotes the answer: it may quote an object. */
+/** Why the API server gave no usable answer. An `ApiError` never quotes the answer, which may quote an object. */
 
 import type { JsonObject } from "../../model/json.ts";
 
@@ -16,7 +16,7 @@ export type ApiFailure = keyof typeof failures;
 export interface ApiErrorDetail {
   /** HTTP status of an `answered` failure. */
   readonly status?: number;
-  /** A Status' `reason`, a system error's code or a rule that was broken. */
+  /** The `reason` of a Status, the code of a system error, or what is wrong with the answer. */
   readonly what?: string | undefined;
   /** How long the server asks davit to wait. */
   readonly retryAfterMs?: number | undefined;
@@ -39,26 +39,26 @@ export class ApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** The same request may succeed later, with nothing changed by anyone. */
+  /** True if the same request may succeed later although nobody changes anything. */
   get isTransient(): boolean {
     if (this.failure !== "answered") return this.failure !== "protocol";
     return this.status === 429 || (this.status ?? 0) >= 500;
   }
 }
 
-/** The error for an unsuccessful answer. */
+/** Makes the error for an unsuccessful answer. */
 export function answeredError(status: number, headers: Headers, body: JsonObject | undefined): ApiError {
   return new ApiError("answered", { status, what: reasonOf(body), retryAfterMs: retryAfterMs(headers["retry-after"]) });
 }
 
-/** What `ApiError.what` is when the CRD in the cluster lacks a field that was applied. */
+/** The value of `ApiError.what` when the CRD in the cluster lacks a field that davit applies. */
 export const fieldNotDeclared = "FieldNotDeclared";
 
 function reasonOf(body: JsonObject | undefined): string | undefined {
   const { reason, message } = body ?? {};
-  // Reasons are CamelCase words of a known set; anything else is not shown.
+  // Reasons are CamelCase words of a known set. davit shows nothing else, because it could quote an object.
   if (typeof reason === "string" && /^[A-Za-z]{1,64}$/.test(reason)) return reason;
-  // Server-side apply answers 500 without a reason (structured-merge-diff, typed/validate.go).
+  // For such a field, server-side apply answers 500 without a reason (structured-merge-diff, typed/validate.go).
   const isUndeclared = typeof message === "string" && message.includes("field not declared in schema");
   return isUndeclared ? fieldNotDeclared : undefined;
 }
@@ -66,7 +66,7 @@ function reasonOf(body: JsonObject | undefined): string | undefined {
 /** Headers of an answer, with names in lower case. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-// davit ignores longer waits, because machines wait for the server's data.
+// davit never waits longer than this, because machines wait for the API server's data.
 const maxRetryAfterSeconds = 300;
 
 function retryAfterMs(value: string | string[] | undefined): number | undefined {

@@ -1,9 +1,10 @@
 /**
- * Talks to the API server: JSON calls and watches, over shared pools of connections.
+ * The client of the API server: JSON calls and watches, over shared pools of connections.
  *
- * It promises that every call ends: by an answer, by its time-out or by its signal. It retries a GET after a failure
- * that may pass, and every request after a 429. After a 401 it reads the credentials again and retries once. After an
- * untrusted certificate it also reads them again. It returns JSON and leaves the meaning of objects to its callers.
+ * Every call ends: by an answer, by its time-out or by its signal. The client retries a GET after a failure that may
+ * pass, and every request after a 429. After a 401 it reads the credentials again and retries once. After an untrusted
+ * certificate it reads them again for the next request. It returns JSON, and leaves the meaning of objects to its
+ * callers.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -31,19 +32,19 @@ export interface ApiClientOptions {
 
 export interface ApiRequest {
   readonly method?: "GET" | "POST" | "PATCH";
-  /** Below the API server's URL, with a slash at its beginning. */
+  /** The path below the API server's URL, with a slash at its beginning. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly accept?: string;
   readonly body?: { readonly contentType: string; readonly value: object };
   readonly signal: AbortSignal;
-  /** How often a failure that may pass is retried: 2 unless given. */
+  /** How often the client retries after a failure that may pass: 2 times unless given. */
   readonly retries?: number;
 }
 
-/** The API server itself gives up after 60 s by default; no caller should wait that long. */
+/** The API server itself gives up after 60 s by default, but no caller should wait that long. */
 const presetTimeoutMs = 30_000;
-/** A page of 500 objects of a Group's largest size; JSON.parse would not take a longer text. */
+/** Enough for a page of 500 Groups of the largest size. A much longer text would not fit into one string. */
 const presetMaxBodyBytes = 400 * 1024 * 1024;
 const presetRetries = 2;
 const retryDelays = { firstMs: 250, capMs: 2_000 };
@@ -62,8 +63,8 @@ export class ApiClient {
   }
 
   /**
-   * One call with its answer as JSON.
-   * @throws {ApiError} also when the signal aborts, so callers check their signal.
+   * Makes one call and returns its answer as JSON.
+   * @throws {ApiError} also when the signal aborts, so callers must check their signal.
    */
   async json(request: ApiRequest): Promise<JsonObject> {
     const { retries = presetRetries, signal } = request;
@@ -78,7 +79,8 @@ export class ApiClient {
   }
 
   /**
-   * Opens a watch. Resolves with its bytes when the API server has accepted it; the watch itself has no time-out here.
+   * Opens a watch. Resolves with a stream of its bytes when the API server has accepted the watch. The time-out covers
+   * only the opening.
    * @throws {ApiError}
    */
   async watch(request: ApiRequest): Promise<AsyncIterable<Buffer>> {
@@ -98,7 +100,7 @@ export class ApiClient {
     return value;
   }
 
-  /** Runs with a signal that includes the time-out; turns every error into an ApiError. */
+  /** Runs a function with a signal that includes the time-out. Turns every error into an ApiError. */
   async #within<Result>(request: ApiRequest, run: (limited: ApiRequest) => Promise<Result>): Promise<Result> {
     const { clock, limits = {} } = this.#options;
     const deadline = new Deadline({ clock, durationMs: limits.timeoutMs ?? presetTimeoutMs });
@@ -114,7 +116,7 @@ export class ApiClient {
   }
 
   #connectionError(error: unknown): ApiError {
-    // Only the code: a message of the network may quote what was sent.
+    // Only the code, because the message of a network error may quote what was sent.
     const code = codeOf(error);
     if (!isOfCertificates(code)) return new ApiError("unreachable", { what: code, cause: error });
     this.#options.access.renew();
@@ -195,26 +197,27 @@ export class ApiClient {
 }
 
 /**
- * Codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS itself. The
- * authority may have changed, and nothing else makes davit read a kubeconfig with an inline authority again.
+ * True for the codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS
+ * itself. Such an error means that the authority may have changed. davit must then read the kubeconfig again: nothing
+ * else shows a change of an inline authority.
  */
 function isOfCertificates(code = ""): boolean {
   return /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_CA$|ERR_TLS_|ERR_SSL_)/.test(code);
 }
 
-/** The server did not process a request that it answered 429. After other failures only a GET is safe to repeat. */
+/** True for a request that is safe to repeat: the server does not process one that it answers 429, or it is a GET. */
 function mayRetry({ method = "GET" }: ApiRequest, error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status === 429 || (method === "GET" && error.isTransient);
 }
 
-// RFC 9111 5.5: code, agent and quoted text. The texts are the API server's own, written for people.
+// RFC 9111 5.5: code, agent and quoted text. davit logs the text, which the API server writes for people.
 const warning = /^\d{3} \S+ "((?:[^"\\]|\\.){1,1000})"/;
 
-// Warnings come from a small set; this bounds what a server that invents new ones can add.
+// The warnings of API servers are a small set. The limit is for a server that sends new ones again and again.
 const maxKnown = 100;
 
-/** Logs the API server's warnings in headers, such as a version that it will drop, each warning once. */
+/** Logs each warning in the headers of the API server once, such as about an API version that it will drop. */
 class ApiWarnings {
   readonly #log: Log;
   readonly #known = new Set<string>();

@@ -1,7 +1,7 @@
 /**
- * The cluster's part in the store listener's trust: the public keys of its ServiceAccounts' tokens, and a ConfigMap
- * that shows its pods which authority to trust. The ConfigMap must exist: davit may write it, but may not create
- * ConfigMaps.
+ * Lets the store's listener and the cluster's pods trust each other. davit reads the public keys for the tokens of
+ * ServiceAccounts. It publishes its own authority in a ConfigMap, so that pods can trust the listener's certificate.
+ * The ConfigMap must exist: davit has the right to write it, but not to create ConfigMaps.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,7 +19,7 @@ export interface ApiServerTrustOptions {
   /** From 0 to below 1, uniformly. */
   readonly random: () => number;
   readonly log: Log;
-  /** Where the ConfigMap is, and its name; undefined publishes nothing. */
+  /** The ConfigMap for the authority; undefined to publish nothing. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined;
 }
 
@@ -30,7 +30,7 @@ export class ApiServerTrust implements ClusterTrust {
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
   #wanted = "";
-  /** Why it could not be published, as logged; empty after a success. */
+  /** The last logged reason why the authority could not be published; empty after a success. */
   #loggedProblem = "";
   #publishing: Promise<void> | undefined;
 
@@ -43,7 +43,7 @@ export class ApiServerTrust implements ClusterTrust {
   async tokenKeys(): Promise<TokenKeys> {
     const { client } = this.#options;
     const { signal } = this.#stopping;
-    // Paths of Kubernetes' ServiceAccount issuer discovery, which every ServiceAccount may read.
+    // Paths of the discovery of the ServiceAccount issuer, which every ServiceAccount has the right to read.
     const discovery = await client.json({ path: "/.well-known/openid-configuration", signal });
     const { keys } = await client.json({ path: "/openid/v1/jwks", accept: "application/jwk-set+json", signal });
     if (typeof discovery.issuer !== "string" || !Array.isArray(keys) || !keys.every(isJsonObject)) {
@@ -84,7 +84,7 @@ export class ApiServerTrust implements ClusterTrust {
     }
   }
 
-  /** Logs a reason that repeats once: while the ConfigMap is missing, every retry fails for the same reason. */
+  /** Logs a reason, but not again while it repeats: while the ConfigMap is missing, every retry fails alike. */
   #logProblem(configMap: object, problem: string): void {
     if (problem === this.#loggedProblem) return;
     this.#loggedProblem = problem;

@@ -1,9 +1,9 @@
 /**
- * The sockets to the API server: one pool for short calls and one for watches, so that neither waits for the other. It
- * uses HTTP/1.1, because with HTTP/2 one stalled stream would block its whole connection.
+ * The connections to the API server: one pool for short calls and one for watches, so that neither waits for the other.
+ * davit uses HTTP/1.1, because with HTTP/2 one stalled stream would block its whole connection.
  *
- * When the certificates or the authority change, new requests use new connections; running requests end on the old
- * ones.
+ * When the certificates or the authority change, new requests use new connections. Running requests end on the old
+ * connections.
  */
 
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
@@ -15,7 +15,7 @@ export interface OutgoingRequest {
   readonly method: "GET" | "POST" | "PATCH";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Ends the request, and the answer's body too. */
+  /** Ends the request and the body of its answer. */
   readonly signal: AbortSignal;
   readonly use: "call" | "watch";
   readonly tls: ClientTlsMaterial;
@@ -27,9 +27,9 @@ export interface HttpAnswer {
   readonly body: AsyncIterable<Buffer>;
 }
 
-// A first sync writes hundreds of statuses a second; a few connections are enough for that.
+// A first sync writes hundreds of statuses a second. This many connections are enough for it.
 const maxCallConnections = 16;
-// Below the idle time-out of load balancers, 60 s at some; client-go uses the same delay.
+// Shorter than the idle time-outs of load balancers, which can be 60 s. client-go uses the same delay.
 const keepAliveInitialDelayMs = 30_000;
 const connectTimeoutMs = 10_000;
 const idleConnectionMs = 30_000;
@@ -49,7 +49,10 @@ export class ConnectionPool {
     this.#proxy = proxy;
   }
 
-  /** Sends a request; resolves with the head of its answer. @throws the network's or the signal's error. */
+  /**
+   * Sends a request. Resolves when the head of the answer is there; the body follows as a stream.
+   * @throws the network's or the signal's error.
+   */
   async send({ url, method, headers, body, signal, use, tls }: OutgoingRequest): Promise<HttpAnswer> {
     const dispatcher = this.#poolsFor(tls)[use];
     const answer = await request(url, {
@@ -87,7 +90,7 @@ export class ConnectionPool {
     return new ProxyAgent({ ...shared, uri: this.#proxy, requestTls: tls, connect: keepAlive });
   }
 
-  /** Requests on old connections end soon: a watch within its ten minutes, a call within its time-out. */
+  /** Closes old connections when their requests end: a watch ends within ten minutes, a call within its time-out. */
   #retire({ call, watch }: Pools): void {
     const closing = Promise.all([call.close(), watch.close()]).then(() => void this.#retiring.delete(closing));
     this.#retiring.add(closing);

@@ -1,8 +1,8 @@
 /**
- * Finds the cluster and the login for it: a kubeconfig, or the service account of a pod.
+ * Finds the cluster and the login for it: by a kubeconfig, or by the service account of a pod.
  *
- * The client package reads the config and supports every form of login (tokens that expire, exec plug-ins, OIDC). It
- * takes tens of megabytes, so only this file imports it, and only when davit reads a cluster.
+ * The package @kubernetes/client-node reads the config and supports every form of login (tokens that expire, exec
+ * plug-ins, OIDC). It takes tens of megabytes, so davit imports it only in this file, and only when it reads a cluster.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,10 +20,10 @@ export interface KubeConfigOptions {
    * order.
    */
   readonly kubeconfig?: string | undefined;
-  /** A context of the kubeconfig instead of its current one; a service account has none. */
+  /** A context of the kubeconfig, instead of its current one. A service account has no contexts. */
   readonly context?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The directory above the service account's paths; the root, outside of tests. */
+  /** The directory below which the service account's files are. Only tests set it; the default is `/`. */
   readonly root?: string;
 }
 
@@ -46,11 +46,11 @@ export interface ClientTlsMaterial {
 export interface ClusterAccess {
   /** The API server's URL, without a slash at its end. */
   readonly server: string;
-  /** An HTTP proxy on the way to it. */
+  /** The HTTP proxy on the way to the API server. */
   readonly proxy?: string;
   /** The namespace of the context or of the pod. */
   readonly namespace: string;
-  /** Reads files for each call, so that a rotated certificate is found. */
+  /** Returns the login. It reads the certificates' files again with each call, because certificates are rotated. */
   credentials(): Promise<ClusterCredentials>;
   /** Drops cached tokens; the next call reads them again. */
   renew(): void;
@@ -100,7 +100,7 @@ function loadConfig(create: () => KubeConfig, options: KubeConfigOptions): KubeC
   const files = kubeconfigFiles(options);
   if (files.length === 0) {
     const config = create();
-    // Without these the package would ask for https://undefined:undefined.
+    // Without these, the package would connect to https://undefined:undefined.
     if (!environment.KUBERNETES_SERVICE_HOST || !environment.KUBERNETES_SERVICE_PORT) throw new StartError(noCluster);
     config.loadFromCluster(root);
     return config;
@@ -120,7 +120,8 @@ const noCluster =
   "name a file with --kubeconfig";
 
 /**
- * The order of controller-runtime. A context belongs to a file, so with a context the pod's service account is skipped.
+ * Returns the kubeconfig files to read, in the order of controller-runtime; none to use the pod's service account. A
+ * context belongs to a file, so with a context the service account is skipped.
  */
 function kubeconfigFiles({ kubeconfig, context, environment }: KubeConfigOptions): readonly string[] {
   if (kubeconfig !== undefined) return [kubeconfig];
@@ -130,7 +131,7 @@ function kubeconfigFiles({ kubeconfig, context, environment }: KubeConfigOptions
   return isPod || !environment.HOME ? [] : [join(environment.HOME, ".kube", "config")];
 }
 
-/** The parser's own message quotes the file, which holds keys. */
+/** Reads one file. Its errors do not quote the parser's message, because that quotes the file, which holds keys. */
 function loadFile(config: KubeConfig, file: string): KubeConfig {
   try {
     config.loadFromFile(file);
@@ -158,7 +159,7 @@ function describe(config: KubeConfig) {
   return { server, proxyUrl, namespace: config.getContextObject(current)?.namespace?.trim() || "default" };
 }
 
-/** @throws {StartError} which lists the existing names. */
+/** Returns the current context and its cluster. @throws {StartError} which lists the existing names. */
 function currentOf(config: KubeConfig) {
   const current = config.getCurrentContext() || "";
   const contexts = namesOf(config.getContexts());
@@ -212,9 +213,9 @@ function tlsOf(options: RequestOptions): ClientTlsMaterial {
 }
 
 /**
- * Makes the users of a loaded kubeconfig use the tokens of the files that they name in the field `tokenFile`. The
- * client package ignores that field, so its requests would be anonymous. The file takes precedence over an inline
- * token, and is read again every minute, as client-go does (tools/clientcmd/api/v1/types.go, AuthInfo).
+ * Adds the field `tokenFile` of a user, which the client package ignores. Without it, the requests of such a user would
+ * be anonymous. Like in client-go, the file takes precedence over an inline token, and is read again every minute
+ * (tools/clientcmd/api/v1/types.go, AuthInfo).
  * @throws the error of reading the file.
  */
 function useTokenFiles(config: KubeConfig, file: string): void {
@@ -227,7 +228,7 @@ function useTokenFiles(config: KubeConfig, file: string): void {
   });
 }
 
-/** Token files by user name. */
+/** Returns the token files by the names of users. */
 function tokenFilesOf(text: string): ReadonlyMap<string, string> {
   const config: unknown = parse(text);
   const users: readonly unknown[] = isJsonObject(config) && Array.isArray(config.users) ? config.users : [];

@@ -6,7 +6,7 @@ import { apiGroup, apiVersion, type ObjectKind } from "../../model/source.ts";
 export interface Resource {
   readonly kind: ObjectKind;
   readonly apiVersion: string;
-  /** Plural name: the last part of its path, and the label of its metrics. */
+  /** The plural name: the last part of the path, and the value of the metrics' label `resource`. */
   readonly plural: "profiles" | "groups" | "configmaps" | "secrets";
   readonly root: string;
 }
@@ -21,26 +21,26 @@ export const resources = {
   Secret: { ...core, kind: "Secret", plural: "secrets" },
 } as const satisfies Record<ObjectKind, Resource>;
 
-/** Where a resource is listed and watched; in all namespaces when none is given. */
+/** Returns the path at which a resource is listed and watched; without a namespace, in all of them. */
 export function collectionPath({ root, plural }: Resource, namespace?: string): string {
   return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
 }
 
-/** Where one object is. Names are DNS names, so that they need no escapes. */
+/** Returns the path of one object. Names are DNS names, so they need no escapes. */
 export function objectPath(resource: Resource, namespace: string, name: string): string {
   return `${collectionPath(resource, namespace)}/${name}`;
 }
 
 const eventsVersion = "events.k8s.io/v1";
 
-/** Where events of objects in a namespace are written. */
+/** Returns the path at which davit writes events of objects in a namespace. */
 export function eventsPath(namespace: string): string {
   return `/apis/${eventsVersion}/namespaces/${namespace}/events`;
 }
 
-/** An event of davit at this time. */
+/** Makes an event of davit at this time. */
 export function eventObject(nowMs: number, fields: Readonly<Record<string, unknown>>): object {
-  // MicroTime.
+  // MicroTime has microseconds.
   const eventTime = toRfc3339(nowMs).replace("Z", "000Z");
   const reportingController = `${apiGroup}/controller`;
   return { apiVersion: eventsVersion, kind: "Event", eventTime, reportingController, ...fields };

@@ -1,13 +1,16 @@
-/** How long to wait after a failure: longer with each one, and never the same for two clients that failed together. */
+/**
+ * Decides how long to wait after a failure: longer after each one, and a random part for clients that failed together.
+ */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 
 /**
- * client-go v0.35.8 tools/cache/reflector.go, NewReflectorWithOptions: 800 ms, doubled up to 30 s, jitter 1.0, reset
- * after 2 min. That cap, 30 to 60 s between two tries, protects an unwell API server from every controller and kubelet
- * of a cluster. davit is one client, with a few watches that continue where they ended; and an operator who repairs an
- * API server may have a rack that waits for the next edit. So davit reconnects within 10 s.
+ * Like client-go v0.35.8 (tools/cache/reflector.go, NewReflectorWithOptions), but with a lower cap. client-go waits
+ * 800 ms, doubles that up to 30 s with jitter 1.0, and resets after 2 min. Its cap means 30 to 60 s between two tries.
+ * It protects an overloaded API server from all controllers and kubelets of a cluster. davit is one client with a few
+ * watches. When an operator has repaired the API server, a rack may be waiting for the next edit. So davit reconnects
+ * within 10 s.
  */
 const delays = { firstMs: 800, capMs: 5_000 };
 const resetMs = 120_000;
@@ -23,12 +26,12 @@ export class RetryDelays {
     this.#random = random;
   }
 
-  /** True when the last failure is so long ago that the next one counts as the first. */
+  /** True when the last failure is so long ago that the next failure counts as the first. */
   get isCalm(): boolean {
     return this.#clock.monotonicMs() - this.#failedAtMs >= resetMs;
   }
 
-  /** Records a failure; returns how long to wait. */
+  /** Records a failure. @returns how long to wait, in milliseconds. */
   next(): number {
     if (this.isCalm) this.#attempt = 0;
     this.#failedAtMs = this.#clock.monotonicMs();

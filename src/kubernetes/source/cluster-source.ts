@@ -2,9 +2,9 @@
  * The cluster as a source: Profiles and Groups of one, several or all namespaces, and the ConfigMaps and Secrets that
  * the Profiles name.
  *
- * It reports its first list when it has everything that the API server can give. No failure of the connection removes
- * objects or mixes states of different times (`held-changes.ts`). It reports no change of status alone, never writes to
- * the cluster, and reads only Secrets that a Profile names.
+ * The source reports its first list when it has read everything that the API server lets it read. No failure of the
+ * connection removes objects or mixes states of different times (`held-changes.ts`). The source does not report a
+ * change that concerns only a status. It never changes the cluster, and reads only Secrets that a Profile names.
  */
 
 import { Admission } from "../../admission/admission.ts";
@@ -41,7 +41,7 @@ import { ShownReferences } from "./shown-references.ts";
 
 export interface ClusterSourceOptions {
   readonly client: Pick<ApiClient, "json" | "watch">;
-  /** Which namespaces are watched; `all` needs rights on the whole cluster. */
+  /** The namespaces to watch; `all` needs rights on the whole cluster. */
   readonly namespaces: readonly string[] | "all";
   readonly clock: Clock;
   /** From 0 to below 1, uniformly. */
@@ -55,10 +55,10 @@ export interface ClusterSourceOptions {
   readonly crdsDirectory?: string;
 }
 
-/** A Profile or Group as the API server has it, for the writer of its status. */
+/** A Profile or Group as the API server last reported it, for `StatusWriter`. */
 export type SeenObject = MirroredObject<Judgement>;
 
-// The delay before the second look at an empty cluster: a person who has just installed davit should not wait long.
+// The delay before the second list of an empty cluster. A person who has just installed davit should not wait long.
 const confirmEmptyMs = 5_000;
 
 interface Parts {
@@ -105,12 +105,12 @@ export class ClusterSource implements Source {
     const { watches, configMaps, held } = this.#parts;
     const { provenAtMs } = watches;
     if (provenAtMs === undefined) return undefined;
-    // Each is a time since when the API server's state may differ from the shown state.
+    // From each of these times on, the API server's state may differ from the shown state.
     const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
     return earliest(provenAtMs, ...lags);
   }
 
-  /** Seconds since the API server was last heard by the watch of Profiles or Groups that has been silent longest. */
+  /** How long the most silent watch of Profiles or Groups has not heard the API server, in seconds. */
   get ageSeconds(): number {
     const nowMs = this.#options.clock.monotonicMs();
     return (nowMs - Math.min(nowMs, this.#parts?.watches.heardAtMs ?? nowMs)) / 1_000;
@@ -128,17 +128,20 @@ export class ClusterSource implements Source {
     return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
   }
 
-  /** Updates the metrics that are measured, not counted. */
+  /** Sets the metrics that no event updates. */
   measure(): void {
     this.#options.metrics.cacheAgeSeconds.set(this.ageSeconds);
   }
 
-  /** A Profile or Group as it was last heard; undefined for an object that is gone. */
+  /** Returns a Profile or Group as the API server last reported it; undefined for an object that is gone. */
   seen(object: ObjectName): SeenObject | undefined {
     return this.#parts?.watches.of(object)?.get(object.namespace, object.name);
   }
 
-  /** Called with each object that was heard; a replaced object has no status of davit's yet. */
+  /**
+   * Sets the function that is called with each reported Profile or Group. If `isReplaced`, it may be another object, to
+   * which davit has written no status yet.
+   */
   onHeard(heard: (name: ObjectName, isReplaced: boolean) => void): void {
     this.#heard = heard;
   }
@@ -164,13 +167,13 @@ export class ClusterSource implements Source {
     await Promise.all([configMaps.stop(), secrets.stop(), this.#proving]);
   }
 
-  /** Asks the API server for signs of life, since bookmarks come at most every minute. */
+  /** Regularly asks the API server for signs of life, because bookmarks come only once a minute. */
   async #prove(watches: OwnWatches): Promise<void> {
     const { clock, proveMs } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
-      // With all of `proveMs`, a watch that was heard a moment ago could stay unproven for twice that time.
+      // Half of `proveMs`: with the whole, a watch could stay silent for nearly `proveMs` twice before davit asks.
       if (!signal.aborted) await watches.prove(proveMs / 2);
     }
   }
@@ -233,7 +236,7 @@ export class ClusterSource implements Source {
     this.#notifyListed();
   }
 
-  /** Notes that a namespace was listed. A watch of all namespaces cannot name a missing one. */
+  /** Records that a namespace was listed. With a watch of all namespaces, none can be misspelt or missing. */
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
     if (namespace === undefined) return;
@@ -257,14 +260,14 @@ export class ClusterSource implements Source {
     this.#take(now);
   }
 
-  /** Splits changes into those to take in now and those that wait. Before the first complete list none waits. */
+  /** Divides changes into those to take in now and those that wait. Before the first complete list none waits. */
   #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
     return this.#notifiedExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
   }
 
   #take(names: readonly ObjectName[]): void {
     const { view } = this.#started();
-    // A Profile and its references are shown together.
+    // References come first, so that a Profile that waits for them is shown together with them.
     const references = names.filter(isReference).flatMap((reference) => view.takeReference(reference));
     const own = names.filter(isOwnName);
     const shown = [...references, ...own.filter((name) => view.take(name, this.seen(name)?.value))];
@@ -275,7 +278,10 @@ export class ClusterSource implements Source {
     this.#notifyListed();
   }
 
-  /** Reports the first list when all lists were read, each later change of its extent, and a confirmation. */
+  /**
+   * Calls `listed`: when all lists were read, after each change of `extent`, and after the second list of an empty
+   * cluster.
+   */
   #notifyListed(): void {
     const { view, watches } = this.#started();
     const areIn = [...this.#awaited].every((key) => watches.isLost(key));

@@ -1,12 +1,12 @@
 /**
  * The cluster's objects, as the controller reads them.
  *
- * A Profile is shown only when its ConfigMaps and Secrets are known; until then its previous version stays, so that a
- * reference that is still being read does not look like a missing one. An object that davit cannot understand
- * also keeps its last version. An object with another uid has no previous version.
+ * A Profile is shown only when its ConfigMaps and Secrets are known. Until then its previous version stays: otherwise a
+ * reference that davit is still reading would look like a missing one. A refused object also keeps its previous
+ * version. An object with another uid has no previous version.
  *
- * Deletions are known for each kind and namespace, from a whole list of an existing namespace. A refused object holds
- * back only its own deletion, since a list has every object, good or bad.
+ * davit knows which objects of a kind are deleted in a namespace if it has read the whole list, and the namespace
+ * exists. A list has every object, valid or not. So a refused object leaves no doubt about the deletion of others.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -45,7 +45,7 @@ export class ClusterView implements SourceView {
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
-  /** Newest versions of Profiles that wait for their references. */
+  /** Profiles whose newest versions wait for their references. */
   readonly #pending = new Map<string, ProfileObject>();
   readonly #refusals = new Map<string, Refusal>();
   #hasLists = false;
@@ -77,13 +77,13 @@ export class ClusterView implements SourceView {
     return this.#watches.hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
   }
 
-  /** A reference that no Profile names is not requested, and counts as gone. */
+  /** davit does not request a reference that no Profile names. Such a reference counts as gone. */
   #isReferenceGone(reference: Reference): boolean {
     const [reader] = this.#references.readersOf(reference);
     return this.#wasWhole && (reader === undefined || this.#shown.isKnown(reference));
   }
 
-  /** Changes whenever the problems or the known deletions change. */
+  /** A text that changes with the problems, and with the namespaces whose deletions are known. */
   get extent(): string {
     const doubted = this.#namespaces.problems.map(({ origin }) => origin);
     return [this.complete, this.#refusals.size, ...doubted, ...this.unheard].join();
@@ -105,7 +105,9 @@ export class ClusterView implements SourceView {
     return this.#profiles.size + this.#groups.size === 0;
   }
 
-  /** True when everything that can be known is shown: a Profile is pending only if reading its references failed. */
+  /**
+   * True when the view shows all that davit can read now. A Profile is pending only if reading its references failed.
+   */
   get isSettled(): boolean {
     if (!this.#hasLists || !this.#namespaces.areTried) return false;
     return [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
@@ -133,14 +135,15 @@ export class ClusterView implements SourceView {
     return this.#shown.isForbidden({ kind, namespace, name });
   }
 
-  /** Records that every list has arrived once, except those of namespaces that were given up. */
+  /** Records that every list has been read at least once, except those of lost namespaces. */
   listsAreIn(): void {
     this.#hasLists = true;
     this.#noteWhole();
   }
 
   /**
-   * Takes in the current state of a Profile or Group; undefined when it is gone. @returns true when the view changes.
+   * Takes in the current state of a Profile or Group. @param judgement undefined if the object is gone.
+   * @returns true when the view changes.
    */
   take(name: OwnName, judgement: Judgement | undefined): boolean {
     const wasRefused = this.refusalOf(name);
@@ -148,13 +151,13 @@ export class ClusterView implements SourceView {
     const isRefused = this.refusalOf(name);
     const isNews = !isDeepStrictEqual(wasRefused, isRefused);
     const id = `${name.namespace}/${name.name}`;
-    // An object that cannot be understood is not gone; an object with another uid is.
+    // A refused object keeps its previous version. A version with another uid is of an object that is gone.
     const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
     return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
   }
 
   /**
-   * Takes in only the parts of a Profile's or Group's current state that make machines wait; the rest follows later.
+   * Takes in only what makes machines wait in the current state of a Profile or Group. `take` takes in the rest later.
    * @returns true when the view changes.
    */
   takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
@@ -164,7 +167,9 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** Takes in the current content of a reference. @returns the objects whose shown state it changes. */
+  /**
+   * Takes in the current content of a reference. @returns the reference, and the Profiles that are now shown with it.
+   */
   takeReference(reference: Reference): readonly ObjectName[] {
     this.#shown.take(reference);
     const shown: ObjectName[] = [];
@@ -192,7 +197,7 @@ export class ClusterView implements SourceView {
     }
   }
 
-  /** The uid of the newest accepted version. */
+  /** Returns the uid of the newest accepted version. */
   #uidOf({ kind, namespace, name }: OwnName): string | undefined {
     const id = `${namespace}/${name}`;
     return kind === "Group" ? this.#groups.get(id)?.uid : (this.#pending.get(id) ?? this.#profiles.get(id))?.uid;
@@ -224,7 +229,7 @@ export class ClusterView implements SourceView {
     return isOther;
   }
 
-  /** Records the references of all these versions, so that the previous version stays complete while it is shown. */
+  /** Records the references of all these versions. The previous version needs its references while it is shown. */
   #refer(id: string, versions: readonly ProfileObject[]): void {
     const references = new Map(versions.flatMap(referencesOf).map((reference) => [objectKey(reference), reference]));
     const { wanted, unwanted } = this.#references.update(id, [...references.values()]);

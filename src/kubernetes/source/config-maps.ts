@@ -1,7 +1,7 @@
 /**
- * The ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps, which shows changes, and reads the
- * content of each named ConfigMap. Read content stays until the API server reports that the ConfigMap changed or is
- * gone, or until davit had no right to read the new content for a minute.
+ * Reads the ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps, which show each change. It
+ * then reads the content of a named ConfigMap. This content stays until davit has read newer content, or the ConfigMap
+ * is gone, or davit had no right to read newer content for a minute.
  */
 
 import type { ConfigMapObject, Reference } from "../../model/source.ts";
@@ -17,9 +17,9 @@ import { judge } from "./judge.ts";
 interface WantedConfigMap {
   readonly reference: Reference;
   object: ConfigMapObject | undefined;
-  /** davit may not read it, so there is no object. */
+  /** davit has no right to read the ConfigMap, so `object` is undefined. */
   isForbidden: boolean;
-  /** The API server has returned its content, or said that it does not exist. */
+  /** davit has read the content, or knows that the ConfigMap is missing or forbidden. */
   isKnown: boolean;
   isTried: boolean;
   isReading: boolean;
@@ -27,16 +27,16 @@ interface WantedConfigMap {
   version: string | undefined;
 }
 
-/** A ConfigMap whose version on the API server differs from the version that was read. */
+/** A ConfigMap whose version on the API server differs from the version that davit read. */
 interface UnreadConfigMap {
-  /** Monotonic. */
+  /** Monotonic: since when the versions may differ. */
   readonly sinceMs: number;
   readonly waiting: HeldWatch;
 }
 
-// Enough to keep the connections busy; the others wait here, where no time-out runs.
+// Enough to keep the connections busy. Further reads wait here, because in the client their time-outs would run.
 const maxReads = 12;
-// Rights that were removed by mistake, or for a moment, return sooner.
+// How long davit keeps content whose newer version it has no right to read. Rights removed by mistake return sooner.
 const forbiddenMs = 60_000;
 
 export class ConfigMaps {
@@ -44,7 +44,9 @@ export class ConfigMaps {
   readonly #changed: (reference: Reference) => void;
   readonly #watches: ReadonlyMap<string | undefined, RunningWatch<null>>;
   readonly #entries = new Map<string, WantedConfigMap>();
-  /** Namespaces (undefined for all) whose ConfigMaps davit may not read; they count as empty. */
+  /**
+   * Namespaces (undefined for all) whose ConfigMaps davit has no right to watch. Their ConfigMaps count as forbidden.
+   */
   readonly #refused = new Set<string | undefined>();
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
@@ -52,7 +54,7 @@ export class ConfigMaps {
   readonly #unread = new Map<WantedConfigMap, UnreadConfigMap>();
   #reads = 0;
 
-  /** @param changed called when a wanted ConfigMap first becomes known, and with each change. */
+  /** @param changed called when a wanted ConfigMap becomes known, and after each change. */
   constructor(
     context: WatchContext,
     namespaces: readonly (string | undefined)[],
@@ -73,9 +75,12 @@ export class ConfigMaps {
     await Promise.all([...this.#watches.values()].map(({ stop }) => stop()));
   }
 
-  /** Monotonic: since when a ConfigMap differs from its read version; those of lost namespaces do not count. */
+  /**
+   * Monotonic: since when at least one ConfigMap may differ from its read version; undefined if none does. ConfigMaps
+   * of lost namespaces do not count.
+   */
   unreadSinceMs(lost: ReadonlySet<string>): number | undefined {
-    // The longest-waiting ConfigMap comes first.
+    // The map is in order of time, so the ConfigMap that waits longest is first.
     for (const [{ reference }, { sinceMs }] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
     return undefined;
   }
@@ -92,7 +97,7 @@ export class ConfigMaps {
     return this.#entries.get(`${namespace}/${name}`)?.isKnown === true;
   }
 
-  /** True when it is known, or the first try to read it has failed. */
+  /** True when the ConfigMap is known, or the first try to read it has failed. */
   isTried({ namespace, name }: Reference): boolean {
     return this.#entries.get(`${namespace}/${name}`)?.isTried === true;
   }
@@ -145,7 +150,7 @@ export class ConfigMaps {
     return this.#watches.has(undefined) ? undefined : namespace;
   }
 
-  /** Its content could not be read; objects no longer wait for it. */
+  /** Records a failed read. The first list of the source no longer waits for this ConfigMap. */
   #tried(entry: WantedConfigMap): void {
     if (entry.isTried) return;
     entry.isTried = true;
@@ -166,7 +171,7 @@ export class ConfigMaps {
     }
   }
 
-  /** Compares an entry with the metadata, and reads it where they differ. */
+  /** Compares the version that was read with that of the metadata, and reads the content if they differ. */
   #look(entry: WantedConfigMap): void {
     const { namespace, name } = entry.reference;
     const scope = this.#scopeOf(entry);
@@ -209,7 +214,9 @@ export class ConfigMaps {
     }
   }
 
-  /** Reads a ConfigMap. It is a quorum read, so it is never older than what the watch reported. */
+  /**
+   * Reads a ConfigMap. The API server makes a quorum read, so the content is never older than the reported metadata.
+   */
   async #read(entry: WantedConfigMap): Promise<void> {
     const { client, clock } = this.#context;
     const { namespace, name } = entry.reference;
@@ -235,7 +242,7 @@ export class ConfigMaps {
     if (!signal.aborted) this.#look(entry);
   }
 
-  /** @returns milliseconds until the next try; undefined: not before the metadata change. */
+  /** @returns milliseconds until the next try; undefined to wait for a change of the metadata. */
   #failed(entry: WantedConfigMap, error: unknown): number | undefined {
     if (this.#stopping.signal.aborted) return undefined;
     const { log } = this.#context;
@@ -254,8 +261,8 @@ export class ConfigMaps {
   }
 
   /**
-   * True when davit was refused the new version for a minute, or never read any. The read version then no longer
-   * counts: otherwise no Install would ever start.
+   * True when davit had no right to the new version for a minute, or never read any version. The read version then no
+   * longer counts. If it did, the source would stay unproven, and no Install would start any more.
    */
   #isLost(entry: WantedConfigMap): boolean {
     const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;
@@ -274,9 +281,9 @@ export class ConfigMaps {
     entry.isKnown = true;
     entry.isTried = true;
     const { namespace, name } = entry.reference;
-    // The ConfigMap may be unwanted by now.
+    // By now, no Profile may name the ConfigMap any more.
     if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
-    // Called last, so that Profiles that waited for the reference are shown with it.
+    // Last, because this may release other changes: Profiles that waited for the ConfigMap must be shown before.
     this.#isRead(entry);
   }
 }

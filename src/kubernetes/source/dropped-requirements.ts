@@ -1,32 +1,33 @@
 /**
- * Finds written parts of a selector that did not reach davit. Without them the selector in the cluster matches more
- * machines than its author meant. Pure.
+ * Finds parts of a selector that its author wrote, but that did not reach davit. Without them the selector in the
+ * cluster matches more machines than its author meant. Pure.
  *
- * - A label without a value: `kubectl apply` drops it, and the API server never sees it. The annotation that kubectl
- *   keeps has the written text.
- * - Expressions, if the cluster's CRD is too old to know them: the API server drops them when they are written or, if
- *   an older CRD replaced a newer one, when they are read. The annotation and the list of field managers show them.
- * - Names that the CRD does not know, such as misspelt ones: the API server drops them if the request turns
- *   strict validation off (`--validate=false`). The annotation shows them.
+ * - A label without a value: `kubectl apply` drops it, and the API server never sees it. The annotation of kubectl has
+ *   the written text.
+ * - Expressions, if the cluster's CRD is too old to know them: the API server drops them when a client writes the
+ *   Group. If an older CRD replaced a newer one, the API server drops them when davit reads the Group. The annotation
+ *   and the list of field managers show them.
+ * - Names that the CRD does not know, such as misspelt ones: the API server drops them if the request turns strict
+ *   validation off (`--validate=false`). The annotation shows them.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
 
 export interface Dropped {
-  /** Names of labels without those that have a value by now, whoever wrote it. */
+  /** The labels that were written without a value. A label that has a value now is not among them, whoever wrote it. */
   readonly labels: readonly string[];
   readonly expressions: boolean;
-  /** Where names were written that no CRD of davit knows. */
+  /** Where the written text has a name that davit's CRD does not know. */
   readonly unknownIn?: "spec" | "spec.selector";
 }
 
-// A test holds both lists against the CRD.
+// A test compares both lists with the CRD.
 export const specNames: readonly string[] = [
   ...["args", "displayName", "hold", "matchAll", "metadata", "priority", "profileRef", "selector"],
 ];
 export const selectorNames: readonly string[] = ["matchLabels", "matchExpressions"];
 
-/** The written parts that a Group lacks. */
+/** Returns the written parts that a Group lacks. */
 export function droppedRequirements({ metadata, spec }: JsonObject): Dropped {
   const { annotations, managedFields } = objectOf(metadata);
   const text = objectOf(annotations)["kubectl.kubernetes.io/last-applied-configuration"];
@@ -52,20 +53,21 @@ export function isNothing({ labels, expressions, unknownIn }: Dropped): boolean 
   return labels.length === 0 && !expressions && unknownIn === undefined;
 }
 
-/** The spec as it was written; davit refuses it wherever a part was dropped. */
+/** Returns the spec with a null in place of each dropped part of the selector, which admission refuses. */
 export function withDropped(spec: JsonValue | undefined, dropped: Dropped): JsonObject {
   const { selector, ...others } = objectOf(spec);
   const empty = Object.fromEntries(dropped.labels.map((label) => [label, null]));
   const matchLabels = { ...matchLabelsOf(spec), ...empty };
-  // A selector with an unknown part selects no machine: not even to make it wait.
+  // davit cannot know which machines the author meant. The null makes admission refuse the whole selector.
   const isPartial = dropped.expressions || dropped.unknownIn === "spec.selector";
   const expressions = isPartial ? { matchExpressions: null } : {};
   return { ...others, selector: { ...objectOf(selector), matchLabels, ...expressions } };
 }
 
 /**
- * True when a field manager is recorded as having written expressions. After `kubectl apply` the annotation is newer:
- * the record of managers of a field that the CRD lacks does not change.
+ * True when a field manager is recorded as the writer of expressions. If there is an annotation, the record of
+ * `kubectl apply` does not count: the annotation is newer. The API server no longer updates the record of a field that
+ * its CRD lacks.
  */
 function isOwned(managedFields: JsonValue | undefined, hasAnnotation: boolean): boolean {
   if (!Array.isArray(managedFields)) return false;

@@ -1,6 +1,7 @@
 /**
- * Turns an object of the API server into one of the model. The API server checked it by the cluster's CRD, which may be
- * older or newer than davit. So davit admits it like a file, by its own CRD. Pure.
+ * Turns an object of the API server into an object of the model. The API server has checked the object by the cluster's
+ * CRD, which may be older or newer than davit. So davit checks it again by its own CRD, like a document of a file.
+ * Pure.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -18,7 +19,7 @@ import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dro
 export interface Judgement {
   readonly uid: string;
   readonly generation: number;
-  /** The object; also a refused Group whose selector can be read. */
+  /** The accepted object, or the stand-in of a refused Group. */
   readonly object?: SourceObject;
   /** Why the object was refused. */
   readonly refusal?: string;
@@ -31,15 +32,16 @@ export interface Judgement {
   readonly dropped: Dropped;
 }
 
-/** The rules for judging objects, and the store of their shared parts. */
+/** The rules for judging objects, and the conditions that their statuses share. */
 export interface JudgeTools {
   readonly admission: Admission;
   readonly conditions: SharedConditions;
 }
 
 /**
- * Judges an object. If only its status differs from the previous version, the result is the same object. Judging
- * compares contents, because equal generations prove nothing after an API server went back to an older state.
+ * Judges an object. If only its status differs from the previous version, the result holds the previous `object`, so it
+ * counts as unchanged. `judge` compares contents, because equal generations prove nothing after the API server went
+ * back to an older state.
  */
 export function judge(
   tools: JudgeTools,
@@ -80,13 +82,13 @@ function judgeAnew(
 /** The origin of every object in a cluster. */
 export const origin = "cluster";
 
-/** Absent for ConfigMaps and Secrets. */
+/** Returns an object's generation; 0 for ConfigMaps and Secrets, which have none. */
 function generationOf({ metadata }: JsonObject): number {
   const generation = isJsonObject(metadata) ? metadata.generation : undefined;
   return typeof generation === "number" ? generation : 0;
 }
 
-/** The object as a person would write it, without the API server's additions. */
+/** Returns the object as a person would write it, without the API server's additions. */
 function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVersion, kind }: Resource): JsonValue {
   const { labels } = isJsonObject(object.metadata) ? object.metadata : {};
   const metadata = { name, namespace, ...(isJsonObject(labels) && { labels }) };
@@ -96,11 +98,11 @@ function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVers
 
 const contentFields: ReadonlySet<string> = new Set(["spec", "data"]);
 
-/** The first mistake: a path of fields, and what to do. It shows no names of the user's choice. */
+/** Describes the first mistake: the path of its field, and what to do. It shows no name that a user chose. */
 function describe({ findings }: RefusedDocument): string {
   const [first] = findings;
   if (first === undefined) return "it cannot be read";
-  // In findings that only davit can make, every name is declared.
+  // The path of a finding that only davit makes has declared names alone, so davit shows all of it.
   if (first.isBeyondCrd === true) return `${first.path.join(".")}: ${first.text}`;
   const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
   const question = first === droppedLabel ? "" : "; is the CRD in the cluster of this version of davit?";
@@ -139,7 +141,7 @@ const droppedList: SchemaFinding = {
     "apply the CRDs of this version of davit, then the Group again, with its expressions",
 };
 
-// Down to the depth at which every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.
+// Down to this depth the CRDs declare every name: spec.boot.kernel, spec.ignition.inline.
 const shownDepth = 3;
 
 function toStandIn(

@@ -1,4 +1,4 @@
-/** The watches of Profiles and Groups, by kind and namespace, and their state as a whole. */
+/** The watches of Profiles and Groups, by kind and namespace, and the state of all of them together. */
 
 import type { ObjectName, OwnName } from "../../model/source.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
@@ -7,7 +7,7 @@ import type { Judgement } from "./judge.ts";
 type OwnWatch = RunningWatch<Judgement>["watch"];
 
 export class OwnWatches {
-  /** Namespaces that were given up, until they are heard again. */
+  /** The lost namespaces (`held-changes.ts`). */
   readonly lost: ReadonlySet<string>;
   readonly #running = new Map<string, RunningWatch<Judgement>>();
 
@@ -15,7 +15,7 @@ export class OwnWatches {
     this.lost = lost;
   }
 
-  /** @param namespace undefined for all of them. */
+  /** @param namespace undefined for all namespaces. */
   add(kind: OwnName["kind"], namespace: string | undefined, running: RunningWatch<Judgement>): void {
     this.#running.set(watchKey(kind, namespace), running);
   }
@@ -33,43 +33,43 @@ export class OwnWatches {
     for (const watch of this.#all()) watch.relist();
   }
 
-  /** The watch that has the Profiles or Groups of a namespace; undefined where it is not read. */
+  /** Returns the watch of a namespace's Profiles or Groups; undefined for a namespace that davit does not read. */
   of({ kind, namespace }: Pick<ObjectName, "kind" | "namespace">): OwnWatch | undefined {
     return (this.#running.get(`${kind}/`) ?? this.#running.get(`${kind}/${namespace}`))?.watch;
   }
 
   /**
-   * True when the list with the Profiles or Groups of a namespace was read; for an unwatched namespace, when all lists
-   * were.
+   * True when davit has read the list of a namespace's Profiles or Groups. For a namespace that it does not watch, it
+   * must have read all lists.
    */
   hasList(kind: OwnName["kind"], namespace: string): boolean {
     return this.of({ kind, namespace })?.isSynced ?? this.areListed;
   }
 
-  /** Every list was read. */
+  /** True when every list was read. */
   get areListed(): boolean {
     return this.#all().every(({ isSynced }) => isSynced);
   }
 
-  /** Every list was read, except those of namespaces that were given up. */
+  /** True when every list was read, except those of lost namespaces. */
   get areHopefulListed(): boolean {
     return this.#hopeful().every(({ isSynced }) => isSynced);
   }
 
-  /** True when every watch is connected, except those of namespaces that were given up. */
+  /** True when every watch is connected, except those of lost namespaces. */
   get areConnected(): boolean {
     const watches = this.#hopeful();
     return watches.length > 0 && watches.every(({ isConnected }) => isConnected);
   }
 
-  /** Monotonic: when the watch that has been silent longest was last heard. */
+  /** Monotonic: when the most silent watch last heard the API server. Lost namespaces do not count. */
   get heardAtMs(): number {
     return Math.min(...this.#hopeful().map((watch) => watch.heardAtMs));
   }
 
   /**
-   * Monotonic: davit holds the API server's state of that time, except of namespaces that were given up; undefined
-   * before every list was read.
+   * Monotonic: davit holds the API server's state at this time, or a later one, except for lost namespaces. Undefined
+   * until every list was read.
    */
   get provenAtMs(): number | undefined {
     let provenAtMs = Number.POSITIVE_INFINITY;
@@ -79,12 +79,12 @@ export class OwnWatches {
     return Number.isFinite(provenAtMs) ? provenAtMs : undefined;
   }
 
-  /** Asks the API server for a sign of life of each watch that was silent for this long. */
+  /** Asks the API server for a sign of life, for each watch that was silent for `silenceMs`. */
   async prove(silenceMs: number): Promise<void> {
     await Promise.all(this.#hopeful().map((watch) => watch.prove(silenceMs)));
   }
 
-  /** True for a watch of a namespace that was given up. */
+  /** True for a watch of a lost namespace. @param key of `watchKey`. */
   isLost(key: string): boolean {
     return this.lost.has(key.slice(key.indexOf("/") + 1));
   }
@@ -102,7 +102,7 @@ export class OwnWatches {
   }
 }
 
-/** The key of a watch. */
+/** Returns the key of a watch; without a namespace, of the watch of all namespaces. */
 export function watchKey(kind: OwnName["kind"], namespace = ""): string {
   return `${kind}/${namespace}`;
 }

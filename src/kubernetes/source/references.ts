@@ -1,4 +1,4 @@
-/** Which ConfigMaps and Secrets Profiles want. davit reads the content of no others. */
+/** Records which ConfigMaps and Secrets Profiles name. davit reads the content of no others. */
 
 import { objectKey, type Reference } from "../../model/source.ts";
 
@@ -11,7 +11,10 @@ export class References {
   readonly #readers = new Map<string, Set<string>>();
   readonly #reads = new Map<string, readonly Reference[]>();
 
-  /** Replaces a Profile's references; returns those that are newly wanted, and those that are wanted no more. */
+  /**
+   * Replaces a Profile's references. @param reader `namespace/name` of the Profile.
+   * @returns the references that no Profile named before, and those that no Profile names any more.
+   */
   update(reader: string, references: readonly Reference[]): WantedChange {
     const before = this.#reads.get(reader) ?? [];
     if (references.length === 0) this.#reads.delete(reader);
@@ -22,12 +25,12 @@ export class References {
     return { wanted, unwanted: dropped.filter((reference) => this.#remove(objectKey(reference), reader)) };
   }
 
-  /** The Profiles that name it. */
+  /** Returns the Profiles that name a reference, each as `namespace/name`. */
   readersOf(reference: Reference): Iterable<string> {
     return this.#readers.get(objectKey(reference)) ?? [];
   }
 
-  /** True when no reader wanted it before. */
+  /** Adds a reader of a reference. @returns true if the reference had none before. */
   #add(key: string, reader: string): boolean {
     const readers = this.#readers.get(key);
     if (readers === undefined) this.#readers.set(key, new Set([reader]));
@@ -35,7 +38,7 @@ export class References {
     return readers === undefined;
   }
 
-  /** True when no reader wants it any more. */
+  /** Removes a reader of a reference. @returns true if the reference has none any more. */
   #remove(key: string, reader: string): boolean {
     const readers = this.#readers.get(key);
     readers?.delete(reader);

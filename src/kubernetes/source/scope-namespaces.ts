@@ -1,11 +1,11 @@
 /**
- * Checks that the namespaces davit is set to read exist. The API server lists a missing namespace like an empty one, so
- * a misspelt name, or one of another cluster, would look as if all of its objects were gone
+ * Checks that the namespaces exist that davit's options name. The API server lists a missing namespace like an empty
+ * one. So with a misspelt name, or a name of another cluster, all objects would seem to be gone
  * (docs/internals/decisions/0006-an-empty-namespace-may-not-be-there.md).
  *
- * Once a namespace has shown an object, davit believes that it exists, as long as davit runs. Until then davit asks the
- * API server by a dry run that creates an event: the API server refuses one in a missing namespace. davit has no right
- * to read namespaces, but may create events wherever it reads.
+ * When a namespace has shown an object, davit believes that it exists, until davit ends. Before, davit asks the API
+ * server: it creates an event as a dry run, which the API server refuses in a missing namespace. davit has no right to
+ * read namespaces, but it may create events in every namespace that it reads.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -21,11 +21,11 @@ export interface ScopeNamespacesOptions {
   readonly log: Log;
   /** Ends every question. */
   readonly signal: AbortSignal;
-  /** Called when a namespace is believed, or doubted for the first time. */
+  /** Called when a namespace is believed, and when it is doubted for a new reason. */
   readonly changed: () => void;
 }
 
-/** A person who has just created it may be waiting. */
+/** Short, because a person who has just created the namespace may be waiting. */
 const askAgainMs = 10_000;
 
 type NamespaceState =
@@ -34,25 +34,27 @@ type NamespaceState =
 
 export class ScopeNamespaces {
   readonly #options: ScopeNamespacesOptions;
-  /** The states of namespaces that were listed once. */
+  /** The states of the namespaces that davit has listed at least once. */
   readonly #states = new Map<string, NamespaceState>();
 
   constructor(options: ScopeNamespacesOptions) {
     this.#options = options;
   }
 
-  /** True when the lists are believed to be complete. */
+  /** True when davit believes that all listed namespaces exist. */
   get areBelieved(): boolean {
     return [...this.#states.values()].every(({ kind }) => kind === "believed");
   }
 
-  /** The same for one namespace; for an unwatched one, for all. */
+  /**
+   * True when davit believes that a namespace exists. For one that it does not watch, it must believe in all others.
+   */
   isBelieved(namespace: string): boolean {
     const state = this.#states.get(namespace);
     return state === undefined ? this.areBelieved : state.kind === "believed";
   }
 
-  /** Every question has had an answer, or failed once. */
+  /** True when each question was answered, or has failed at least once. */
   get areTried(): boolean {
     return [...this.#states.values()].every(({ kind }) => kind !== "asked");
   }
@@ -97,7 +99,7 @@ export class ScopeNamespaces {
     }
   }
 
-  /** Undefined for a namespace that is there. */
+  /** Asks whether a namespace exists. @returns why davit doubts it; undefined if it exists. */
   async #problemOf(namespace: string): Promise<string | undefined> {
     const { client, clock, signal } = this.#options;
     try {
@@ -113,7 +115,8 @@ export class ScopeNamespaces {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 404) return doesNotExist;
-      // This version of the API server wants another form of event, but it checked the namespace first.
+      // This version of the API server expects another form of event. It has checked the namespace before, so that
+      // exists.
       if (error.status === 400 || error.status === 422) return undefined;
       return `${mayNotExist}: ${error.status === 403 ? mayNotAsk : error.message}`;
     }
@@ -125,7 +128,7 @@ const doesNotExist = `it does not exist: create it, or mend --namespace; ${conse
 const mayNotExist = `it has no Profile and no Group, and whether it exists is not known; ${consequence}`;
 const mayNotAsk = "davit may not create events in it (403), see the Role of docs/internals/controller.md";
 
-/** It is never written. */
+/** Makes the event of the dry run, which the API server never stores. */
 function question(namespace: string, nowMs: number): object {
   return eventObject(nowMs, {
     metadata: { namespace, name: "davit-is-this-namespace-there" },

@@ -1,6 +1,7 @@
 /**
- * The Secrets that Profiles name, each by a watch of its own: a Role that names Secrets allows nothing else, and davit
- * never asks for more. A Secret that was read stays while the API server is away; a deleted one is gone at once.
+ * Reads the Secrets that Profiles name, each with a separate watch. A Role can permit single Secrets by name, and davit
+ * never asks for more than that. A Secret that was read stays while the API server is away. A deleted Secret is gone at
+ * once.
  */
 
 import type { Reference, SecretObject } from "../../model/source.ts";
@@ -10,13 +11,13 @@ import { type Judgement, judge } from "./judge.ts";
 
 interface WantedSecret {
   readonly reference: Reference;
-  /** Undefined beyond the limit. */
+  /** Undefined for a Secret beyond the limit, which davit does not read. */
   readonly running: RunningWatch<Judgement> | undefined;
   isRefused: boolean;
   isTried: boolean;
 }
 
-/** Each Secret takes a connection. */
+/** Each watch takes a connection. */
 const presetMaxSecrets = 100;
 
 export class Secrets {
@@ -27,7 +28,7 @@ export class Secrets {
   readonly #ending = new Set<Promise<void>>();
   #watchCount = 0;
 
-  /** @param changed called when a wanted Secret first becomes known, and with each change. */
+  /** @param changed called when a wanted Secret becomes known, and after each change. */
   constructor(context: WatchContext, changed: (reference: Reference) => void, maxSecrets = presetMaxSecrets) {
     this.#context = context;
     this.#changed = changed;
@@ -58,12 +59,12 @@ export class Secrets {
     return entry.running === undefined || entry.running.watch.isSynced || entry.isRefused;
   }
 
-  /** True when it is known, or the first try to read it has failed. */
+  /** True when the Secret is known, or the first try to read it has failed. */
   isTried(reference: Reference): boolean {
     return this.isKnown(reference) || this.#entries.get(`${reference.namespace}/${reference.name}`)?.isTried === true;
   }
 
-  /** True when davit may not read it, and has not read it before. */
+  /** True when davit has no right to read the Secret, and did not read it before. */
   isForbidden({ namespace, name }: Reference): boolean {
     const isRefused = this.#entries.get(`${namespace}/${name}`)?.isRefused === true;
     return isRefused && this.get(namespace, name) === undefined;
@@ -123,8 +124,8 @@ export class Secrets {
   }
 
   /**
-   * A Secret that davit may not read counts as missing. A Secret that was read stays, because the lost right may be an
-   * accident.
+   * Records a failure. A Secret that davit has no right to read counts as missing. But if davit has read it before, the
+   * Secret stays, because somebody may have removed the right by accident.
    */
   #failed(reference: Reference, isRefused: boolean): void {
     const entry = this.#entries.get(`${reference.namespace}/${reference.name}`);

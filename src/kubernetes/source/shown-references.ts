@@ -1,6 +1,6 @@
 /**
  * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content may have to wait, so that no
- * Profile boots with content of another time. A removal takes effect at once.
+ * Profile boots with content of a different time. A removal takes effect at once.
  */
 
 import { type ConfigMapObject, objectKey, type Reference, type SecretObject } from "../../model/source.ts";
@@ -14,23 +14,23 @@ export interface Caches {
 }
 
 export class ShownReferences {
-  /** Each by namespace/name. */
+  /** By `namespace/name`, like `secrets`. */
   readonly configMaps = new Map<string, ConfigMapObject>();
   readonly secrets = new Map<string, SecretObject>();
   readonly #caches: Caches;
-  /** References whose new content is shown later. */
+  /** References with new content that is not shown yet. */
   readonly #waiting = new Set<string>();
 
   constructor(caches: Caches) {
     this.#caches = caches;
   }
 
-  /** True when it is missing, or davit may not read it: both take effect at once. */
+  /** True for a reference that is missing, or that davit has no right to read. Both take effect at once. */
   isAbsent({ kind, namespace, name }: Reference): boolean {
     return this.#caches[kind].get(namespace, name) === undefined;
   }
 
-  /** Shows its last read content. */
+  /** Shows the content of a reference that davit read last. */
   take(reference: Reference): void {
     const { kind, namespace, name } = reference;
     this.#waiting.delete(objectKey(reference));
@@ -39,17 +39,17 @@ export class ShownReferences {
     else put(this.secrets, id, this.#caches.Secret.get(namespace, name));
   }
 
-  /** Hides its newly read content until `take`. */
+  /** Hides new content of a reference until `take`. */
   holdBack(reference: Reference): void {
     this.#waiting.add(objectKey(reference));
   }
 
-  /** True once its content is known and shown. */
+  /** True when the content of a reference is known and shown. */
   isKnown(reference: Reference): boolean {
     return this.#caches[reference.kind].isKnown(reference) && !this.#waiting.has(objectKey(reference));
   }
 
-  /** True once its content is known, or the first try to read it failed. */
+  /** True when the content of a reference is known, or the first try to read it has failed. */
   isTried(reference: Reference): boolean {
     return this.#caches[reference.kind].isTried(reference);
   }

@@ -1,7 +1,7 @@
 /**
- * Events, by which `kubectl describe` shows when an object got into trouble and out of it. davit writes few events,
- * never the same one within ten minutes, and none for an object that waits for another for only a moment. It drops an
- * event that cannot be written.
+ * Writes events, by which `kubectl describe` shows when an object's trouble began and ended. davit writes few events.
+ * It never writes the same event twice within ten minutes. An object that waits only a moment for another one gets
+ * none. davit drops an event that it cannot write.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,7 +19,7 @@ export interface EventRecorderOptions {
   /** From 0 to below 1, uniformly. */
   readonly random: () => number;
   readonly log: Log;
-  /** Which davit writes: the name of the pod or of the machine. */
+  /** The name of the pod or machine on which this davit runs. */
   readonly instance: string;
 }
 
@@ -27,20 +27,21 @@ export interface EventRecorderOptions {
 export interface Transition {
   readonly object: ObjectName;
   readonly uid: string;
-  /** As it was shown; undefined for an object without a status. */
+  /** The condition that was shown; undefined for an object without a status. */
   readonly before: JsonObject | undefined;
   readonly after: Pick<Condition, "status" | "reason" | "message">;
 }
 
-// kubectl applies files in order of name, so a Group may come before its Profile and a Profile before its ConfigMap.
+// Reasons that often pass by themselves: kubectl applies files in the order of their names, so a Group may arrive
+// before its Profile, and a Profile before its ConfigMap.
 const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
 const graceMs = 5_000;
-// Of more at once, the rate limit would pass fewer than this.
+// More need not wait, because the rate limit permits fewer events at once.
 const maxWaiting = 256;
 const repeatMs = 600_000;
-// A bound on recorded events: beyond it davit may repeat the oldest.
+// How many written events davit remembers. It may write a forgotten event again within ten minutes.
 const maxRemembered = 4_096;
-// The API server keeps events for an hour and has other work; a burst is enough to show what happened.
+// Few, because the API server keeps events for an hour and has other work. A burst is enough to show what happened.
 const rate = { perSecond: 5, burst: 50 };
 // events.k8s.io/v1 allows 1 KiB.
 const maxNoteLength = 1_000;
@@ -48,9 +49,9 @@ const maxNoteLength = 1_000;
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bucket: TokenBucket;
-  /** Monotonic time at which an event was written, by object and reason; the oldest first. */
+  /** By object and reason: the monotonic time at which an event was written. The oldest is first. */
   readonly #sentAtMs = new Map<string, number>();
-  /** By uid: events that are written unless the trouble is over soon. */
+  /** By uid: events that davit writes only if the trouble lasts longer than a moment. */
   readonly #waiting = new Map<string, Transition>();
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
@@ -60,10 +61,10 @@ export class EventRecorder {
     this.#bucket = new TokenBucket({ clock: options.clock, ...rate });
   }
 
-  /** Records a change to trouble, from one trouble to another, or out of it; other changes are no events. */
+  /** Writes an event if trouble begins, changes its reason or ends. Other changes of a status are no events. */
   record({ before, ...transition }: Transition): void {
     const { uid, after } = transition;
-    // A trouble that ended before its event was written needs no event.
+    // Trouble that ended before its event was written needs no event.
     const waiting = this.#waiting.get(uid);
     this.#waiting.delete(uid);
     const whole = { ...transition, before: waiting === undefined ? before : waiting.before };
@@ -90,7 +91,7 @@ export class EventRecorder {
     this.#sending.add(sending);
   }
 
-  /** Idempotent; gives up running writes. */
+  /** Cancels running writes. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#sending);
@@ -121,7 +122,7 @@ export class EventRecorder {
       });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      // The status says the same, and stays.
+      // The lost event does little harm, because the status has the same text.
       log.debug({ problem: error.message }, "could not write an event");
     }
   }
@@ -131,20 +132,20 @@ export class EventRecorder {
     const { kind, namespace, name } = object;
     const suffix = `${clock.nowMs().toString(16)}${Math.floor(random() * 2 ** 32).toString(16)}`;
     return eventObject(clock.nowMs(), {
-      // An object's name may be as long as an event's: the suffix needs room.
+      // Names of objects and events have the same limit, so a long name is cut to make room for the suffix.
       metadata: { namespace, name: `${name.slice(0, 220)}.${suffix}` },
       reportingInstance: instance.slice(0, 128),
       action: "Reconcile",
       reason: after.reason,
       regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
-      // A held Group is intended.
+      // A person holds a Group on purpose.
       type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
       note: after.message.slice(0, maxNoteLength),
     });
   }
 }
 
-/** A first status that is ready is no transition: ten thousand of them would hide the rest. */
+/** True for a change that gets an event. A first status that is ready does not: 10,000 of these would hide the rest. */
 function isTransition({ before, after }: Transition): boolean {
   const wasInTrouble = before !== undefined && before.status !== "True";
   if (after.status === "True") return wasInTrouble;

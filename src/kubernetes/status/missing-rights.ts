@@ -1,26 +1,26 @@
 /**
- * Rights to write statuses that davit lacks, as the API server answered. A person sees each for as long as it lasts. A
- * right covers a kind in a namespace. It counts as granted again when one object was written, and is dropped when no
- * refused object is left.
+ * The rights to write statuses that davit lacks, according to the API server. People see a right as long as it is
+ * missing. A right is for one kind in one namespace. It is no longer missing when davit has written the status of one
+ * such object, or when none of the objects is left whose status was refused.
  */
 
 import type { ObjectName } from "../../model/source.ts";
 
 interface Missing {
   readonly text: string;
-  /** Names of the objects that were refused. */
+  /** The names of the objects whose status was refused. */
   readonly objects: Set<string>;
 }
 
 export class MissingRights {
   readonly #missing = new Map<string, Missing>();
 
-  /** One line for each right, in the order in which they were first refused. */
+  /** One line for each missing right; the first refused right is first. */
   get lines(): readonly string[] {
     return [...this.#missing.values()].map(({ text }) => text);
   }
 
-  /** @param text what is missing, the same for all objects of the kind in the namespace. */
+  /** @param text which right is missing. It must be equal for all objects of the kind in the namespace. */
   refused(name: ObjectName, text: string): void {
     const key = rightOf(name);
     const missing = this.#missing.get(key) ?? { text, objects: new Set() };
@@ -32,7 +32,7 @@ export class MissingRights {
     this.#missing.delete(rightOf(name));
   }
 
-  /** The object has no status to write: it is gone, or shows it already. */
+  /** Drops an object without a status to write: it is gone, or already shows its status. */
   forget(name: ObjectName): void {
     const key = rightOf(name);
     const missing = this.#missing.get(key);

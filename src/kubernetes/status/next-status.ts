@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Condition, ObjectStatus } from "../../model/source.ts";
 
-/** Conditions of metav1, with the times that the model leaves to the writer. */
+/** A metav1.Condition, with the time and generation that the model leaves to the writer. */
 type ShownCondition = Condition & { readonly observedGeneration: number; readonly lastTransitionTime: string };
 
 export interface NextStatus extends Omit<ObjectStatus, "uid"> {
@@ -12,8 +12,8 @@ export interface NextStatus extends Omit<ObjectStatus, "uid"> {
 }
 
 /**
- * The status to write; undefined when the shown status is equal. A condition keeps its time while its status does not
- * change (Kubernetes API conventions, "Typical status properties").
+ * Returns the status to write; undefined when the shown status is equal. A condition keeps its time while its status
+ * does not change (Kubernetes API conventions, "Typical status properties").
  * @param now RFC 3339, in whole seconds.
  */
 export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject, now: string): NextStatus | undefined {
@@ -28,7 +28,7 @@ export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject,
   return isShown(next, shown, before) ? undefined : next;
 }
 
-/** The Ready condition of a shown status. */
+/** Returns the Ready condition of a shown status. */
 export function shownReady(status: JsonObject): JsonObject | undefined {
   return shownConditions(status).get("Ready");
 }
@@ -38,7 +38,7 @@ function shownConditions({ conditions }: JsonObject): ReadonlyMap<JsonValue | un
   return new Map(list.filter(isJsonObject).map((condition) => [condition.type, condition]));
 }
 
-/** True when all wanted conditions and all other fields are shown. Further conditions may be other writers'. */
+/** True when all wanted conditions and all other fields are shown. Conditions of other writers do not count. */
 function isShown(
   { conditions, ...fields }: NextStatus,
   { conditions: _, ...shownFields }: JsonObject,

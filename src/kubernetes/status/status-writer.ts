@@ -1,8 +1,9 @@
 /**
  * Writes the status of objects into the cluster, by server-side apply on their status subresource.
  *
- * The last given status is shown in the end. It writes no status that is shown already, respects the API server's rate,
- * and touches only `status`. `stop` drops waiting writes: the next start writes them.
+ * The object finally shows the last status that `write` was given. The writer skips a status that is already shown, and
+ * writes no faster than the API server accepts. It changes only `status`. `stop` drops waiting writes; davit makes them
+ * after its next start.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -24,7 +25,7 @@ import { WriteLanes } from "./write-lanes.ts";
 
 export interface StatusWriterOptions {
   readonly client: Pick<ApiClient, "json">;
-  /** The object as it was last heard; undefined for one that is gone. */
+  /** Returns an object as the API server last reported it; undefined for an object that is gone. */
   readonly seen: (name: ObjectName) => SeenObject | undefined;
   readonly events: Pick<EventRecorder, "record">;
   readonly clock: Clock;
@@ -40,13 +41,13 @@ interface StatusEntry {
   readonly name: ObjectName;
   wanted: ObjectStatus;
   failures: number;
-  /** The status that was last written, or found to be shown already. */
+  /** The wanted status that was last written, or that was already shown. */
   settled: ObjectStatus | undefined;
-  /** A write runs, or waits after a failure: later calls only change the wanted status. */
+  /** True while a write runs, or waits after a failure. Later calls then only change the wanted status. */
   isBusy: boolean;
 }
 
-/** A status that was written on top of a version. */
+/** A written status, and the version of the object to which it was written. */
 interface WrittenStatus {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -54,31 +55,36 @@ interface WrittenStatus {
 }
 
 /**
- * An API server on two cores takes about 250 writes a second: the rate leaves room for other clients. A person may wait
- * for the first sync: of 10,000 objects the burst and its refill let 7,500 be written at the server's own speed (30 s),
- * and the others take 17 s. The burst is full again after 20 s without writes.
+ * An API server on two cores accepts about 250 writes a second, so this rate leaves room for other clients. The burst
+ * is for the first sync, because a person may be waiting for it. With 10,000 objects, davit writes the first 7,500 at the
+ * server's full speed (30 s), and the others at this rate (17 s). The burst is full again after 20 s without writes.
  */
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
 const retryDelays = { firstMs: 1_000, capMs: 60_000 };
-/** Delays between repairs: another writer, such as a davit of another version, must not cause endless rewrites. */
+/**
+ * Delays before davit repairs a status that another writer changed. Without them two writers, such as davits of two
+ * versions, would overwrite each other without a pause.
+ */
 const repairDelays = { firstMs: 1_000, capMs: 300_000 };
 const repairsResetMs = 600_000;
-/** The pause after a 429 that names none. An API server without priority and fairness asks for no more than this. */
+/**
+ * The pause after a 429 that asks for none. An API server without priority and fairness never asks for a longer one.
+ */
 const throttledMs = 1_000;
 
-/** How a write ended. */
+/** How a write ended. `gone`: davit does not try again by itself. `conflict`: another object has the name now. */
 type WriteOutcome = "done" | "gone" | "conflict" | "throttled" | "failed";
 
 export class StatusWriter implements StatusSink {
   readonly #options: StatusWriterOptions;
   readonly #bucket: TokenBucket;
   readonly #entries = new Map<string, StatusEntry>();
-  /** Writes that the watch has not reported yet; the oldest first. */
+  /** Writes that the watch has not reported yet. The oldest is first. */
   readonly #unheard = new Map<StatusEntry, WrittenStatus>();
-  /** How often another writer removed the shown status, and when last. */
+  /** How often davit repaired a status that another writer had changed, and when it last did. */
   readonly #repairs = new WeakMap<StatusEntry, { readonly count: number; readonly atMs: number }>();
-  /** Objects to look at, in order. */
+  /** Objects to check and perhaps write, in order. */
   readonly #due = new Set<StatusEntry>();
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
@@ -99,7 +105,7 @@ export class StatusWriter implements StatusSink {
     return this.#rights.lines.map((line) => `cluster: ${line}`);
   }
 
-  /** Sets the wanted status and resolves at once: the write may have to wait until the API server is back. */
+  /** Sets the wanted status. It resolves at once, because the write may have to wait until the API server is back. */
   write(name: ObjectName, status: ObjectStatus): Promise<void> {
     const key = objectKey(name);
     const known = this.#entries.get(key);
@@ -122,8 +128,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Looks again at an object that was heard: another writer may have changed its status.
-   * @param isReplaced it may be another object than the written one, even if both have the same version.
+   * Checks an object that the watch reported: another writer may have changed its status.
+   * @param isReplaced this may be another object than the one davit wrote to, even if both have the same version.
    */
   recheck(name: ObjectName, isReplaced: boolean): void {
     const entry = this.#entries.get(objectKey(name));
@@ -159,7 +165,7 @@ export class StatusWriter implements StatusSink {
   }
 
   async #run(entry: StatusEntry): Promise<void> {
-    // Most statuses after a start are shown already, and cost no token.
+    // After a start, most statuses are already shown. They cost no token.
     if (this.#pending(entry) === undefined) {
       entry.settled = entry.wanted;
       this.#rights.forget(entry.name);
@@ -177,7 +183,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * The delay before davit writes a status again that another writer removed: none at first, then growing delays.
+   * Returns the delay before a repair, and counts the repair. The first repair has no delay; later delays grow. 0 if
+   * nothing needs a repair.
    */
   #repairDelayMs(entry: StatusEntry): number {
     if (entry.settled !== entry.wanted) return 0;
@@ -202,7 +209,7 @@ export class StatusWriter implements StatusSink {
     if (outcome === "throttled" && this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
-  /** Pauses all writes: where none can succeed, ten thousand objects must not try one after the other. */
+  /** Pauses all writes. While none can succeed, 10,000 objects must not all try in turn. */
   async #hold(durationMs: number): Promise<void> {
     this.#isOnHold = true;
     await this.#options.clock.sleep(durationMs, this.#stopping.signal);
@@ -211,8 +218,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Waits outside the queue, so that an object that cannot be written delays no other. A conflict means that another
-   * object took its place, which the watch reports soon: repeated conflicts are no reason to wait long.
+   * Waits outside the queue, so that an object that davit cannot write delays no other object. A conflict means that
+   * another object has this name now. The watch will report that object soon, so delays do not grow with conflicts.
    */
   async #retryLater(entry: StatusEntry, outcome: "failed" | "conflict"): Promise<void> {
     const attempt = outcome === "conflict" ? 0 : entry.failures++;
@@ -226,7 +233,7 @@ export class StatusWriter implements StatusSink {
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
-  /** Several writes that are refused at the same time count as one sign of overload. */
+  /** Starts a pause after a 429. Further 429s during the pause are part of the same overload, so they do not count. */
   #throttled({ retryAfterMs = throttledMs }: ApiError): "throttled" {
     if (this.#isOnHold) return "throttled";
     this.#lanes.throttled();
@@ -254,7 +261,10 @@ export class StatusWriter implements StatusSink {
     }
   }
 
-  /** The watch reports most writes in their order, so the oldest entries can be dropped soon. */
+  /**
+   * Remembers a write until the watch reports it. The watch reports most writes in order, so only the oldest are
+   * checked.
+   */
   #noteWritten(entry: StatusEntry, written: WrittenStatus): void {
     this.#unheard.delete(entry);
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#unheard.set(entry, written);
@@ -271,7 +281,7 @@ export class StatusWriter implements StatusSink {
       method: "PATCH",
       path: `${objectPath(resource, namespace, name)}/status`,
       query: { fieldManager: "davit-controller", force: "true" },
-      // With the uid, another object of that name causes a conflict.
+      // With the uid, the API server answers 409 if another object has this name now.
       body: {
         contentType: "application/apply-patch+yaml",
         value: { apiVersion: resource.apiVersion, kind, metadata: { namespace, name, uid }, status },
@@ -293,9 +303,9 @@ export class StatusWriter implements StatusSink {
     const { kind, namespace, name: object } = name;
     const problem = failureText(error, { verb: "patch", resource: resources[kind], subresource: "status", namespace });
     const data = { kind, namespace, name: object, problem };
-    // If the object is gone by now, no later write would clear the missing right.
+    // For an object that is gone by now, no later write would clear the missing right.
     if (error.status === 403 && this.#entries.get(objectKey(name)) === entry) this.#rights.refused(name, problem);
-    // A CRD of another version refuses it again; the resync retries.
+    // The cluster's CRD may be of another version, which would refuse a retry, too. Only the resync tries again.
     if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
       this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");
       return "gone";
@@ -305,13 +315,14 @@ export class StatusWriter implements StatusSink {
     return "failed";
   }
 
-  /** The status to write; undefined when nothing needs writing. */
+  /** Returns the status to write; undefined when nothing needs writing. */
   #pending(entry: StatusEntry) {
     const seen = this.#options.seen(entry.name);
     const { uid, ...wanted } = entry.wanted;
-    // Another object under this name gets a status of its own later.
+    // If another object has this name now, the controller will give that object a status.
     if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
     const written = this.#unheard.get(entry);
+    // Until the watch reports the last write, the seen object has the status before it.
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;
     const shown: JsonObject = isStale ? toJson(written.status) : seen.value.status;
     const now = toRfc3339(this.#options.clock.nowMs()).replace(/\.\d+Z$/, "Z");

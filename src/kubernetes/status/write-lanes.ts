@@ -1,10 +1,10 @@
 /**
- * How many writes run at once: half as many after a 429 of the API server, one more after a row of successes. So the
- * same writer uses a large API server fully, and gets through with a small one, as TCP does with a network (RFC 5681,
+ * Decides how many writes run at once: half as many after a 429, and one more after 20 successes. So davit writes as
+ * fast as a large API server allows, but does not overload a small one. TCP does the same with a network (RFC 5681,
  * 3.1). Pure.
  */
 
-// Adding a lane takes some tenths of a second, about as long as a peak of other clients lasts.
+// So many writes take a few tenths of a second, about as long as a peak of other clients lasts.
 const successesForOneMore = 20;
 
 export class WriteLanes {
@@ -12,7 +12,7 @@ export class WriteLanes {
   #count: number;
   #successes = 0;
 
-  /** @param most the number of lanes at first, and the maximum. */
+  /** @param most the maximum number of lanes, which is also the first number. */
   constructor(most: number) {
     this.#most = most;
     this.#count = most;

@@ -1,6 +1,6 @@
 /**
- * Why something could not be read or written, in words for the person who repairs it: what is missing, and where to
- * look. The systems' codes stay in brackets, for searching. Pure.
+ * Explains to a person why a request to the API server failed: what is missing, and where to look. The codes of the
+ * system stay in brackets, so that the person can search for them. Pure.
  */
 
 import { ApiError } from "../client/api-error.ts";
@@ -12,16 +12,16 @@ export interface ApiCall {
   readonly verb: "get" | "list" | "watch" | "patch";
   readonly resource: Resource;
   readonly subresource?: "status";
-  /** Undefined for all of them. */
+  /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
-  /** For a single object. */
+  /** Set if the request is for a single object. */
   readonly name?: string | undefined;
 }
 
-/** One sentence, without the full stop. */
+/** Returns one sentence, without the full stop. */
 export function failureText(failure: WatchFailure | ApiError, asked: ApiCall): string {
   const error = failure instanceof WatchFailure ? failure.cause : failure;
-  // A failure from a watch's event has no request of its own.
+  // A failure from an error event of a watch has a status, but no `ApiError` as its cause.
   const status = failure.status;
   if (status !== undefined) return statusText(status, asked) ?? failure.message;
   if (!(error instanceof ApiError)) return failure.message;
@@ -100,7 +100,7 @@ function whatOf(asked: ApiCall): string {
   return namespace === undefined ? `${what} in all namespaces` : `${what} in namespace "${namespace}"`;
 }
 
-/** As a Role and `kubectl` name it. */
+/** Returns a resource's name as `kubectl` writes it, such as `groups.davit.dev` or `groups/status`. */
 function resourceOf({ resource: { plural, apiVersion }, subresource }: ApiCall): string {
   if (subresource !== undefined) return `${plural}/${subresource}`;
   const [group, version] = apiVersion.split("/");

@@ -1,17 +1,17 @@
 /**
  * Gaps in the watches of the API server. After a gap, the API server may have gone back to an older state, such as when
- * its etcd is restored from a backup.
+ * its etcd was restored from a backup.
  *
- * A watch that continues from a version shows neither what was lost before that version, nor what replaced it. This
- * holds whether the restored server is still below that version or has passed it again. So after a gap davit lists
- * again, and trusts no object that it held, whatever its version.
+ * A watch that continued from davit's last version would not show which objects the restore lost or replaced. This is
+ * true even if the restored server has passed that version again. So after a gap davit lists again. It trusts no object
+ * that it held before, even if the object's version is unchanged.
  */
 
 import { isJsonObject } from "../../model/json.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { WatchFailureReason } from "./watch-failure.ts";
 
-/** Failures without a gap: the API server answered, so it was there all along. */
+/** Failures without a gap: the API server answered, so it was not away in between. */
 const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
 
 export function isGap(reason: WatchFailureReason): boolean {
@@ -22,12 +22,12 @@ export interface RewindQuestion {
   readonly client: Pick<ApiClient, "json">;
   /** The request for the collection. */
   readonly request: ApiRequest;
-  /** The newest version that was seen. */
+  /** The newest version that davit has seen. */
   readonly version: string;
 }
 
 /**
- * Asks the API server, while its watch is open, whether it is at an older version than one that davit saw.
+ * Asks the API server for its version. True if this version is older than one that davit has seen.
  * @throws {ApiError}
  */
 export async function hasRewound({ client, request, version }: RewindQuestion): Promise<boolean> {
@@ -38,8 +38,8 @@ export async function hasRewound({ client, request, version }: RewindQuestion): 
 }
 
 /**
- * True when the API server is at an older version than one that was seen. Versions are revisions of etcd, in decimal
- * (KEP-5504 promises so from 1.35 on). Other forms of version allow no conclusion.
+ * True when `version` is older than `than`. Versions are decimal revisions of etcd, which KEP-5504 guarantees from
+ * Kubernetes 1.35 on. False for versions of any other form, because davit cannot compare them.
  */
 export function isOlder(version: string, than: string): boolean {
   const areNumbers = /^\d+$/.test(version) && /^\d+$/.test(than);

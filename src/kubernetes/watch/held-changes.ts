@@ -1,14 +1,20 @@
 /**
- * Keeps the parts of a boot consistent: Profiles, Groups and their references, of all namespaces. Each has its own
- * watch, and one watch may stall alone. Without holding, a Group that now names another Profile would boot an outdated
- * version of it, and a catch-all of one namespace would take a machine that now has its own Group in another. So while
- * a watch is not heard, changes wait, and machines get the last whole state, which is proven only up to the start of
- * the wait.
+ * Holds changes back, so that machines never get a mix of old and new objects. Each namespace has separate watches for
+ * Profiles, Groups and their references, and one watch may stall alone. Without holding, this could happen:
  *
- * The wait for one namespace of several is bounded, for example when its rights were withdrawn. Once changes have
- * waited for a minute in which another namespace was heard, the unheard namespaces are lost: their own machines wait,
- * but the changes of other namespaces do not. For a ConfigMap or Secret alone changes wait a second, or a minute if it
- * cannot be read. Then the shown state counts as proven only once it is read (`watch-health.ts`).
+ * - A Group now names another Profile, but machines boot an outdated version of that Profile.
+ * - A machine has a new Group in one namespace, but the catch-all of another namespace takes the machine.
+ *
+ * So while a watch is not heard, changes wait. Machines get the last complete state, which then counts as proven only
+ * up to the start of the wait.
+ *
+ * The wait for one of several namespaces is limited: davit may have lost its rights there. When changes have waited for
+ * a minute in which another namespace was heard, the unheard namespaces are lost. Their own machines wait, but the
+ * changes of other namespaces no longer do.
+ *
+ * The wait for a ConfigMap or Secret alone is limited, too: one second for a read of a ConfigMap, or a minute after a
+ * failure. Afterwards changes are shown, but until davit has read the object, no later state counts as proven
+ * (`ClusterSource.provenAtMs`).
  */
 
 import { type Clock, earliest } from "../../lib/clock.ts";
@@ -18,27 +24,32 @@ export interface HeldChangesOptions {
   readonly clock: Clock;
   /** Ends every wait. */
   readonly signal: AbortSignal;
-  /** Monotonic: the API server's state of that time is shown; undefined before the first list. */
+  /** Monotonic: the view shows the API server's state at this time, or a later one. Undefined before the first list. */
   readonly provenAtMs: () => number | undefined;
-  /** Takes in the changes that waited. */
+  /** Called with the names whose changes no longer wait. */
   readonly release: (names: readonly ObjectName[]) => void;
   /** Called when a namespace is lost, and when it is heard again. */
   readonly lostChanged: () => void;
 }
 
-/** What a watch reads. */
+/** What a watch, or a single read, is for. */
 export interface WatchPlace {
-  /** Undefined for all of them. */
+  /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
-  /** `own`: a watch of Profiles or Groups. `reference`: a watch of their references. `read`: a read of one. */
+  /**
+   * `own`: a watch of Profiles or Groups. `reference`: a watch of ConfigMaps or Secrets. `read`: a read of a ConfigMap.
+   */
   readonly what: "own" | "reference" | "read";
 }
 
-/** Reports one watch's state. */
+/** The functions by which a watch reports its state. */
 export interface HeldWatch {
-  /** The watch is requested, or its list is being read: nothing is heard until `opened`. */
+  /** A list or the watch is requested. Until `opened`, changes may be missing. */
   opening(): void;
-  /** A list or the watch failed. @param isRefused davit may not read this: changes do not wait for such a reference. */
+  /**
+   * A list or the watch failed.
+   * @param isRefused davit has no right to read this. Changes do not wait for a reference without rights.
+   */
   failed(isRefused: boolean): void;
   /** The watch is open. */
   opened(): void;
@@ -47,22 +58,24 @@ export interface HeldWatch {
 }
 
 interface Watch extends WatchPlace {
-  /** Monotonic: since when the watch is not heard. */
+  /** Monotonic: since when the watch is not heard; undefined while it is open. */
   deafSinceMs: number | undefined;
-  /** Monotonic: since when the watch is open; short gaps while it is requested again do not matter. */
+  /**
+   * Monotonic: when the watch was first opened after the last failure. A normal end and a new request do not change it.
+   */
   standsSinceMs: number | undefined;
   hasFailed: boolean;
-  /** Changes no longer wait for this reference, until it is heard again. */
+  /** True while changes do not wait for this reference: davit gave it up, and has not heard it since. */
   isGivenUp: boolean;
 }
 
-// What a watch missed arrives as soon as it is open again.
+// How long davit waits for the changes that a watch missed. They arrive as soon as the watch is open again.
 const settleMs = 1_000;
-// Equal to the time for which an Install is served without a sign of life from the API server.
+// Equal to the default of --max-staleness: for so long davit serves an Install without a sign of life.
 const lostMs = 60_000;
 
 export class HeldChanges {
-  /** Namespaces that were given up, until they are heard again. */
+  /** The lost namespaces. A namespace is removed when it is heard again. */
   readonly lost = new Set<string>();
   readonly #options: HeldChangesOptions;
   readonly #watches = new Set<Watch>();
@@ -71,12 +84,12 @@ export class HeldChanges {
   /** Monotonic: when the holding began. */
   #beganMs = 0;
   #sinceMs: number | undefined;
-  /** How long changes waited while some namespace was heard. */
+  /** For how much of the holding another namespace was heard. */
   #besideMs = 0;
   /** Ends the search for lost namespaces. */
   #looking: AbortController | undefined;
   #isSettling = false;
-  /** The number of the last wait: only that wait may end the holding. */
+  /** Counts the waits of `#settle`. Only the last one may end the holding. */
   #settling = 0;
 
   constructor(options: HeldChangesOptions) {
@@ -111,7 +124,7 @@ export class HeldChanges {
     };
   }
 
-  /** Returns the names that may be taken in now; the others are released later. */
+  /** Divides names into those to take in now and those that `release` gets later. */
   offer<Name extends ObjectName>(
     names: readonly Name[],
   ): { readonly now: readonly Name[]; readonly later: readonly Name[] } {
@@ -171,7 +184,7 @@ export class HeldChanges {
     const released = [...this.#held].filter(([, name]) => !this.#waits(name));
     for (const [key] of released) this.#held.delete(key);
     if (released.length > 0) release(released.map(([, name]) => name));
-    // The receiver of the released changes asks since when they may be true.
+    // Only now, because the receiver of the released changes reads `sinceMs`.
     if (!this.#isHolding) {
       this.#sinceMs = undefined;
       this.#looking?.abort();
@@ -194,7 +207,7 @@ export class HeldChanges {
     }
   }
 
-  /** Ends the holding. Namespaces that are unheard, or were a moment ago, become lost. */
+  /** Ends the holding. Namespaces that are not heard, or were not heard a moment ago, become lost. */
   #giveUp(): void {
     const deaf = [...this.#watches].filter((watch) => !this.#isSettled(watch));
     const own = deaf.flatMap(({ what, namespace = "" }) => (what === "own" ? [namespace] : []));
@@ -202,7 +215,7 @@ export class HeldChanges {
     for (const namespace of lost) this.lost.add(namespace);
     for (const watch of deaf) watch.isGivenUp = watch.what !== "own";
     if (lost.length > 0) this.#options.lostChanged();
-    // Watches that keep reconnecting would delay the end for ever.
+    // This cancels a running `#settle`. Watches that reconnect again and again would otherwise delay the end for ever.
     this.#settling += 1;
     this.#isSettling = false;
     this.#endUnlessSettling();
@@ -212,7 +225,7 @@ export class HeldChanges {
     return deafSinceMs === undefined && this.#nowMs - standsSinceMs >= settleMs;
   }
 
-  /** False while the API server is away: then no namespace is lost. */
+  /** True when at least one namespace is heard. If none is, the API server itself is away, and no namespace is lost. */
   get #isSomebodyHeard(): boolean {
     const own = Map.groupBy(
       [...this.#watches].filter(({ what }) => what === "own"),
@@ -221,7 +234,7 @@ export class HeldChanges {
     return [...own.values()].some((watches) => watches.every((watch) => this.#isSettled(watch)));
   }
 
-  /** True when the watches of a namespace's Profiles and Groups have been open since then. */
+  /** True when the watches of a namespace's Profiles and Groups have been open since `sinceMs`. */
   #isHeardSince(namespace: string, sinceMs: number): boolean {
     const own = [...this.#watches].filter((watch) => watch.what === "own" && watch.namespace === namespace);
     return own.every(({ standsSinceMs }) => (standsSinceMs ?? Infinity) <= sinceMs);
@@ -234,12 +247,14 @@ export class HeldChanges {
   #isWaitedFor({ namespace, what, deafSinceMs, hasFailed, isGivenUp }: Watch): boolean {
     if (deafSinceMs === undefined || isGivenUp || (namespace !== undefined && this.lost.has(namespace))) return false;
     if (what === "own" || hasFailed) return true;
-    // Frequent changes of a ConfigMap must not make others wait longer.
+    // A read holds others back only in the first second. Otherwise a ConfigMap that often changes would delay them all.
     const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
     return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;
   }
 
-  /** Since when all Profiles and Groups outside lost namespaces are heard; Infinity while a watch is not. */
+  /**
+   * Monotonic: since when all watches of Profiles and Groups outside lost namespaces are open; Infinity if one is not.
+   */
   get #ownStandSinceMs(): number {
     const own = [...this.#watches].filter(({ namespace = "", what }) => what === "own" && !this.lost.has(namespace));
     return Math.max(...own.map(({ standsSinceMs }) => standsSinceMs ?? Infinity));

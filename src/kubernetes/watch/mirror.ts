@@ -1,11 +1,11 @@
 /**
- * The objects of one resource as a watch last heard them. Versions are opaque: davit compares them for equality alone.
+ * The objects of one resource as a watch last reported them. The mirror only checks whether two versions are equal.
  * Pure.
  */
 
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 
-/** What every object carries. */
+/** The metadata of a held object. */
 export interface HeldMeta {
   readonly namespace: string;
   readonly name: string;
@@ -13,15 +13,15 @@ export interface HeldMeta {
   readonly resourceVersion: string;
 }
 
-/** An object and the value that its reader made of it. */
+/** A held object: its metadata, and the value that `ReadObject` made of it. */
 export interface MirroredObject<Value> extends HeldMeta {
   readonly value: Value;
 }
 
 export interface MirrorChange {
   /**
-   * `replaced`: another object under the same name, because the old one was deleted in between. After a gap it may also
-   * be the same object, because the whole cluster may have gone back to an older state.
+   * `replaced`: another object has this name now, because the old one was deleted in between. After a gap, also for the
+   * same object: the cluster may have gone back to an older state.
    */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
@@ -29,8 +29,8 @@ export interface MirrorChange {
 }
 
 /**
- * Makes a value of an object; `before` is the held version of the same object (equal uid), if any. `before` may come
- * from another history. The function never throws.
+ * Makes a value of an object, and never throws. `before` is the held version of the same object (equal uid), if any.
+ * After a gap, `before` may be from another history of the cluster.
  */
 export type ReadObject<Value> = (
   object: JsonObject,
@@ -41,7 +41,10 @@ export type ReadObject<Value> = (
 export class Mirror<Value> {
   readonly #read: ReadObject<Value>;
   #held: Map<string, MirroredObject<Value>> = new Map();
-  /** The held objects may be from another history: the next list is read anew, whatever versions its objects carry. */
+  /**
+   * True after a gap: the held objects may be from another history of the cluster. Every object of the next list is
+   * read again, even if its version is held.
+   */
   #isDistrusted = false;
 
   constructor(read: ReadObject<Value>) {
@@ -60,12 +63,12 @@ export class Mirror<Value> {
     return this.#held.values();
   }
 
-  /** Records a gap: the held objects may be from another history than the next list. */
+  /** Records a gap: the held objects may be from another history of the cluster than the next list. */
   distrust(): void {
     this.#isDistrusted = true;
   }
 
-  /** Reads an object without holding it; a known version is not read again. Undefined for what is no object. */
+  /** Reads an object, but does not hold it. A held version is not read again. Undefined for JSON that is no object. */
   prepare(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined) return undefined;
@@ -75,7 +78,9 @@ export class Mirror<Value> {
     return { ...meta, value: this.#read(object, meta, before) };
   }
 
-  /** The same for an item of a list. After a gap an equal version proves nothing: it may be of another history. */
+  /**
+   * Like `prepare`, for an item of a list. After a gap it reads even a held version: that may be of another history.
+   */
   prepareListed(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined || !this.#isDistrusted) return this.prepare(object);
@@ -83,7 +88,7 @@ export class Mirror<Value> {
     return { ...meta, value: this.#read(object, meta, known?.uid === meta.uid ? known : undefined) };
   }
 
-  /** Holds an object; undefined when it is already held. */
+  /** Holds an object. @returns the change; undefined if the object is already held. */
   put(held: MirroredObject<Value>): MirrorChange | undefined {
     const { namespace, name } = held;
     const known = this.get(namespace, name);
@@ -93,12 +98,12 @@ export class Mirror<Value> {
     return { kind: isReplaced ? "replaced" : "set", namespace, name };
   }
 
-  /** Drops an object; undefined when it is not held. */
+  /** Drops an object. @returns the change; undefined if the object is not held. */
   drop({ namespace, name }: HeldMeta): MirrorChange | undefined {
     return this.#held.delete(keyOf(namespace, name)) ? { kind: "deleted", namespace, name } : undefined;
   }
 
-  /** Holds a whole list: objects that it lacks are gone. */
+  /** Holds the objects of a whole list, and drops all others. @returns the changes. */
   replace(listed: readonly MirroredObject<Value>[]): readonly MirrorChange[] {
     const before = this.#held;
     const gone = new Map(before);
@@ -115,7 +120,7 @@ function keyOf(namespace: string, name: string): string {
   return [namespace, name].join("/");
 }
 
-/** Undefined for JSON that is no object of the API: it lacks a name, uid or version. */
+/** Reads an object's metadata. Undefined for JSON that is no object: it lacks a namespace, name, uid or version. */
 export function readMeta({ metadata }: JsonObject): HeldMeta | undefined {
   if (!isJsonObject(metadata)) return undefined;
   const { namespace, name, uid, resourceVersion } = metadata;

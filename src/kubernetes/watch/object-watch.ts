@@ -1,10 +1,9 @@
 /**
- * Follows the objects of one resource: lists them, watches from that version on, and lists them anew after each gap.
+ * Follows the objects of one resource: lists them, watches from the list's version on, and lists again after each gap.
  *
- * It promises that its objects become those of the API server, whatever happens to the connection: the next list shows
- * a deletion that the watch missed. It never drops an object because of a failure. Where there were objects, it
- * believes an empty list only when a second list confirms it. Listeners receive names only. After `stop` no timer,
- * socket or callback remains.
+ * Whatever happens to the connection, its objects finally become those of the API server: the next list shows a
+ * deletion that the watch missed. A failure never removes an object. If davit holds objects, it believes an empty list
+ * only when a second list confirms it. Listeners receive only names. After `stop` no timer, socket or callback remains.
  */
 
 import { jittered } from "../../lib/backoff.ts";
@@ -36,7 +35,7 @@ export interface ObjectWatchOptions<Value> {
 }
 
 export interface WatchLimits {
-  /** Longer silence ends a watch. Bookmarks come at most once a minute, so a value below that also shortens watches. */
+  /** A longer silence ends a watch. Bookmarks come once a minute, so below a minute davit asks for shorter watches. */
   readonly silenceMs: number;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
@@ -53,35 +52,36 @@ export interface WatchTarget {
   readonly name?: string;
   /** The collection's path. */
   readonly path: string;
-  /** Requests only the metadata of the objects. */
+  /** True to request only the metadata of the objects. */
   readonly metadataOnly?: boolean;
 }
 
-/** Called in order, never at the same time; it must not throw. */
+/** The watch calls these functions one at a time and in order. They must not throw. */
 export interface ObjectWatchListener {
-  /** A list was read, and its changes were reported. */
+  /** Called after each list, when its changes were reported. */
   readonly listed: () => void;
   readonly changed: (changes: readonly MirrorChange[]) => void;
-  /** A list or watch failed; it is retried. The text is for the person who repairs it. */
+  /** A list or watch failed, and davit retries it. The text is for the person who repairs the failure. */
   readonly failed?: (failure: WatchFailure, text: string) => void;
   /** The connection was made or lost. */
   readonly connected?: (isConnected: boolean) => void;
-  /** A later list or watch request begins: no change arrives until `opened`. */
+  /** A list or watch request after the first list begins. Until `opened`, changes may be missing. */
   readonly opening?: () => void;
   readonly opened?: () => void;
 }
 
 const presetPageSize = 500;
-/** An object is at most 3 MiB when the API server receives it, and its JSON grows only by escapes. */
+/** The API server accepts objects of at most 3 MiB. Their JSON can only become longer by escapes. */
 const presetMaxLineBytes = 16 * 1024 * 1024;
-/** client-go asks for 5 to 10 minutes, so that a watch whose other end is gone ends, too. */
+/** Like client-go, davit asks for watches of 5 to 10 minutes. The limit also ends a watch whose other end is gone. */
 const watchSeconds = { min: 300, spread: 300 };
-/** Bookmarks come once a minute. If a shorter silence must end a watch, davit asks for shorter watches. */
+/** Bookmarks come once a minute. If `silenceMs` is not longer, davit asks for watches that end before it. */
 const bookmarkMs = 60_000;
+/** How much longer than requested a watch may last. */
 const overdueMs = 30_000;
-/** A watch that ends sooner without an event did not work: client-go's "very short watch". */
+/** A watch that ends sooner, without an event, did not work. client-go calls it a "very short watch". */
 const shortWatchMs = 1_000;
-/** Against unforeseen errors, davit lists everything again after this time to twice this time. */
+/** davit lists everything again after this time, or at most twice this time, in case it missed something unforeseen. */
 const relistMs = 30 * 60_000;
 /** How often the log repeats a lasting failure. */
 const remindMs = 10 * 60_000;
@@ -90,14 +90,14 @@ export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
   readonly #mirror: Mirror<Value>;
   readonly #delays: RetryDelays;
-  /** Delays after an expired history: an API server that answers so works, so earlier failures do not matter. */
+  /** Delays after an expired history. The API server works when it answers 410, so other failures do not count here. */
   readonly #expiryDelays: RetryDelays;
   readonly #stopping = new AbortController();
-  /** Ends the running watch or pause, to list at once. */
+  /** Ends the running watch or delay, so that the list begins at once. */
   #listNow = new AbortController();
   /** Where the next watch begins; undefined when a list must come first. */
   #version: string | undefined;
-  /** The newest version that was seen, whether or not a list must come first. */
+  /** The version that was seen last. Unlike `#version`, a gap does not clear it. */
   #newestVersion: string | undefined;
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
@@ -106,7 +106,7 @@ export class ObjectWatch<Value> {
   #isRefused = false;
   #heardAtMs: number;
   #provenAtMs = Number.NEGATIVE_INFINITY;
-  /** Monotonic: when the API server was last heard before the connection was lost. */
+  /** Monotonic: when the API server was last heard before the current failure. */
   #goneAtMs: number | undefined;
   #loggedAtMs = 0;
   #isEmptied = false;
@@ -123,7 +123,7 @@ export class ObjectWatch<Value> {
     this.#heardAtMs = options.clock.monotonicMs();
   }
 
-  /** True once a whole list was read. */
+  /** True when at least one whole list was read. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
@@ -132,12 +132,12 @@ export class ObjectWatch<Value> {
     return this.#isConnected;
   }
 
-  /** Monotonic: when the API server was last heard; before that, when this object was made. */
+  /** Monotonic: when the API server was last heard. Until it is heard at all, when this watch was made. */
   get heardAtMs(): number {
     return this.#heardAtMs;
   }
 
-  /** Monotonic: listeners know at least the API server's state of this time; undefined before the first list. */
+  /** Monotonic: listeners know the API server's state at this time, or a later one. Undefined before the first list. */
   get provenAtMs(): number | undefined {
     return this.#isSynced ? this.#provenAtMs : undefined;
   }
@@ -159,7 +159,10 @@ export class ObjectWatch<Value> {
     this.#running = this.#run();
   }
 
-  /** Asks the API server for a sign of life, unless one came within `silenceMs` or the watch is not open. */
+  /**
+   * Asks the API server for its version if the watch is open but was silent for `silenceMs`. An answer is a sign of
+   * life. An older version than the last one means a gap: davit lists again.
+   */
   async prove(silenceMs: number): Promise<void> {
     const { client, clock } = this.#options;
     const atMs = clock.monotonicMs();
@@ -172,7 +175,7 @@ export class ObjectWatch<Value> {
       if (isRewound) this.#listNow.abort();
       else if (this.#isConnected) this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
     } catch (error) {
-      // The watch reports the reason when it ends, too.
+      // A failed question proves nothing. If the API server is away, the watch fails, too, and reports the reason.
       if (!(error instanceof ApiError) && !this.#stopping.signal.aborted) throw error;
     }
   }
@@ -241,7 +244,7 @@ export class ObjectWatch<Value> {
     metrics.watchRestarts.inc({ reason: "rewound" });
   }
 
-  /** An API server in front of another, or a restored store, may be empty for a moment. */
+  /** Rejects the first empty list if davit holds objects: a server whose store is being restored may list none. */
   #assertNotEmptied(count: number): void {
     const isEmptied = count === 0 && this.#mirror.size > 0;
     const isConfirmed = this.#isEmptied;
@@ -272,14 +275,14 @@ export class ObjectWatch<Value> {
       onHeard: () => this.#heard(),
     });
     for await (const events of batches) {
-      // A chunk may still arrive after a stop or an order to list.
+      // A chunk may still arrive after `stop` or `relist`.
       if (signal.aborted) return;
       hasEvents ||= events.some(({ kind }) => kind !== "bookmark");
       this.#take(events);
     }
     if (signal.aborted) return;
     const durationMs = clock.monotonicMs() - startedMs;
-    // A watch that ends early may mean that the server stops, which is a gap.
+    // The API server may have ended the watch early because it stops. This counts as a gap.
     if (durationMs < seconds * 1_000) this.#beginAnew();
     if (!hasEvents && durationMs < shortWatchMs) {
       throw new WatchFailure("short", "the watch ended as soon as it had begun");
@@ -313,7 +316,7 @@ export class ObjectWatch<Value> {
     return change === undefined ? [] : [change];
   }
 
-  /** After a gap. */
+  /** Called after a gap: the next request is a list, and davit reads all of its objects again. */
   #beginAnew(): void {
     this.#version = undefined;
     this.#mirror.distrust();
@@ -350,7 +353,7 @@ export class ObjectWatch<Value> {
     listener.connected?.(true);
   }
 
-  /** Records a failure. @returns the delay in milliseconds. Other errors are bugs, which it logs, and lists again. */
+  /** Records a failure; any other error is logged as a bug. @returns the milliseconds until the next request. */
   #failed(thrown: unknown): number {
     const { log, target, metrics, listener } = this.#options;
     const isFailure = thrown instanceof WatchFailure;
@@ -358,7 +361,7 @@ export class ObjectWatch<Value> {
     const failure = isFailure ? thrown : new WatchFailure("protocol", "a bug", { cause: thrown });
     if (isGap(failure.reason)) this.#beginAnew();
     metrics.watchRestarts.inc({ reason: failure.reason });
-    // The history is short: an expired version is normal, unless it happens again and again.
+    // The API server keeps a short history, so an expired version is normal, unless it repeats.
     const delays = failure.reason === "expired" ? this.#expiryDelays : this.#delays;
     const isNormal = failure.reason === "expired" && delays.isCalm;
     const nextMs = delays.next();
@@ -373,7 +376,7 @@ export class ObjectWatch<Value> {
     return Math.max(nextMs, failure.retryAfterMs ?? 0);
   }
 
-  /** Logs a repeated failure now and then, with the time since the API server was heard. */
+  /** Logs a new failure at once, and a repeated one every ten minutes. */
   #logFailure({ reason, status }: WatchFailure, problem: string): void {
     const { clock, log, target } = this.#options;
     const what = `${reason} ${status}`;

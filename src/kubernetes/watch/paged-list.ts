@@ -1,6 +1,6 @@
 /**
- * Reads a whole list page by page, all pages of one version. The token for the next page expires after some minutes
- * (410): then the list begins again, once. A second expiry is a failure.
+ * Reads a whole list page by page. All pages show the same version. The token for the next page expires after a few
+ * minutes (410). The list then begins again, but only once: a second expiry is a failure.
  */
 
 import { nextTurn, Slices } from "../../lib/slices.ts";
@@ -12,7 +12,7 @@ import type { MirroredObject } from "./mirror.ts";
 export interface PagedListOptions<Value> {
   readonly client: Pick<ApiClient, "json">;
   readonly request: ApiRequest;
-  /** Objects a page, at most. */
+  /** The maximum number of objects in a page. */
   readonly pageSize: number;
   /** Reads an item; undefined for an item that is no object. */
   readonly prepare: (object: JsonObject) => MirroredObject<Value> | undefined;
@@ -23,10 +23,10 @@ export interface ListedObjects<Value> {
   readonly resourceVersion: string;
 }
 
-// Reading an object takes up to a tenth of a millisecond; machines are answered between the slices.
+// Reading an object takes up to a tenth of a millisecond. Between slices davit answers machines.
 const itemsPerSlice = 50;
 
-/** @throws {ApiError} */
+/** Reads all objects of a list. @throws {ApiError} */
 export async function pagedList<Value>(options: PagedListOptions<Value>): Promise<ListedObjects<Value>> {
   try {
     return await listOnce(options);

@@ -1,19 +1,20 @@
 /**
- * Conditions of statuses, each kept once: of 10,000 healthy objects nearly all say the same, and objects written in one
- * second carry the same time. Separate copies would take more memory than the objects themselves.
+ * Lets the statuses of objects share equal conditions. Of 10,000 healthy objects nearly all have the same conditions,
+ * and those written in the same second have the same time. Separate copies would take more memory than the objects.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 
-// A first sync makes a handful of new conditions each second, and the objects of that second come together.
+// A first sync makes a few new conditions each second, and the objects with equal conditions arrive together. So few
+// conditions must be kept at a time.
 const maxKept = 1_024;
-// Conditions that report a mistake are longer, and unique to their object.
+// Longer conditions report mistakes. Each object has different ones.
 const maxLength = 512;
 
 export class SharedConditions {
   readonly #kept = new Map<string, JsonValue>();
 
-  /** The same status, its conditions shared with those that were seen before. */
+  /** Returns an equal status that shares its conditions with the statuses before. */
   of(status: JsonObject): JsonObject {
     const { conditions } = status;
     if (!Array.isArray(conditions)) return status;

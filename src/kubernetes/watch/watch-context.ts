@@ -1,4 +1,4 @@
-/** The shared parts of the cluster source, and how it makes its watches. */
+/** The parts that all watches of the cluster source share, and the function that makes a watch. */
 
 import type { Admission } from "../../admission/admission.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -29,7 +29,7 @@ export interface WatchContext {
 
 export interface WatchWish<Value> {
   readonly resource: Resource;
-  /** All of them when undefined. */
+  /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
   /** The name of a single object. */
   readonly name?: string;
@@ -38,13 +38,13 @@ export interface WatchWish<Value> {
   readonly listener: ObjectWatchListener;
 }
 
-/** A watch that counts in the metric of connected watches. */
+/** A watch that `WatchHealth` and `HeldChanges` track until `stop`. */
 export interface RunningWatch<Value> {
   readonly watch: ObjectWatch<Value>;
   readonly stop: () => Promise<void>;
 }
 
-/** Makes a watch; it is not started. */
+/** Makes a watch, but does not start it. */
 export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>): RunningWatch<Value> {
   const { resource, namespace, name, metadataOnly, read, listener } = wish;
   const where = namespace === undefined ? "in all namespaces" : `in ${namespace}`;
@@ -67,7 +67,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
-        // Before its first list, davit shows no object of a reference's resource, so nothing shown can be outdated.
+        // Until the first list of a reference's watch, davit shows none of its objects. So none can be outdated.
         if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },

@@ -1,6 +1,7 @@
 /**
- * One watch: turns its bytes into events, wherever the chunks are cut. It gives up after too long a silence, because a
- * connection whose other end is gone looks like a quiet one; bookmarks, about one a minute, show the difference.
+ * Reads one watch: turns its bytes into events, wherever the chunks are cut. It gives up after a long silence, because
+ * a connection whose other end is gone looks like a quiet one. A working connection brings a bookmark about once a
+ * minute.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -12,24 +13,24 @@ import { reasonOfStatus, toWatchFailure, WatchFailure } from "./watch-failure.ts
 
 export type WatchEvent =
   | { readonly kind: "set" | "deleted"; readonly object: JsonObject }
-  /** Nothing happened up to this version. */
+  /** All events up to this version have been sent. */
   | { readonly kind: "bookmark"; readonly resourceVersion: string };
 
 export interface WatchEventsOptions {
   readonly client: Pick<ApiClient, "watch">;
   readonly request: ApiRequest;
   readonly clock: Clock;
-  /** Longer silence ends the watch. */
+  /** The watch ends after a longer silence. */
   readonly silenceMs: number;
-  /** The watch ends after this even if it is not silent. */
+  /** The watch ends after this time, even if it is not silent. */
   readonly maxDurationMs: number;
   readonly maxLineBytes: number;
-  /** Called when the API server has taken the watch, and with each sign of life. */
+  /** Called when the API server accepts the watch, and with each chunk. */
   readonly onHeard: () => void;
 }
 
 /**
- * The events that each chunk completes, in order, until the API server ends the watch in good order.
+ * Yields the events that each chunk completes, in order. Returns when the API server ends the watch normally.
  * @throws {WatchFailure}
  */
 export async function* watchEvents(options: WatchEventsOptions): AsyncIterable<readonly WatchEvent[]> {
@@ -58,7 +59,7 @@ export async function* watchEvents(options: WatchEventsOptions): AsyncIterable<r
   }
 }
 
-/** Yields the events before an error event, even of the same chunk, then throws the error. */
+/** Yields the events of a chunk up to the first error event, then throws that error. */
 function* untilError(events: readonly (WatchEvent | WatchFailure)[]): Iterable<readonly WatchEvent[]> {
   const good = [];
   for (const event of events) {
@@ -71,7 +72,7 @@ function* untilError(events: readonly (WatchEvent | WatchFailure)[]): Iterable<r
   if (good.length > 0) yield good;
 }
 
-/** Errors of a body come from the network: resets, or an end in the middle. */
+/** Turns an error into a failure of the network, where errors of a body come from: a reset, or an early end. */
 function asNetworkFailure(error: unknown): unknown {
   if (error instanceof WatchFailure) return error;
   return new WatchFailure("network", "the connection was cut", { cause: error });

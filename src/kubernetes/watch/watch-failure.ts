@@ -1,12 +1,15 @@
-/** Why a list or a watch failed, and how to react. */
+/** The failures of lists and watches, with their reasons. */
 
 import { ApiError } from "../client/api-error.ts";
 
-/** Labels of `davit_watch_restarts_total`, besides `rewound` (gaps.ts). */
+/**
+ * Why a list or a watch failed. These are the values of the label `reason` of `davit_watch_restarts_total`, which also
+ * has `rewound` (`object-watch.ts`).
+ */
 export type WatchFailureReason =
   /** The API server's history no longer has the version: 410. */
   | "expired"
-  /** Nothing was heard for too long. */
+  /** Nothing arrived for too long. */
   | "silent"
   /** A watch continued past its requested end. */
   | "overdue"
@@ -15,16 +18,13 @@ export type WatchFailureReason =
   /** The connection was cut, or could not be made. */
   | "network"
   | "throttled"
-  /**
-   * The API server rejects davit's login, or davit does not trust the server: other credentials or another authority
-   * are needed.
-   */
+  /** The API server rejects davit's login, or davit does not trust the server's certificate. */
   | "credentials"
   /** 403, 404 and the like: a person must change something. */
   | "refused"
   | "server"
   | "protocol"
-  /** A list is empty where there were objects; davit asks again before it believes that. */
+  /** A list is empty although davit holds objects. davit lists again before it believes this. */
   | "emptied";
 
 export interface WatchFailureDetail {
@@ -47,7 +47,7 @@ export class WatchFailure extends Error {
   }
 }
 
-/** Turns a failed request into a failure of its watch. Any other error is a bug and stays as it is. */
+/** Returns a request's error as a `WatchFailure`. Any other error is a bug, and is returned unchanged. */
 export function toWatchFailure(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { status, retryAfterMs, failure } = error;
@@ -63,7 +63,7 @@ const failureReasons = {
   protocol: "protocol",
 } as const;
 
-/** From an HTTP status, or the code of an error event. */
+/** Returns the reason for an HTTP status, or for the code of an error event. */
 export function reasonOfStatus(status: number): WatchFailureReason {
   if (status === 410) return "expired";
   if (status === 401) return "credentials";

@@ -1,6 +1,6 @@
 /**
- * Which watches are connected. The metric counts a resource as connected only when all of its watches are. For people,
- * it lists why the others are not connected.
+ * Records which watches are connected. The metric shows a resource as connected only when all of its watches are. For
+ * people, `troubles` lists why the other watches are not connected.
  */
 
 import { earliest } from "../../lib/clock.ts";
@@ -12,17 +12,17 @@ interface Count {
   connected: number;
 }
 
-/** The questions that a watch itself answers. */
+/** What `WatchHealth` asks of a watch. */
 export interface TrackedWatch {
   readonly isRefused: boolean;
-  /** Monotonic: when it was last heard; before that, when it was made. */
+  /** Monotonic: when the watch last heard the API server. Until it hears it at all, when the watch was made. */
   readonly heardAtMs: number;
 }
 
-/** Reports one watch's state. */
+/** The functions by which a watch reports its state. */
 export interface Tracked {
   connected(isConnected: boolean): void;
-  /** Records why it is not connected. */
+  /** Records why the watch is not connected. */
   failed(text: string): void;
   /** The watch has ended for good. */
   end(): void;
@@ -45,7 +45,10 @@ export class WatchHealth {
     return [...new Set(this.#troubles.values())];
   }
 
-  /** Monotonic: since when a permitted watch outside lost namespaces is not heard; undefined when all are heard. */
+  /**
+   * Returns when the unconnected watch with the longest silence was last heard (monotonic); undefined if there is none.
+   * Watches that davit has no right to, and those of lost namespaces, do not count.
+   */
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
     let sinceMs: number | undefined;
     for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {
