@@ -118,7 +118,7 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   // chunked body.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   // davit is no proxy, so CONNECT gets 404. Node passes only the bare socket, and without this handler closes it
-  // silently. If an earlier request still waits for its answer, its client would take the 404 for that answer. So the
+  // silently. If an earlier request still waits for its answer, the client would take the 404 for that answer. So the
   // connection is then cut.
   server.on("connect", ({ socket }) => {
     if (answerOf(socket) === undefined) refuse(socket, "notFound", clientErrors);
@@ -150,7 +150,7 @@ function answering<Visit>(
     const exchange = exchangeOf(request, response);
     const fail = (thrown: unknown) => sendFailure(thrown, exchange, options);
     try {
-      // A refused connection gets only this 503, and so does a client that does not read its answers.
+      // A refused connection gets a 503 and nothing else. So does a client that does not read its answers.
       if (limit?.isLeaving(request.socket) === true) throw new RequestError("crowded", { connection: "close" });
       if (unsent?.refuses(request) === true) throw new RequestError("unsent", { connection: "close" });
       const visit = handler.begin(exchange);

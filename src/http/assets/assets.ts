@@ -80,8 +80,8 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   return {
     url: `${prefix}*`,
     answer: async (exchange) => {
-      // The route matched the decoded path. But the prefix is cut from the path as sent, which can contain it with
-      // escapes.
+      // The route matched the decoded path. If the path as sent spells the prefix with escapes, the prefix cannot be
+      // cut off, so the answer is 404.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       return await answer(root, sending, exchange);
     },

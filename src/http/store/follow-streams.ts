@@ -1,7 +1,7 @@
 /**
  * The answers to followers. Each starts with a dump or at a position in the history. It then sends every later step
  * until the follower disconnects. For a slow follower davit keeps only its position. davit disconnects a follower if
- * the history has dropped its next step, or if it takes nothing for three heartbeats. The follower then reconnects.
+ * the history has dropped its next step, or if the follower takes nothing for three heartbeats. It then reconnects.
  */
 
 import type { ServerResponse } from "node:http";
