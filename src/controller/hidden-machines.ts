@@ -1,11 +1,11 @@
 /**
  * Makes machines wait if an unreadable Group may name them.
  *
- * - If the selector of a refused Group cannot be read whole, it may name any machine. So in its namespace, an Install
- *   waits if its Group names no machine.
- * - A lost namespace may hold a Group for any machine. So in every namespace, an Install waits if its Group names no
- *   machine.
- * - All machines of a lost namespace's Groups wait, because these Groups may have changed.
+ * - If the selector of a refused Group cannot be read whole, it may name any machine. So in that Group's namespace, an
+ *   Install waits unless its own Group names machines.
+ * - A lost namespace may hold a Group for any machine. So in every namespace, an Install waits unless its Group names
+ *   machines.
+ * - All machines of a Group in a lost namespace wait, because the Group may have changed.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -13,7 +13,7 @@ import type { Group } from "../model/group.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 import { namesMachine } from "../model/specificity.ts";
 
-/** The source, not its view: it replaces the view when it starts. */
+/** Holds the source, not its view: the source replaces its view when it starts. */
 interface RefusingSource {
   readonly view: Pick<SourceView, "refusalOf" | "unheard">;
 }

@@ -213,7 +213,7 @@ export class Planner {
     return status === undefined || uid === undefined ? planned : { ...planned, status: { ...status, uid } };
   }
 
-  /** Drafts the step's Groups, and adds Groups with the same selector as a changed Group to the step. */
+  /** Drafts the step's Groups. Adds all Groups to the step that have the same selector as a changed Group. */
   #draftGroups(draft: Draft): GroupPlan[] {
     this.#addDoubted(draft.names);
     this.#pairs.addBound(draft.names, (name) => addTo(draft.names, name));

@@ -10,7 +10,7 @@ import { type ObjectName, objectKey, type SourceView } from "../model/source.ts"
 // A message names this many objects and counts the others.
 const shownNames = 3;
 
-/** The source, not its view: it replaces the view when it starts. */
+/** Holds the source, not its view: the source replaces its view when it starts. */
 interface WatchedSource {
   readonly view: Pick<SourceView, "isGone" | "isLeaving" | "withheld">;
 }
@@ -37,7 +37,7 @@ export class Withheld {
     return isLeaving ? { ...document, leaving: true } : document;
   }
 
-  /** True if a deletion that waited can be made: one of the objects is now known to be gone. */
+  /** True if a deletion need not wait any more, because its object is now known to be gone. */
   get isOver(): boolean {
     const { view } = this.#source;
     return [...this.#stored.values()].some((name) => view.isGone(name));

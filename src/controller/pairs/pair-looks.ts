@@ -44,7 +44,7 @@ export class PairLooks {
   readonly #bench: RendersBench;
   /** By the key of a stored Profile, with the text of its document. */
   readonly #ofStored = new Map<string, { readonly text: string; readonly looks: Looks }>();
-  /** For contents that a step plans. */
+  /** For planned contents. */
   readonly #ofContents = new WeakMap<ProfileContent, Looks>();
 
   constructor(options: PairLooksOptions) {
@@ -55,7 +55,7 @@ export class PairLooks {
 
   /**
    * Returns the looks at the content that a step plans for a Profile, or else at its stored content.
-   * @param contents that the step plans, by the keys of their Profiles.
+   * @param contents the planned contents, by the keys of their Profiles.
    */
   atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
     const content = contents.get(objectKey(profile));

@@ -178,7 +178,7 @@ export class Pairs {
 
   /**
    * Brings a Group's document and status in line with its Profile.
-   * @param contents that the step plans, by the keys of their Profiles. For other Profiles, the stored content counts.
+   * @param contents the planned contents, by the keys of their Profiles. For other Profiles, the stored content counts.
    */
   settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): SettledGroup {
     const { id, stored, draft, document } = pair;

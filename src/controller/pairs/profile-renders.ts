@@ -1,7 +1,7 @@
 /**
  * Renders a Profile's parts for a Group, within a budget, and finds the parts that fail with every request. It leaves
- * long templates, and templates that read `request`, to the trials. So every request meets each failure that it
- * reports.
+ * long templates, and templates that read `request`, to the trials. So each failure that it reports occurs with every
+ * request.
  */
 
 import { TextCache } from "../../lib/text-cache.ts";
@@ -92,7 +92,7 @@ export class ProfileRenders {
   }
 
   /**
-   * The failures that every request of a Group's machines meets.
+   * The failures that occur with every request of a Group's machines.
    * @throws {TooLongHere} when a short budget is used up.
    */
   lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {

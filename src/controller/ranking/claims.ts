@@ -10,8 +10,7 @@ import { implies, selectionOf } from "../../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
-// Beyond this limit, the oldest later claims are merged, those of one label into one. It has the latest of their
-// indexes.
+// Beyond this limit, the oldest later claims are merged into one for each label, which has the latest index of them.
 const mostLaterClaims = 32;
 
 type ClaimPlace = Omit<LaterClaim, "at">;

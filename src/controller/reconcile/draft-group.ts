@@ -21,7 +21,7 @@ export interface GroupDraft {
   readonly id: ObjectName;
   /** The generation of the newest version. */
   readonly generation: number;
-  /** The version in effect: the newest one, or the last accepted one. */
+  /** The version in effect: the newest one, or the last accepted one. Absent if no version was accepted. */
   readonly spec?: GroupSpec;
   readonly refusal?: Refusal;
   /** Undefined for a Group that answers no machine. */

@@ -50,7 +50,7 @@ export interface Advice {
 
 export type RefReason = "ProfileNotFound" | "ProfileOutdated" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
 
-/** Whether machines are answered from this generation, or what they get instead. */
+/** Whether this generation is in effect, and if not, what happens instead. */
 export type SyncState =
   | "synced"
   | "notServed"

@@ -27,7 +27,7 @@ export interface StatusComposerOptions {
 
 interface ReportedStatus {
   readonly status: ObjectStatus;
-  /** Monotonic: since when the object has had a status that is not shown yet. Undefined if its status is shown. */
+  /** Monotonic: since when the object's status waits for trials. Undefined after `found` has shown it. */
   readonly heldSinceMs: number | undefined;
 }
 

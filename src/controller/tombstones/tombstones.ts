@@ -1,9 +1,9 @@
 /**
- * Plans tombstones. The step that removes a Group, or changes its selector, also writes tombstones. It writes one for
- * each value of an identity label that the selector names, or one for the whole selector if it names no machine. Until
- * a tombstone ends, machines that the old selector matches wait, instead of getting a Group that ranks behind the
- * removed one. `boot/known-tombstones.ts` has the exact rules. So while thousands of Groups are removed, no named
- * machine gets a catch-all, or another Group that would install the machine again.
+ * Plans tombstones. The step that removes a Group, or changes its selector, also writes tombstones. If the selector
+ * names values of identity labels, it writes one for each of these values. If the selector names no machine, it writes
+ * one for the whole selector. Until a tombstone ends, machines that the old selector matches wait, instead of getting a
+ * Group that ranks behind the removed one. `boot/known-tombstones.ts` has the exact rules. So while thousands of Groups
+ * are removed, no named machine gets a catch-all, or another Group that would install the machine again.
  *
  * If another Group outranks the removed one on all of its machines, no tombstone is written. No machine had the removed
  * Group, so no machine of another Group should wait for it.

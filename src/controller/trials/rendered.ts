@@ -19,7 +19,10 @@ export function renderedCondition(profile: string, trial: Trial): Condition {
   return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
 }
 
-/** The failures that every request of the Group's machines meets, as text for a person; undefined if there are none. */
+/**
+ * The failures that occur with every request of the Group's machines, as text for a person; undefined if there are
+ * none.
+ */
 export function certainFailure(trial: Trial): string | undefined {
   const certain = trial === "untried" ? [] : trial.filter(({ isCertain }) => isCertain === true);
   return certain.length === 0 ? undefined : textOf(certain);

@@ -3,7 +3,7 @@
 import { compareBytes } from "../../lib/order.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-/** The state of a Group's trial: `failed` if a failure meets every request, `lost` if the trial did not end. */
+/** The state of a Group's trial: `failed` if a failure occurs with every request, `lost` if the trial did not end. */
 export type TrialState =
   | { readonly kind: "pending" | "over" | "lost" }
   | { readonly kind: "failed"; readonly failure: string };

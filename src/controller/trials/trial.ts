@@ -47,7 +47,7 @@ export interface TrialFinding {
   readonly severity: Severity;
   /** A sentence without its full stop. */
   readonly text: string;
-  /** Every machine of the Group meets it with every request. */
+  /** Set if the failure occurs with every request of the Group's machines. */
   readonly isCertain?: true;
   /** Absent for findings that the Profile's own status reports. */
   readonly code?: FindingCode;
@@ -118,7 +118,7 @@ class Bench {
     const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
-    // A boot section does not depend on the request, so every request meets its faults.
+    // A boot section does not depend on the request, so its faults occur with every request.
     const found = faults.map(({ client, error, field, isOfGroup }) =>
       asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
     );
@@ -226,7 +226,7 @@ function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly stri
   });
 }
 
-/** Marks a failure as one that every request meets. Other findings are only advice and stay as they are. */
+/** Marks a failure as certain: it occurs with every request. Other findings stay as they are. */
 function asCertain(found: TrialFinding): TrialFinding {
   return found.severity === "broken" ? { ...found, isCertain: true } : found;
 }

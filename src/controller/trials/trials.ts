@@ -1,6 +1,6 @@
 /**
  * Runs trials of Groups in the background. It decides which trials are due, and reports their results. A result is the
- * condition `Rendered`. If a failure meets every request, `Ready` of the Group and of its Profile becomes false.
+ * condition `Rendered`. If a failure occurs with every request, `Ready` of the Group and of its Profile becomes false.
  *
  * It promises:
  * - A trial begins only when the store has its input.
