@@ -1,4 +1,4 @@
-/** Groups a machine's requests into boots: where one begins, its stages, and where it stopped. Pure. */
+/** Splits a machine's requests into boots, and finds each boot's stages and end. Pure. */
 
 import { assert } from "../lib/errors.ts";
 import { bootGapMs } from "./history.ts";
@@ -8,7 +8,7 @@ import type { PastRequest } from "./history-view.ts";
 export interface PastBoot {
   /** Sorted by start time; never empty. */
   readonly requests: readonly PastRequest[];
-  /** The Group of the last answer that had one. */
+  /** The Group of the boot's last answer that has a Group. */
   readonly group: string | undefined;
   /** Stages in order, such as `boot.ipxe -> ipxe -> kernel -> initrd -> ignition`. */
   readonly line: string;
@@ -23,7 +23,7 @@ export type BootEnd =
       readonly kind: "refused";
       readonly stage: string;
       readonly status: number;
-      /** The recorder's number for the reason of the refusal; 0 for none. */
+      /** A number for the reason of the refusal, as in `SeenRequest`; 0 for none. */
       readonly refusal: number;
     }
   /** The client disconnected before it had the whole answer. */
@@ -35,20 +35,20 @@ export type BootEnd =
     };
 
 /**
- * Names the stage of a request; `kernel` or `initrd` for an asset that is known as one.
- * @param group of the boot, `namespace/name`.
+ * Returns the name of a request's stage. For an asset this is `kernel` or `initrd` if the Group uses the asset so.
+ * @param group the boot's Group, `namespace/name`.
  */
 export type StageOf = (request: PastRequest, group: string | undefined) => string;
 
-/** The first requests of a firmware. */
+/** The endpoints that firmware requests first. */
 const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0"]);
-/** The scripts that boot a machine: the first requests that name it. */
+/** The scripts that boot a machine. Their requests are the first ones with the machine's labels. */
 const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 
-/** Statuses from here up are refusals. */
+/** The lowest status that is a refusal. */
 const firstRefusal = 400;
 
-/** Splits requests, sorted by start time, into boots, the latest one last. */
+/** Splits requests into boots, the latest boot last. @param requests sorted by start time. */
 export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): readonly PastBoot[] {
   const boots: PastRequest[][] = [];
   for (const request of requests) {
@@ -59,7 +59,7 @@ export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): rea
   return boots.map((boot) => toBoot(boot, stageOf));
 }
 
-/** The endpoint's name; for an asset, a generic part, or a path that is no endpoint, the path. */
+/** Returns the endpoint's name, or the path for an asset, a generic part, or a path that is no endpoint. */
 export function plainStage({ endpoint, path }: PastRequest): string {
   return path === undefined ? endpoint : path.replace(/^\//, "");
 }
@@ -96,7 +96,7 @@ function lineOf(requests: readonly StagedRequest[]): string {
   return stages.map(({ text, times }) => (times > 1 ? `${text} x${times}` : text)).join(" -> ");
 }
 
-/** The stage's text. It adds how the request ended only if something went wrong. */
+/** Returns the text of a stage. It has the status or `cut` only if the request failed. */
 function stageText({ stage, isHead, status, isCut }: StagedRequest): string {
   const name = isHead ? `HEAD ${stage}` : stage;
   if (status >= firstRefusal) return `${name} ${status}`;

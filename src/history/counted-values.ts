@@ -1,12 +1,12 @@
-/** Values that many rows share: each is stored once, under a number, while something uses it. */
+/** Stores values that many rows share. Each value is stored once, under a number, as long as it has a use. */
 
 export class CountedValues<Value> {
-  /** By number; 0 means no value, and is never assigned. */
+  /** The values by number. Number 0 means no value and is never assigned. */
   readonly #values: (Value | undefined)[] = [undefined];
   readonly #uses: number[] = [0];
   readonly #free: number[] = [];
 
-  /** Adds a value, with one use. @returns its number. */
+  /** Adds a value and counts one use of it. @returns its number. */
   add(value: Value): number {
     const id = this.#free.pop() ?? this.#values.length;
     this.#values[id] = value;
@@ -24,7 +24,7 @@ export class CountedValues<Value> {
     return id;
   }
 
-  /** Removes one use. @returns the value if that was its last use; it is then forgotten. */
+  /** Removes one use. @returns the value if this was its last use: it is no longer stored. */
   release(id: number): Value | undefined {
     if (id === 0) return undefined;
     const uses = (this.#uses[id] ?? 0) - 1;

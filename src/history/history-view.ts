@@ -1,9 +1,9 @@
 /**
  * Answers queries over the records: which machine sent which requests, and when.
  *
- * A request belongs to the machine that its labels name. `/boot.ipxe` and assets carry no labels: they are recorded by
- * address. Such a request belongs to a machine if no other machine named itself at that address shortly before or
- * after; otherwise it belongs to none. davit never guesses.
+ * A request belongs to the machine that its labels name. Requests for `/boot.ipxe` and assets have no labels, so davit
+ * records them by address. If exactly one machine named itself at that address shortly before or after, the request
+ * belongs to this machine. Otherwise it belongs to none: davit never guesses.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -12,7 +12,7 @@ import type { Intake } from "./intake.ts";
 import type { AddressTrack, MachineTrack, Records } from "./records.ts";
 import type { KeptRequest } from "./request-rows.ts";
 
-/** A request, with times by the wall clock, Unix milliseconds. */
+/** A request with wall-clock times, in Unix milliseconds. */
 export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStartedMs"> {
   readonly startedAtMs: number;
   /** Start of the last repetition, if the same request was refused several times in a row. */
@@ -21,7 +21,7 @@ export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStarte
   readonly isByAddress: boolean;
 }
 
-/** One machine; without labels, an address with requests that belong to no single machine. */
+/** The history of one machine. If it has no labels, it is of an address whose requests belong to no single machine. */
 export interface MachineHistory {
   /** The reserved labels, each with its latest value. */
   readonly labels: Labels;
@@ -29,7 +29,7 @@ export interface MachineHistory {
   readonly lastSeenAtMs: number;
   /** Sorted by start time. */
   readonly requests: readonly PastRequest[];
-  /** Requests from its addresses that could be its own or another machine's. */
+  /** Requests from the machine's addresses that may be from this machine or from another one. */
   readonly unclaimed: readonly UnclaimedRequests[];
 }
 
@@ -38,7 +38,7 @@ export interface UnclaimedRequests {
   readonly count: number;
 }
 
-/** Requests that came faster than they could be recorded. */
+/** Requests that were dropped because they came faster than davit could record them. */
 export interface UnrecordedRequests {
   readonly count: number;
   /** Start times of the first and the last one, Unix milliseconds. */
@@ -46,7 +46,7 @@ export interface UnrecordedRequests {
   readonly lastAtMs: number;
 }
 
-/** Limits how many addresses one list searches: most addresses have only requests of known machines. */
+/** How many addresses a list searches for requests of unknown machines. Most addresses have no such request. */
 const maxLooks = 500;
 
 /** A listener for both IPv4 and IPv6 puts this prefix before an IPv4 client's address. */
@@ -58,7 +58,7 @@ export interface HistoryViewOptions {
   readonly intake: Pick<Intake, "lost">;
 }
 
-/** A view of the records. Use it at once: it is undefined whether it shows later records. */
+/** A view of the records. Use it at once: later it may show newer requests or not. */
 export class HistoryView {
   readonly #clock: HistoryViewOptions["clock"];
   readonly #records: Records;
@@ -78,7 +78,7 @@ export class HistoryView {
     return { count: lost.count, firstAtMs: offsetMs + lost.firstMs, lastAtMs: offsetMs + lost.lastMs };
   }
 
-  /** The machines and the addresses with requests of unknown machines, the last seen first. */
+  /** Returns machines, and addresses with requests of unknown machines, in one list: the last seen first. */
   recent(limit: number): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const nobodys = first(addresses.newestFirst(), maxLooks).filter((track) => this.#hasUnknown(track));
@@ -91,8 +91,8 @@ export class HistoryView {
   }
 
   /**
-   * Machines that sent all these labels, the last seen first.
-   * @param asked values of reserved labels, in normalised form.
+   * Returns machines that sent all these labels, the last seen first.
+   * @param asked normalized values of reserved labels.
    */
   find(asked: Labels, limit: number): readonly MachineHistory[] {
     const said = [...asked];
@@ -100,7 +100,7 @@ export class HistoryView {
     return found.map((track) => this.#ofMachine(track));
   }
 
-  /** The machines that named themselves at an address, then its requests that belong to no single machine. */
+  /** Returns the machines that named themselves at an address, then the address's requests of no single machine. */
   at(address: string): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const track = addresses.get(address) ?? addresses.get(`${mappedPrefix}${address}`);
@@ -111,8 +111,8 @@ export class HistoryView {
   }
 
   /**
-   * Candidates for these labels: all machines with them, and others. A machine that sends a MAC is recorded under it,
-   * and most queries have one.
+   * Returns every machine that may have sent these labels. If a MAC is among them, as in most queries, there is at most
+   * one such machine, because the MAC is its key.
    */
   #mayHaveSaid(asked: Labels): Iterable<MachineTrack> {
     const { machines } = this.#records;
@@ -158,7 +158,7 @@ export class HistoryView {
     };
   }
 
-  /** @param isShown selects a request by the machines that it could belong to; undefined means too many. */
+  /** @param isShown selects a request by the machines that it may be from; undefined means too many machines. */
   #ofAddress(
     { key, ring, own }: AddressTrack,
     isShown: (keys: readonly string[] | undefined) => boolean,
@@ -174,7 +174,7 @@ export class HistoryView {
     };
   }
 
-  /** Converts monotonic to wall-clock time by the present clock: before a correction, the clock was wrong. */
+  /** The difference of the two clocks now. If someone corrected the wall clock, it corrects earlier times, too. */
   get #offsetMs(): number {
     return this.#clock.nowMs() - this.#clock.monotonicMs();
   }

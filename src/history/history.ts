@@ -1,10 +1,10 @@
 /**
- * Records machines' latest requests and their results: in memory only, within limits of machines and bytes.
+ * Records the latest requests of machines and the results, in memory only, up to a number of machines and of bytes.
  *
  * Recording is part of every answer, so it only appends to a queue (`intake.ts`). A background task moves the queue
- * into the records (`records.ts`), and takes at most 0.5% of the time. A query (`history-view.ts`) moves all of it
- * first. A full queue drops and counts its oldest requests, so that a flood delays no machine. A record has a request's
- * time, path, machine and size; never a body, a query or a label that is not reserved.
+ * into the records (`records.ts`), and uses at most 0.5% of the time. A query (`history-view.ts`) first moves the whole
+ * queue. A full queue drops and counts its oldest requests, so that a flood delays no machine. A record has a request's
+ * time, path, machine and size. It never has a body, a query, or a label that is not reserved.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -16,8 +16,8 @@ import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
- * A boot continues while requests follow each other within this time: some servers test memory for minutes, and a
- * large initrd takes minutes on a slow link.
+ * A longer pause between requests ends a boot. It is so long because some servers test memory for minutes, and a large
+ * initrd takes minutes on a slow link.
  */
 export const bootGapMs = 10 * 60_000;
 
@@ -25,23 +25,23 @@ const limits: RecordLimits & IntakeLimits = {
   maxMachines: 65_536,
   // 32 MiB together with the queue.
   maxBytes: 24 * 1024 * 1024,
-  // A boot has five to ten requests, and a repeated refusal counts once.
+  // Enough for several boots: one has five to ten requests, and a repeated refusal counts once.
   maxRequests: 64,
   gapMs: bootGapMs,
-  // Enough for the whole boots of 4,000 to 5,000 machines that are switched on at once.
+  // Enough for all requests of 4,000 to 5,000 machines that are switched on at once.
   maxWaiting: 32_768,
   // Enough for `maxWaiting` requests with a query of 140 bytes each, as iPXE sends it.
   maxWaitingBytes: 8 * 1024 * 1024,
 };
 
 /**
- * After each rest, the background task works for this long: 0.5% of the time, 1,000 to 3,000 requests a second. Shorter
- * turns would move fewer, because each begins with cold caches.
+ * The background task works for `workMs` after each `restMs`, which is 0.5% of the time. So it moves 1,000 to 3,000
+ * requests a second. Shorter turns would move fewer requests, because each turn begins with cold caches.
  */
 const workMs = 1;
 const restMs = 200;
 
-/** How many requests a query moves in one slice: a millisecond's work. */
+/** How many requests a query moves in one slice. This takes about a millisecond. */
 const sliceSize = 256;
 
 export interface HistoryOptions {
@@ -80,13 +80,13 @@ export class History {
     if (!this.#isWorking) void this.#work();
   }
 
-  /** A view that includes everything recorded before this call. */
+  /** Returns a view that shows every request that was added before this call. */
   async current(): Promise<HistoryView> {
     await inSlices(this.#takeOverUntil(this.#intake.addedCount));
     return this.#view;
   }
 
-  /** Updates the metrics of lost requests and stuck machines; called before each scrape. */
+  /** Updates the metrics of lost requests and stuck machines. Called before each scrape. */
   async measure(): Promise<void> {
     const lost = this.#intake.lost?.count ?? 0;
     this.#metrics.historyLost.inc(lost - this.#countedLost);
@@ -117,7 +117,7 @@ export class History {
     while (this.#intake.count > 0 && this.#clock.monotonicMs() < endMs) this.#takeOver();
   }
 
-  /** Moves requests until the first `position` of all that were ever queued are recorded. */
+  /** Moves requests to the records. @param position how many of the requests ever queued must have left the queue. */
   *#takeOverUntil(position: number): Generator<undefined, void> {
     const slices = new Slices(sliceSize);
     while (this.#intake.addedCount - this.#intake.count < position) {

@@ -1,9 +1,9 @@
 /**
  * Queues requests until there is time to record them. Queueing is part of every answer, so it only copies a few numbers
- * and strings into preallocated memory: it parses nothing, looks nothing up and creates no garbage.
+ * and strings into preallocated memory. It does not parse or look up anything, and makes no garbage.
  *
- * Requests leave in the order of their arrival. When there are too many, or their strings are too long, the oldest are
- * dropped and counted.
+ * Requests leave in the order of their arrival. If there are too many requests, or their strings need too much memory,
+ * the oldest requests are dropped and counted.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -30,13 +30,13 @@ export interface IntakeLimits {
   readonly maxWaitingBytes: number;
 }
 
-// Places of a request's members: four floats of 8 bytes, and four words of 4.
+// The positions of a request's values in its row: four floats of 8 bytes, and four words of 4 bytes.
 const rowFloats = 4;
 const rowWords = 4;
 const float = { started: 0, duration: 1, sent: 2, of: 3 } as const;
 /** The text of a row is its query followed by its path; either can be missing. */
 const word = { marks: 0, textStart: 1, queryLength: 2, pathLength: 3 } as const;
-/** Includes three references to strings, and the characters of the address, which no other row shares. */
+/** Includes three references to strings, and 40 bytes for the address, whose string only this row uses. */
 const rowBytes = rowFloats * 8 + rowWords * 4 + 3 * 8 + 40;
 
 const headMark = 1 << 16;
@@ -150,7 +150,7 @@ export class Intake {
     return request;
   }
 
-  /** @returns false if the strings are longer than all memory for strings. */
+  /** Drops the oldest requests until there is room. @returns false if the strings are longer than the whole memory. */
   #makeRoom(textLength: number): boolean {
     while (this.#count > 0 && (this.#count >= this.#limits.maxWaiting || !this.#texts.hasRoom(textLength))) {
       this.#lose(this.#float(this.#oldest, float.started));

@@ -1,6 +1,6 @@
 /**
- * The reserved labels of machines. A machine sends one or two different sets, because its firmware sends more labels
- * than its system. So each set is stored once for all requests.
+ * Stores the reserved labels of machines. A machine sends one or two different sets, because its firmware sends more
+ * labels than its operating system. So each set is stored once for all requests of the machine.
  */
 
 import { type Labels, reservedLabels } from "../model/labels.ts";
@@ -9,13 +9,13 @@ import { ownCopy } from "./shared-texts.ts";
 
 const names = [...reservedLabels];
 
-/** The longest value of a selector: a longer one selects nothing, and is not recorded. */
+/** The longest value that a selector can have. A label with a longer value selects nothing, so it is not recorded. */
 const maxValueLength = 253;
 
 /** Values in the order of `names`. */
 type LabelSet = readonly (string | undefined)[];
 
-/** Memory of a set besides its characters: its array, and a head for each string. */
+/** Estimated memory of a set besides its values. */
 const setBytes = 200;
 
 export class LabelSets {
@@ -27,7 +27,7 @@ export class LabelSets {
     return this.#sizeBytes;
   }
 
-  /** Adds a machine's labels, with one use. @returns the set's number. */
+  /** Adds a machine's labels and counts one use of them. @returns the set's number. */
   add(labels: Labels): number {
     const set = names.map((name) => {
       const value = keptValue(labels, name);
@@ -55,13 +55,13 @@ export class LabelSets {
     return true;
   }
 
-  /** True when a set has this value of a label. */
+  /** True if a set has this value of a label. */
   has(id: number, name: string, value: string): boolean {
     const set = this.#sets.get(id);
     return set !== undefined && set[names.indexOf(name)] === value;
   }
 
-  /** The labels of a set; none for number 0. */
+  /** Returns the labels of a set; none for number 0. */
   get(id: number): Labels {
     const set = this.#sets.get(id) ?? [];
     return new Map(
@@ -73,7 +73,7 @@ export class LabelSets {
   }
 }
 
-/** A label's value if the history records it; empty and overlong values are not recorded. */
+/** Returns a label's value as the history records it; undefined for a missing, empty or too long value. */
 export function keptValue(labels: Labels, name: string): string | undefined {
   const value = labels.get(name);
   return value === undefined || value === "" || value.length > maxValueLength ? undefined : value;

@@ -1,6 +1,7 @@
 /**
- * The records. Old ones are dropped to make room. A request with labels belongs to its machine, any other request to
- * its address. An address knows which machines named themselves there.
+ * Keeps the recorded requests of machines and addresses, and drops old ones to make room. A request that names its
+ * machine is recorded for this machine, any other request for its address. An address also has the machines that named
+ * themselves there.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -14,9 +15,9 @@ import { Tenancies } from "./tenancies.ts";
 import { Track, Tracks } from "./tracks.ts";
 
 export interface RecordLimits {
-  /** Limits machines, and addresses as well; the one not seen for longest is dropped first. */
+  /** Limits the machines, and also the addresses. The one that was seen least recently is dropped first. */
   readonly maxMachines: number;
-  /** Limits the memory of everything, estimated. */
+  /** Limits the estimated memory of all records. */
   readonly maxBytes: number;
   /** Limits the requests of one machine, and those of one address. */
   readonly maxRequests: number;
@@ -29,10 +30,10 @@ export type MachineTrack = Track<MachineTraits>;
 
 interface MachineTraits {
   readonly progress: BootProgress;
-  /** Numbers of its two latest label sets, 0 for none: firmware sends more labels than the system. */
+  /** Numbers of the machine's two latest label sets, 0 for none: one of its firmware, one of its operating system. */
   recent: number;
   earlier: number;
-  /** Its latest address. A reference is quicker than a lookup. */
+  /** The machine's latest address. A reference is quicker than a lookup. */
   address: AddressTrack;
 }
 
@@ -42,10 +43,10 @@ export interface StuckMachines {
   readonly waiting: number;
 }
 
-/** How many machines one slice counts: less than a millisecond, even with cold caches. */
+/** How many machines one slice counts. This takes less than a millisecond, even with cold caches. */
 const sliceSize = 1_024;
 
-/** Memory of a track besides its rows: itself, its key, its map entry, and its members. */
+/** Estimated memory of a track besides its rows: the object, its key, its map entry, and its members. */
 const trackBytes = 450;
 
 export class Records {
@@ -81,7 +82,7 @@ export class Records {
     noteStep(own.progress, seen);
   }
 
-  /** How many machines do not finish booting; yields between slices. */
+  /** Counts the machines that do not finish booting. It yields between slices. */
   *stuck(nowMs: number): Generator<undefined, StuckMachines> {
     const slices = new Slices(sliceSize);
     let [looping, waiting] = [0, 0];
@@ -93,7 +94,7 @@ export class Records {
     return { looping, waiting };
   }
 
-  /** @param likely a first guess of the track. */
+  /** @param likely the track that probably has this key. To compare it is quicker than a lookup. */
   #addressTrack(key: string, seenMs: number, likely: AddressTrack | undefined): AddressTrack {
     const isLikely = likely?.key === key && likely.isKept;
     const known = isLikely ? likely : this.addresses.get(key);
@@ -105,7 +106,7 @@ export class Records {
     return this.addresses.add(new Track(ownCopy(key), new Tenancies(this.#limits.gapMs)), seenMs);
   }
 
-  /** @param at its present address. */
+  /** @param at the machine's present address. */
   #machineTrack(key: string, at: string, seenMs: number): MachineTrack {
     const known = this.machines.get(key);
     const address = this.#addressTrack(at, seenMs, known?.own.address);
@@ -121,7 +122,7 @@ export class Records {
     );
   }
 
-  /** The number of these labels, which the track uses from now on. */
+  /** Returns the number of the set with these labels, and makes it the machine's recent set. */
   #labelSet(sent: MachineTraits, labels: Labels): number {
     const { labelSets } = this.rows;
     if (labelSets.is(sent.recent, labels)) return sent.recent;
@@ -163,9 +164,8 @@ export class Records {
 }
 
 /**
- * The key of a machine: the first label that names it. MACs distinguish machines even if boards share a UUID, and every
- * firmware sends them.
- * @returns undefined when no label names it.
+ * Returns the key of a machine, from the first label that names it; undefined if none does. The MAC is first, because
+ * every firmware sends it, and because some boards share a UUID.
  */
 function machineKey(labels: Labels): string | undefined {
   const mac = keptValue(labels, "mac");

@@ -1,7 +1,7 @@
 /**
- * The recorded requests: rows of 72 bytes in one block of memory, and strings that they share. The rows of one machine
- * or address form a ring: each row links to the next newer one, and the newest links to the oldest. So the oldest row
- * is found and reused without a search, and a recorded request allocates no object.
+ * Stores recorded requests: rows of 72 bytes in one block of memory, and strings that the rows share. The rows of one
+ * machine or address form a ring: each row links to the next newer row, and the newest links to the oldest. So davit
+ * finds and reuses the oldest row without a search, and recording a request allocates no object.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -11,12 +11,12 @@ import { SharedTexts } from "./shared-texts.ts";
 
 /** A finished request, for the history. */
 export interface SeenRequest {
-  /** When its head arrived, by the monotonic clock. */
+  /** When the head of the request arrived, by the monotonic clock. */
   readonly startedMs: number;
   readonly durationMs: number;
   /** The client's address, as the socket reports it. */
   readonly address: string;
-  /** Its name in metrics: `ipxe`, `ignition.sig`, `assets`. */
+  /** The endpoint's name in metrics: `ipxe`, `ignition.sig`, `assets`. */
   readonly endpoint: string;
   /** The path without its query; undefined if the endpoint alone identifies the content. */
   readonly path: string | undefined;
@@ -30,7 +30,7 @@ export interface SeenRequest {
   readonly ofBytes: number | undefined;
   /** True if the client disconnected before it had the whole answer. */
   readonly isCut: boolean;
-  /** The recorder's number for the reason of the refusal: 1 to 31; 0 for none. */
+  /** A number for the reason of the refusal, which the caller chooses: 1 to 31; 0 for none. */
   readonly refusal: number;
 }
 
@@ -45,22 +45,22 @@ export interface KeptRequest extends SeenRequest {
 
 /** The rows of one machine or address. */
 export interface Ring {
-  /** 0 for none. */
+  /** The row of the newest request; 0 for none. */
   newest: number;
   count: number;
 }
 
 export interface RequestRowsOptions {
-  /** Limits the memory of all rows; strings are extra. */
+  /** Limits the memory of all rows, without their strings. */
   readonly maxBytes: number;
-  /** Limits the rows of one ring; beyond it, the oldest row is dropped. */
+  /** Limits the rows of one ring. A full ring reuses its oldest row. */
   readonly maxRowsOfRing: number;
 }
 
 const rowBytes = 72;
 const rowFloats = 9;
 const rowWords = 18;
-// Places of a row's members: five floats of 8 bytes, then eight words of 4.
+// The positions of a request's values in its row: five floats of 8 bytes, then eight words of 4 bytes.
 const float = { started: 0, lastStarted: 1, duration: 2, sent: 3, of: 4 } as const;
 const word = { newer: 10, endpoint: 11, path: 12, group: 13, address: 14, labels: 15, marks: 16, times: 17 } as const;
 const headMark = 1 << 16;
@@ -76,9 +76,9 @@ export class RequestRows {
   readonly #words: Uint32Array;
   readonly texts = new SharedTexts();
   readonly labelSets = new LabelSets();
-  /** Rows from this one on were never used: the system allocates their memory on first use. */
+  /** This row and all after it were never used. The system allocates their memory on first use. */
   #unused = 1;
-  /** Free rows, each naming the next; 0 for none. */
+  /** The first free row, which links to the next free row; 0 for none. */
   #free = 0;
   #count = 0;
 
@@ -91,19 +91,19 @@ export class RequestRows {
     this.#words = new Uint32Array(memory);
   }
 
-  /** Memory of the recorded requests, estimated. */
+  /** Estimated memory of the recorded requests. */
   get sizeBytes(): number {
     return this.#count * rowBytes + this.texts.sizeBytes + this.labelSets.sizeBytes;
   }
 
-  /** False when something must be released before the next `append`. */
+  /** False if a ring must be released before the next `append`. */
   get hasRoom(): boolean {
     return this.#count < this.#maxRows;
   }
 
   /**
-   * Adds a request as a ring's newest.
-   * @param labels number of its label set, 0 for none; the caller counts its use.
+   * Adds a request as the newest of a ring.
+   * @param labels the number of its label set; 0 for none. The row counts a use of its own.
    */
   append(ring: Ring, seen: SeenRequest, labels: number): void {
     const before = ring.newest;
@@ -123,12 +123,12 @@ export class RequestRows {
     ring.count = 0;
   }
 
-  /** A ring's requests, the oldest first. */
+  /** Returns the requests of a ring, the oldest first. */
   read(ring: Ring): readonly KeptRequest[] {
     return [...this.#rowsOf(ring)].map((row) => this.#read(row));
   }
 
-  /** Start times of a ring's requests, the oldest first. */
+  /** Returns the start times of a ring's requests, the oldest first. */
   startTimes(ring: Ring): readonly number[] {
     return [...this.#rowsOf(ring)].map((row) => this.#float(row, float.started));
   }
@@ -141,7 +141,7 @@ export class RequestRows {
     }
   }
 
-  /** Finds a row for the ring's newest request, and links the former newest to it. */
+  /** Returns a row for a new request, linked as the newest of the ring. */
   #nextRow(ring: Ring): number {
     const { newest, count } = ring;
     if (count >= this.#maxRowsOfRing) {
@@ -232,7 +232,7 @@ export class RequestRows {
   }
 
   #releaseTexts(row: number): void {
-    // No loop over a list: this runs for each request of a machine with a full ring.
+    // Written without a loop, because it runs for each request of a machine with a full ring.
     this.texts.release(this.#word(row, word.endpoint));
     this.texts.release(this.#word(row, word.path));
     this.texts.release(this.#word(row, word.group));
@@ -253,7 +253,7 @@ export class RequestRows {
   }
 }
 
-/** Statuses from here up are refusals. */
+/** The lowest status that is a refusal. */
 const firstRefusal = 400;
 
 function marksOf({ status, isHead, isCut, refusal }: SeenRequest): number {

@@ -1,8 +1,8 @@
-/** Strings that many requests share: endpoints, Groups, paths. Each is stored once, while something uses it. */
+/** Stores strings that many requests share: endpoints, Groups, paths. Each is stored once, as long as it has a use. */
 
 import { CountedValues } from "./counted-values.ts";
 
-/** Memory of an entry besides its characters: two arrays, a map, the string's own head. */
+/** Estimated memory of an entry besides its characters: in two arrays, in a map, and the string's header. */
 const entryBytes = 120;
 
 export class SharedTexts {
@@ -10,14 +10,14 @@ export class SharedTexts {
   readonly #texts = new CountedValues<string>();
   #sizeBytes = 0;
 
-  /** Memory of all texts, estimated. */
+  /** Estimated memory of all texts. */
   get sizeBytes(): number {
     return this.#sizeBytes;
   }
 
   /**
    * Counts one more use of a string and returns its number; 0 for undefined.
-   * @param likely a first guess of the number: comparing is quicker than a lookup.
+   * @param likely the number that the string probably has. To compare its string is quicker than a lookup.
    */
   take(text: string | undefined, likely: number): number {
     if (text === undefined) return 0;
@@ -43,12 +43,12 @@ export class SharedTexts {
   }
 }
 
-/** A slice of a request's target retains the whole target in memory (V8, sliced strings); a copy does not. */
+/** Copies a string. A slice of a request's target would keep the whole target in memory (V8's sliced strings). */
 export function ownCopy(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** V8 stores one byte for each unit of a Latin-1 string and two otherwise. This always counts two. */
+/** Estimates a string's memory. V8 needs one byte for a unit of a Latin-1 string, else two. This always counts two. */
 function sizeOf(text: string): number {
   return text.length * 2 + entryBytes;
 }

@@ -1,14 +1,14 @@
 /**
- * Machines that do not finish booting: they boot repeatedly, or wait for long. A machine's requests update three
- * numbers, so that counting is quick.
+ * Finds machines that do not finish booting: they boot repeatedly, or wait for long. Each request updates a few numbers
+ * of its machine, so that counting such machines is quick.
  */
 
 /** Times are by the monotonic clock. */
 export interface BootProgress {
-  /** Recent boots: plus one for each, minus one for each half an hour. */
+  /** A score of recent boots at `lastBootMs`. Each boot adds one, and each half hour since then takes one away. */
   boots: number;
   lastBootMs: number;
-  /** The time since which it gets only 5xx; undefined while it gets other answers. */
+  /** Since when the machine gets only 5xx; undefined if its last answer was another one. */
   refusedSinceMs: number | undefined;
   lastRefusedMs: number;
 }
@@ -23,21 +23,23 @@ export interface ProgressStep {
 
 /** The scripts that boot a machine. */
 const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
-/** Firmware may ask for a script several times within a boot. */
+/** Requests for scripts within this time count as one boot, because firmware may ask several times. */
 const bootMs = 60_000;
+/** After this time one boot is forgotten. */
 const forgottenMs = 30 * 60_000;
-/** An installation takes two or three boots. */
+/** A score above this means a loop. An installation takes only two or three boots. */
 const tooManyBoots = 4;
-/** A waiting machine asks every few seconds, or is restarted by its firmware or a person. */
+/** A longer pause ends the wait: a waiting machine asks every few seconds, or restarts and asks again. */
 const gapMs = 10 * 60_000;
+/** A machine that gets only 5xx for this long does not finish booting by itself. */
 const longMs = 30 * 60_000;
 
-/** For a machine that was not seen before. */
+/** Returns the progress of a machine that was not seen before. */
 export function newProgress(): BootProgress {
   return { boots: 0, lastBootMs: Number.NEGATIVE_INFINITY, refusedSinceMs: undefined, lastRefusedMs: 0 };
 }
 
-/** Counts a request of the machine. */
+/** Updates a machine's progress with its newest request. */
 export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, status }: ProgressStep): void {
   if (status >= 500) {
     if (progress.refusedSinceMs === undefined || startedMs - progress.lastRefusedMs > gapMs) {
@@ -52,12 +54,12 @@ export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, 
   progress.lastBootMs = startedMs;
 }
 
-/** True for a machine that got its boot script five times or more within a short time, two hours at most. */
+/** True for a machine that boots too often, such as five times in half an hour or six times in an hour. */
 export function isLooping(progress: BootProgress, nowMs: number): boolean {
   return bootsLeft(progress, nowMs) > tooManyBoots;
 }
 
-/** True for a machine that has been refused with 5xx for half an hour, and still asks. */
+/** True for a machine that got only 5xx for half an hour, and still asks. */
 export function isWaiting({ refusedSinceMs, lastRefusedMs }: BootProgress, nowMs: number): boolean {
   return refusedSinceMs !== undefined && lastRefusedMs - refusedSinceMs >= longMs && nowMs - lastRefusedMs <= gapMs;
 }

@@ -1,10 +1,11 @@
 /**
- * Which machines named themselves at one network address, and when. This assigns requests that name no machine.
- * Bounded: if an address has too many machines, it only records that fact.
+ * Records which machines named themselves at one network address, and when. With this, davit assigns requests that name
+ * no machine. The memory is limited: if an address has too many machines, only this fact is recorded.
  */
 
+/** The time in which one machine named itself at the address. */
 interface Tenancy {
-  /** The machine's, see `records.ts`. */
+  /** The key of the machine, see `records.ts`. */
   readonly key: string;
   readonly fromMs: number;
   untilMs: number;
@@ -17,17 +18,17 @@ export class Tenancies {
   readonly #gapMs: number;
   readonly #tenancies: Tenancy[] = [];
   /**
-   * Nothing is known of times before this. Too many machines set it to a future time: nothing is recorded until then,
-   * and recording begins anew.
+   * Nothing is known about the time before this. If the address has too many machines, it is set to a future time, and
+   * nothing is recorded until then.
    */
   #unknownUntilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param gapMs a machine that names itself twice within this time counts as present in between. */
+  /** @param gapMs if a machine names itself twice within this time, it was present all the time between. */
   constructor(gapMs: number) {
     this.#gapMs = gapMs;
   }
 
-  /** A machine names itself. */
+  /** Records that a machine named itself. */
   note(key: string, atMs: number): void {
     if (atMs < this.#unknownUntilMs) return;
     // A plain loop, because every request runs this; usually there is one tenancy.
@@ -40,8 +41,8 @@ export class Tenancies {
   }
 
   /**
-   * Machines that named themselves shortly before or after a time, so that a request at that time could be theirs;
-   * undefined for too many.
+   * Returns the machines that a request at this time may be from: those that named themselves shortly before or after.
+   * Undefined if this is not known, because there were too many machines.
    */
   at(timeMs: number): readonly string[] | undefined {
     if (this.#unknownUntilMs >= timeMs - this.#gapMs) return undefined;
@@ -51,7 +52,7 @@ export class Tenancies {
     return [...new Set(near.map(({ key }) => key))];
   }
 
-  /** All known machines, at any time; the latest one first. */
+  /** The machines of all known times, the latest one first. */
   get keys(): readonly string[] {
     const latestFirst = this.#tenancies.toSorted((one, other) => other.untilMs - one.untilMs);
     return [...new Set(latestFirst.map(({ key }) => key))];

@@ -1,11 +1,11 @@
 /**
- * The tracks of machines or of addresses, ordered by when each was last seen. The one not seen for longest is dropped
- * first.
+ * Keeps the tracks of machines or of addresses, in the order in which they were last seen. A track has the requests of
+ * one machine or address, and further data about it.
  */
 
 import type { Ring } from "./request-rows.ts";
 
-/** A booting machine sends several requests within this time. */
+/** A track moves in the order at most once in this time, because a booting machine sends several requests in it. */
 const placeMs = 20_000;
 
 export class Track<Own> {
@@ -13,11 +13,11 @@ export class Track<Own> {
   readonly own: Own;
   readonly ring: Ring = { newest: 0, count: 0 };
   lastSeenMs = 0;
-  /** When it was last moved in the order. */
+  /** When the track was last moved in the order. */
   placedMs = 0;
-  /** False after it was dropped. */
+  /** False after the track was dropped. */
   isKept = true;
-  /** Its neighbours in the order. */
+  /** The neighbours in the order. */
   older: Track<Own> | undefined;
   newer: Track<Own> | undefined;
 
@@ -44,7 +44,7 @@ export class Tracks<Own> {
     return this.#tracks.get(key);
   }
 
-  /** Adds a track as the one seen last. */
+  /** Adds a track as the newest in the order. */
   add(track: Track<Own>, seenMs: number): Track<Own> {
     track.lastSeenMs = seenMs;
     track.placedMs = seenMs;
@@ -53,7 +53,7 @@ export class Tracks<Own> {
     return track;
   }
 
-  /** Moves a track to the newest end, unless it was placed within the last seconds. */
+  /** Makes a track the newest in the order, unless it was moved within the last `placeMs`. */
   touch(track: Track<Own>, seenMs: number): void {
     track.lastSeenMs = seenMs;
     // A move loads three other tracks from memory, which is slow.
@@ -70,12 +70,12 @@ export class Tracks<Own> {
     this.#unlink(track);
   }
 
-  /** All tracks, in no order. Tracks may be added, moved and deleted meanwhile. */
+  /** Returns all tracks in no particular order. Callers may add, move and delete tracks meanwhile. */
   all(): Iterable<Track<Own>> {
     return this.#tracks.values();
   }
 
-  /** All tracks, the last seen first. */
+  /** Yields all tracks, the last seen first. */
   *newestFirst(): Generator<Track<Own>> {
     for (let track = this.#newest; track !== undefined; track = track.older) yield track;
   }
