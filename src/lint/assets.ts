@@ -1,6 +1,6 @@
 /**
- * Finds kernels and initrds that should be below `/assets/` but are missing. Paths that the client completes are
- * unknown.
+ * Finds kernels and initrds that should be below `/assets/` but are missing. It skips a path with a variable of the
+ * firmware, such as `${arch}`, because only the firmware knows the value.
  */
 
 import { createHash } from "node:crypto";
@@ -21,9 +21,9 @@ import { findingAt, type LintFinding, objectText } from "./finding.ts";
 import { forGroups } from "./trials.ts";
 
 export interface AssetOptions {
-  /** Where machines reach davit. */
+  /** The URL by which machines reach davit. */
   readonly davitUrl: string;
-  /** True when the server would answer with an asset; the path is percent-encoded, relative to `/assets/`. */
+  /** Returns true if a server would have this asset. The path is percent-encoded and relative to `/assets/`. */
   readonly hasAsset: (path: string) => Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ interface Kernel {
   readonly defaults: JsonObject | undefined;
 }
 
-/** Looks for every asset that some Group's machines would load. */
+/** Returns a finding for each missing asset that machines of a Group would load. */
 export async function assetFindings(
   manifests: Manifests,
   { davitUrl, hasAsset }: AssetOptions,
@@ -126,7 +126,7 @@ function assetTexts(boot: KernelBoot): readonly BootText[] {
   return kernelTexts(boot).filter(([field]) => field === "kernel" || field.startsWith("initrd"));
 }
 
-/** The rendered text; empty if rendering fails, which the trial reports. */
+/** Returns the rendered text; empty if rendering fails, because the trial reports that. */
 function rendered(render: () => string): string {
   try {
     return render();
@@ -136,7 +136,7 @@ function rendered(render: () => string): string {
   }
 }
 
-/** The path below `/assets/`; undefined for another location, and for one that the client completes. */
+/** Returns the path below `/assets/`; undefined for another location, or for one with a variable of the firmware. */
 function assetPath(text: string, davitUrl: string): string | undefined {
   const { location } = parseInitrd(text);
   const own = location.startsWith(`${davitUrl}/`) ? location.slice(davitUrl.length) : location;

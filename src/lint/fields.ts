@@ -1,5 +1,5 @@
 /**
- * Finds the place of a field that a status names: in the object, or in the ConfigMap or Secret that it references.
+ * Finds the place of a field that a status names: in the object, or in the ConfigMap or Secret with its template.
  */
 
 import type { FieldPlace } from "../controller/status/conditions.ts";
@@ -11,7 +11,7 @@ import type { FilePlace } from "../offline/object-places.ts";
 
 type WrittenManifests = Pick<Manifests, "view" | "places">;
 
-/** The place of an object's field. For a place in a template, it is the place of the template's text. */
+/** Returns the place of an object's field. For a position in a template, it is a place in the template's text. */
 export function placeOfField(
   { view, places }: WrittenManifests,
   name: ObjectName,
@@ -28,7 +28,7 @@ export function placeOfField(
   return found(places.placeOf(name, [...path, "templateFrom", `${template.kind}KeyRef`]));
 }
 
-/** The template that a field of a Profile holds or names; undefined for any other field. */
+/** Returns the template that a field of a Profile has or references; undefined for any other field. */
 export function templateAt(
   { view }: Pick<WrittenManifests, "view">,
   { namespace, name }: ObjectName,
@@ -39,7 +39,7 @@ export function templateAt(
   return part && templates[part];
 }
 
-/** In a Secret with plain text, a place can be shown; in base64 it cannot. */
+/** Returns the position in the text of a key. In the base64 of a Secret it is the place of the key instead. */
 function textPlace(
   places: WrittenManifests["places"],
   holder: ObjectName,
@@ -50,7 +50,7 @@ function textPlace(
   return places.has(holder, plain) ? places.placeOf(holder, plain, position) : places.placeOf(holder, ["data", key]);
 }
 
-/** `spec.boot.args[2]` as `spec`, `boot`, `args`, `2`. */
+/** Splits a field's path: `spec.boot.args[2]` becomes `spec`, `boot`, `args`, `2`. */
 function pathOf(field: string): readonly string[] {
   return [...field.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([all, bracketed]) => bracketed ?? all);
 }

@@ -1,4 +1,4 @@
-/** A lint finding: a mistake, or advice, at its place. */
+/** A finding of lint: a mistake or advice, with its place. */
 
 import { compareBytes } from "../lib/order.ts";
 import { type FindingCode, type FindingSeverity, findingRules } from "../model/findings.ts";
@@ -12,13 +12,13 @@ export interface LintFinding extends FilePlace {
   readonly message: string;
 }
 
-/** Makes a finding; its code alone sets its severity. */
+/** Makes a finding. Its severity depends only on the code. */
 export function findingAt(place: FilePlace, code: FindingCode, message: string): LintFinding {
   const { file, line, column } = place;
   return { file, line, column, severity: findingRules[code].severity, code, message };
 }
 
-/** Sorts by place, then code, then message. The order is total, so that equal manifests give equal output. */
+/** Compares findings by place, then code, then message. The order is total, so equal manifests give equal output. */
 export function compareFindings(a: LintFinding, b: LintFinding): number {
   return (
     compareBytes(a.file, b.file) ||
@@ -29,7 +29,7 @@ export function compareFindings(a: LintFinding, b: LintFinding): number {
   );
 }
 
-/** An object in messages: `Group default/web`. */
+/** Returns an object's name for messages: `Group default/web`. */
 export function objectText({ kind, namespace, name }: ObjectName): string {
   return `${kind} ${namespace}/${name}`;
 }

@@ -1,10 +1,9 @@
 /**
- * Lint: all mistakes in manifests, and advice on them, each at its place. It reports what a server would report in its
- * log and in statuses, in the same words, because it uses the same parts. It also finds what a server cannot know or
- * does not check: missing assets, unused Profiles, catch-alls.
+ * Finds mistakes in manifests, and gives advice, each with its place. It reports what a server would report in its log
+ * and in statuses, in the same words, because it uses the same code. It also finds what a server cannot know or does
+ * not check: missing assets, unused Profiles, catch-alls.
  *
- * It promises that equal manifests give equal findings in one order, and that none of them quotes a template or a
- * Secret. It changes nothing.
+ * Equal manifests give equal findings in the same order. No finding quotes a template or a Secret. No file is changed.
  */
 
 import { join } from "node:path";
@@ -20,14 +19,14 @@ import { kindsOutOfInput, statusFindings } from "./statuses.ts";
 import { type TrialOptions, trialFindings } from "./trials.ts";
 
 export interface LintOptions extends Pick<TrialOptions, "progress"> {
-  /** The directories as they were loaded. */
+  /** The directories that were loaded, with the names that the user gave. */
   readonly directories: readonly string[];
   readonly readsInput: boolean;
   /** Undefined skips the search for assets. */
   readonly hasAsset: AssetOptions["hasAsset"] | undefined;
 }
 
-// The URL where machines would reach davit, from the block for documentation (RFC 5737).
+// A made-up URL by which machines would reach davit. The address is from a block for documentation (RFC 5737).
 const davitUrl = "http://192.0.2.1:8080";
 
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
@@ -57,8 +56,8 @@ function problemFinding({ file, at, code, text }: FileProblem): LintFinding {
 }
 
 /**
- * With one directory, a file's name is relative to it. The output shows the whole path, so that a person can click on
- * it.
+ * Returns a file's name for the output. If there is one directory, the names of problems are relative to it. The output
+ * has the whole path, so that a person can click on it.
  */
 function shownFile(file: string, directories: readonly string[]): string {
   const [only, ...others] = directories;
@@ -71,7 +70,7 @@ function useFindings(manifests: Manifests): readonly LintFinding[] {
   return [...catchAlls(manifests), ...unusedProfiles(manifests)];
 }
 
-/** A catch-all that boots from disk is good practice; any other may be an installer. */
+/** Finds catch-alls, except those that boot from disk: they are good practice, but any other may be an installer. */
 function catchAlls(manifests: Manifests): readonly LintFinding[] {
   const { view } = manifests;
   return [...view.all("Group")].flatMap((group) => {
@@ -89,7 +88,7 @@ function catchAlls(manifests: Manifests): readonly LintFinding[] {
   });
 }
 
-/** Reports no Profile as unused while an object is refused: that object may be the Group that names it. */
+/** Finds Profiles that no Group names; none while there is a problem, because an unread Group may name the Profile. */
 function unusedProfiles(manifests: Manifests): readonly LintFinding[] {
   if (!manifests.view.complete) return [];
   return manifests.planned.filter(isUnused).map(({ name }) => {

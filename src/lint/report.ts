@@ -9,7 +9,7 @@ import type { LintFinding } from "./finding.ts";
 export const lintFormats = ["text", "json", "github"] as const;
 export type LintFormat = (typeof lintFormats)[number];
 
-/** How many findings there are of each severity. */
+/** The number of findings of each severity. */
 export type Counts = Readonly<Record<FindingSeverity, number>>;
 
 /** Counts findings by severity. */
@@ -18,7 +18,7 @@ export function countsOf(findings: readonly LintFinding[]): Counts {
   return { error: count("error"), warning: count("warning"), advice: count("advice") };
 }
 
-/** The output, in pieces of a line each where there are lines. */
+/** Returns the output in pieces: one for each finding, or one for the whole JSON. */
 export function reportOf(findings: readonly LintFinding[], format: LintFormat): readonly string[] {
   switch (format) {
     case "text":
@@ -32,7 +32,7 @@ export function reportOf(findings: readonly LintFinding[], format: LintFormat): 
   }
 }
 
-/** `2 errors, 1 warning, no advice` */
+/** Returns the counts as a text: `2 errors, 1 warning, no advice`. */
 export function countsText(counts: Counts): string {
   return severities.map((severity) => countText(counts[severity], severity)).join(", ");
 }

@@ -1,4 +1,4 @@
-/** Turns what the controller reports in each object's status into findings at their places. */
+/** Turns what the controller reports in the statuses of objects into findings with places. */
 
 import type { Planned } from "../controller/planner.ts";
 import type { Advice, Finding } from "../controller/status/conditions.ts";
@@ -9,11 +9,11 @@ import { placeOfField, templateAt } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
 
 export interface StatusOptions {
-  /** Findings that may only mean that the input lacks objects of the cluster. */
+  /** Findings that may only mean that the input does not have all objects of the cluster. */
   readonly missing: ReadonlySet<FindingCode>;
 }
 
-/** Mistakes in an object, beyond those that its file's reader reported. */
+/** Returns the findings about an object in its status. The reader of its file has reported all others. */
 export function statusFindings(
   manifests: Manifests,
   { name, reported }: Planned,
@@ -25,7 +25,7 @@ export function statusFindings(
       toFinding(manifests, name, softened(manifests, name, { finding, missing })),
     ),
     ...reported.advice.map((advice) => adviceFinding(manifests, name, advice)),
-    // A refused object must be corrected first.
+    // Conflicts of a refused object are not shown, because the object must be corrected first.
     ...(reported.findings.some(({ reason }) => reason === "Refused")
       ? []
       : conflictFindings(manifests, name, reported.conflict)),
@@ -58,12 +58,12 @@ function conflictFindings(
   return [findingAt(placeOfField(manifests, name, { field }), code, sentence(name, conflict.message))];
 }
 
-/** `Profile default/web, spec.ignition: ...`, as the reader of a file says it. */
+/** Puts the object before a message, as the reader of files does: `Profile default/web, spec.ignition: ...`. */
 function sentence(name: ObjectName, message: string): string {
   return `${objectText(name)}${message.startsWith("spec.") ? "," : ":"} ${message}`;
 }
 
-/** Findings about objects of kinds that the input from a cluster does not have. */
+/** Returns the findings about missing objects of kinds that the input does not have at all: a cluster may have them. */
 export function kindsOutOfInput({ view }: Pick<Manifests, "view">): ReadonlySet<FindingCode> {
   const kinds = [
     ["missing-config-map", "ConfigMap"],
@@ -72,6 +72,7 @@ export function kindsOutOfInput({ view }: Pick<Manifests, "view">): ReadonlySet<
   return new Set(kinds.filter(([, kind]) => [...view.all(kind)].length === 0).map(([code]) => code));
 }
 
+/** Replaces a finding about a missing object if the input has no objects of this kind. */
 function softened(
   manifests: Manifests,
   name: ObjectName,

@@ -1,6 +1,6 @@
 /**
- * Renders the answers of each Group for a sample machine's labels, with the controller's own trials. A mistake in a
- * template affects every Group that names its Profile, but is reported once, at the template.
+ * Renders the answers of each Group for a sample request, by the controller's trials. A mistake in a template affects
+ * every Group that names the Profile, but it is reported once, at the template.
  */
 
 import { createHash } from "node:crypto";
@@ -14,13 +14,13 @@ import { placeOfField } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
 
 export interface TrialOptions {
-  /** Where machines reach davit. */
+  /** The URL by which machines reach davit. */
   readonly davitUrl: string;
-  /** Called now and then with how many Groups were tried. */
+  /** Called from time to time with the number of Groups that were tried. */
   readonly progress: (count: number, total: number) => void;
 }
 
-// About a second's work without mistakes: the longest time between two steps of the progress line.
+// The Groups between two steps of the progress line: about a second's work, if they have no mistakes.
 const groupsPerTurn = 500;
 
 /** A mistake and the Groups that have it. */
@@ -81,7 +81,7 @@ function tryGroups(
 
 function toFinding(manifests: Manifests, { finding, profile, groups }: GroupedFault): readonly LintFinding[] {
   const { code, place, text, isOfGroup } = finding;
-  // The Profile's own status reports this once for all of its Groups.
+  // Without a code, the Profile's own status reports this once for all of its Groups.
   if (code === undefined) return [];
   if (isOfGroup === true) {
     return groups.map((group) =>
@@ -92,7 +92,7 @@ function toFinding(manifests: Manifests, { finding, profile, groups }: GroupedFa
   return [findingAt(placeOfField(manifests, profile, place), code, message)];
 }
 
-/** `for Group default/a and 41 others` */
+/** Names Groups in a message: `for Group default/a and 41 more`. */
 export function forGroups([first, ...others]: readonly ObjectName[]): string {
   const name = first === undefined ? "no Group" : objectText(first);
   return `for ${name}${others.length === 0 ? "" : ` and ${others.length} more`}`;

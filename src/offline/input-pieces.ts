@@ -1,24 +1,24 @@
 /**
  * Splits a text of many objects into pieces that can be read one by one: `kubectl get -o yaml` writes tens of megabytes
- * for 10,000 objects, too much for a parser at once. Pure; a text that it cannot split stays whole.
+ * for 10,000 objects, too much for a parser at once. A text in another form stays in one piece. Pure.
  *
- * kubectl writes one List whose items begin with `- ` in the first column. No other line does: go-yaml indents values
- * of several lines, and uses no anchors. Once a blank replaces that dash, an item can be parsed alone, and its columns
- * stay the same.
+ * kubectl writes one List. Its items begin with `- ` in the first column. No other line does, because go-yaml indents
+ * values of several lines. If a blank replaces the dash, an item can be parsed alone, and its columns stay the same.
+ * (go-yaml writes no anchors that another item could use.)
  */
 
 import type { TextStart } from "../directory/yaml-documents.ts";
 
 export interface InputPiece {
   readonly text: string;
-  /** The place of its beginning in the whole text. */
+  /** The place in the whole text where the piece begins. */
   readonly start: TextStart;
 }
 
-/** Splits a text; the pieces are in its order. */
+/** Splits a text into pieces, in their order. */
 export function piecesOf(text: string): readonly InputPiece[] {
   const lines = text.split(/(?<=\n)/);
-  // A directive belongs to the document after it.
+  // A text with directives is not split, because a directive belongs to the document after it.
   if (lines.some((line) => line.startsWith("%"))) return [{ text, start: { line: 1, document: 1 } }];
   const pieces: InputPiece[] = [];
   let first = 0;
@@ -35,7 +35,7 @@ function isSeparator(line: string | undefined): boolean {
   return line !== undefined && /^---(?:\s|$)/.test(line);
 }
 
-/** The items of a List as kubectl writes it; any other text is one piece. */
+/** Returns the items of a List in kubectl's form; any other text as one piece. */
 function itemsOf(lines: readonly string[], start: TextStart): readonly InputPiece[] {
   const head = isSeparator(lines[0]) ? 1 : 0;
   const isList = isLine(lines[head], "apiVersion: v1") && isLine(lines[head + 1], "items:");
@@ -61,7 +61,7 @@ function isOfItem(line: string, at: number): boolean {
   return line.startsWith("- ") || (at > 0 && (line.startsWith("  ") || line.trim() === ""));
 }
 
-/** Blanks out an item's status: davit wrote it and does not read it, and it is half of the text. Line numbers stay. */
+/** Empties the lines of an item's status: davit does not read it, and it is half of the text. Line numbers stay. */
 function withoutStatus(lines: readonly string[]): readonly string[] {
   const from = lines.findIndex((line) => isLine(line, "  status:"));
   if (from === -1) return lines;

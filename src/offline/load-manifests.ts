@@ -1,14 +1,14 @@
 /**
- * Manifests without a server: the documents of `davit serve` after its first list into an empty store, and its report
- * on each object. It uses the parts of the directory source and of the controller: listing, parser, admission,
- * holdings, planner. So it makes no decision of its own about objects.
+ * Loads manifests without a server. The result has the documents that `davit serve` would write into an empty store
+ * after its first list, and its report on each object. It uses the code of the directory source and of the controller
+ * (listing, parser, admission, holdings, planner), so it decides like a server.
  *
  *   const manifests = await loadManifests({ directories: ["manifests"], log });
  *   const index = bootIndexOf(manifests);
  *   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
  *   configs.render("ipxe", { labels, rawQuery, userAgent: "" });   // byte for byte what the server answers
  *
- * It writes nothing, starts no store and follows no change: it holds the files' state at the time of reading.
+ * It writes nothing, starts no store and follows no change. The result shows the files at the time of reading.
  */
 
 import { createHash } from "node:crypto";
@@ -42,27 +42,27 @@ export interface LoadOptions {
   readonly input?: Uint8Array | undefined;
   /** Like `--admin-namespace` of `davit serve`. */
   readonly adminNamespace?: string | undefined;
-  /** Logs bugs in davit. */
+  /** Gets lines about bugs in davit only. */
   readonly log: Pick<Log, "error">;
-  /** Called now and then with how many files or parts of the input are read. */
+  /** Called from time to time with the number of files, or of parts of the input, that are read. */
   readonly progress?: (count: number, total: number) => void;
 }
 
 export interface Manifests {
-  /** The accepted objects, the refusals, and every problem on the way. */
+  /** The accepted objects, the refusals, and every problem of files and documents. */
   readonly view: SourceView & { readonly problems: readonly FileProblem[] };
   /** Advice on files that can be used. */
   readonly advice: readonly FileProblem[];
   readonly places: ObjectPlaces;
   /** The result for each Profile and Group, with its status. */
   readonly planned: readonly Planned[];
-  /** Path and text of each document that the store would hold, texts of Secrets among them. */
+  /** The path and text of each document that the store would have. They include texts of Secrets. */
   readonly documents: readonly (readonly [path: string, text: string])[];
 }
 
 /**
- * Loads manifests. The view and the statuses report mistakes in them; none is thrown.
- * @throws {Error} when davit's own CRD files cannot be read, or the parser's thread cannot be started.
+ * Loads manifests. It does not throw for mistakes in them: they are in the view and the statuses.
+ * @throws {Error} if davit's own CRD files cannot be read, or the parser's thread cannot be started.
  */
 export async function loadManifests(options: LoadOptions): Promise<Manifests> {
   const crds = await readCrds(packagedCrdsDirectory);
@@ -91,7 +91,7 @@ function partOf(listed: ListedFile | undefined, file: FileContent): readonly Rea
   return [{ text: { file: label, start: textBegin, read: () => readFileSync(path, "utf8") }, file }];
 }
 
-/** The boot service's view of manifests, open for requests. */
+/** Returns a boot index that has the manifests' documents and is open for requests. */
 export function bootIndexOf({ documents }: Pick<Manifests, "documents">): BootIndex {
   const index = new BootIndex({ log: { error: () => assert(false, "The planner writes what the index reads") } });
   index.replaced(documents);
@@ -114,7 +114,7 @@ function plan(view: SourceView, { log, adminNamespace }: LoadOptions): Pick<Mani
     log,
     sha256,
     checkTemplate: parseTemplate,
-    // The store is empty, so no removal leaves a tombstone.
+    // Without effect: the store is empty, so nothing is removed and there are no tombstones.
     tombstoneTtlSeconds: 1,
     adminNamespace,
   });

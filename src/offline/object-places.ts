@@ -1,6 +1,6 @@
 /**
- * The places of objects and their fields. A text is parsed again when a message needs a place in it. Storing the places
- * in 10,000 objects would take more memory than the objects themselves, and few objects get a message.
+ * Finds the places of objects and their fields. It parses a text again when a message needs a place in the text. All
+ * places of 10,000 objects would take more memory than the objects themselves, and few objects get a message.
  */
 
 import type { Definition, FileContent, ItemPlace } from "../directory/read-file.ts";
@@ -14,7 +14,7 @@ export interface WrittenText {
   /** The file's name in messages. */
   readonly file: string;
   readonly start: TextStart;
-  /** @throws {Error} when it can no longer be read. */
+  /** Returns the text. @throws {Error} if it cannot be read any more. */
   readonly read: () => string;
 }
 
@@ -41,10 +41,10 @@ export class ObjectPlaces {
   }
 
   /**
-   * The place of an object's field, or of the nearest written place above it.
-   * @param path names and list positions from the object on; none for the object itself.
-   * @param inside a place in the field's text.
-   * @returns undefined for an object that is not in a text.
+   * Returns the place of an object's field, or of the field's nearest parent in the text; undefined for an object that
+   * is not in a text.
+   * @param path names and list positions within the object; empty for the object itself.
+   * @param inside a place in the field's text. If it can be found, it is the result instead.
    */
   placeOf(name: ObjectName, path: readonly string[], inside?: Position): FilePlace | undefined {
     const written = this.#objects.get(objectKey(name));
@@ -54,7 +54,7 @@ export class ObjectPlaces {
     return { file, ...(document?.placeOf([...written.item.path, ...path], inside) ?? at) };
   }
 
-  /** True when an object has a value there. */
+  /** True if an object has a value at this path. */
   has(name: ObjectName, path: readonly string[]): boolean {
     const written = this.#objects.get(objectKey(name));
     const document = written && this.#read(written.text).find(({ number }) => number === written.item.document);
@@ -71,13 +71,13 @@ export class ObjectPlaces {
   }
 }
 
-/** Parses a text again. If it was changed or removed since, the places of its fields are unknown. */
+/** Parses a text again. Returns no documents if that fails, for example because the file was removed meanwhile. */
 function readAgain({ file, start, read }: WrittenText): readonly TextDocument[] {
   try {
     const documents = readDocuments(read(), file.endsWith(".json") ? "json" : "yaml", start);
     return "text" in documents ? [] : documents;
   } catch {
-    // The places of the objects themselves are known.
+    // The caller then uses the places of the objects themselves, which it knows without the text.
     return [];
   }
 }

@@ -1,4 +1,4 @@
-/** Reads standard input into its definitions, like a file of a manifests directory. */
+/** Reads the definitions from standard input, like from a file of a manifests directory. */
 
 import type { Admission } from "../admission/admission.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
@@ -11,7 +11,7 @@ import type { WrittenText } from "./object-places.ts";
 /** The input's name in messages. */
 export const inputLabel = "<stdin>";
 
-// Enough work that a progress bar moves; 10,000 objects report a hundred times.
+// The pieces between two reports of progress: 10,000 objects make a hundred reports.
 const piecesPerTurn = 100;
 
 /** A part of the input and what it defines. */
@@ -21,8 +21,8 @@ export interface ReadPart {
 }
 
 /**
- * Reads the input; there is at least one part.
- * @param progress called now and then with how many parts of how many are read.
+ * Reads the input, and returns at least one part.
+ * @param progress called from time to time with the number of parts that are read, and the number of all parts.
  */
 export function readInput(
   bytes: Uint8Array,
