@@ -1,4 +1,4 @@
-/** Judges an imported object as davit does when it serves it. */
+/** Checks an imported object by the rules of `davit serve`. */
 
 import type { Admission } from "../admission/admission.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -8,10 +8,10 @@ interface AdmitJudgement {
   readonly text: string;
 }
 
-/** Everything that is wrong with an object; empty for a good one. */
+/** Returns all mistakes in an object; none for a valid object. */
 export type Admit = (object: JsonObject) => readonly AdmitJudgement[];
 
-/** Judges by the CRDs. */
+/** Makes a check by the CRDs. */
 export function admitBy(admission: Admission): Admit {
   return (object) => {
     const verdict = admission.admit(object, { origin: "import", findings: [] });

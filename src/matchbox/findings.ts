@@ -1,21 +1,22 @@
-/** The findings of an import: each once, at its place in the matchbox files. */
+/** Collects the findings of an import, each once, with its place in the matchbox files. */
 
 import { compareBytes } from "../lib/order.ts";
 import { comparePositions, type TextPosition, textStart } from "../render/core/text-position.ts";
 
 export interface ImportFinding {
   /**
-   * An error: something was not imported. A warning: it was imported, but davit treats it differently from matchbox.
+   * An error: machines lack something that was not imported. A warning: davit treats something differently from
+   * matchbox, or left out what machines do not need.
    */
   readonly severity: "error" | "warning";
-  /** Below the matchbox directory. */
+  /** The file's path below the matchbox directory. */
   readonly file: string;
   readonly at: TextPosition;
   /** The finding, and after a colon what to do. */
   readonly text: string;
 }
 
-/** Collects findings. */
+/** Collects the findings of all files. */
 export class ImportFindings {
   /** By file, then by text. */
   readonly #found = new Map<string, Map<string, ImportFinding>>();
@@ -28,12 +29,12 @@ export class ImportFindings {
     this.#add({ severity: "warning", file, at, text });
   }
 
-  /** All of them, by file and place. */
+  /** Returns all findings, sorted by file and place. */
   sorted(): readonly ImportFinding[] {
     return [...this.#found.keys()].toSorted(compareBytes).flatMap((file) => this.#of(file));
   }
 
-  /** The parts of a file that were not imported. */
+  /** Returns the errors of a file: what was not imported of it. */
   errorsOf(file: string): readonly ImportFinding[] {
     return this.#of(file).filter(({ severity }) => severity === "error");
   }
@@ -49,14 +50,14 @@ export class ImportFindings {
   }
 }
 
-/** A finding as a line, such as `groups/a.json:3:5: error: …`. */
+/** Returns a finding as a line, such as `groups/a.json:3:5: error: …`. */
 export function findingText({ severity, file, at, text }: ImportFinding): string {
   return `${file}:${at.line}:${at.column}: ${severity}: ${text}`;
 }
 
 const longestShown = 100;
 
-/** A name from a file, for messages: in quotes, on one line, and cut if long. */
+/** Returns a name from a file for a message: in quotes, on one line, and cut if it is long. */
 export function shown(text: string): string {
   const short = text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
   return JSON.stringify(short).replaceAll(/[\x7f-\x9f\u2028\u2029]/g, "?");

@@ -1,6 +1,6 @@
 /**
- * Parses the text of a Go template into a syntax tree. A construct that davit's templates lack becomes a problem with
- * its place. Parsing continues, so that all of a file's problems are reported at once.
+ * Parses the text of a Go template into a syntax tree. A construct that davit's templates do not have becomes a problem
+ * with its place. Then parsing continues, so that all problems of a file are reported at once.
  */
 
 import { type TextPosition, textStart } from "../render/core/text-position.ts";
@@ -11,7 +11,7 @@ export type GoExpression =
   | { readonly kind: "literal"; readonly value: string | number | boolean | null }
   | { readonly kind: "call"; readonly name: string; readonly args: readonly GoExpression[] };
 
-/** `variable` is undefined for a path that begins with a dot, empty for `$`. */
+/** A path to a value. `variable` is undefined for a path that begins with a dot, and empty for `$`. */
 export interface GoPath {
   readonly kind: "path";
   readonly variable?: string;
@@ -21,12 +21,12 @@ export interface GoPath {
 export interface GoBlock {
   readonly kind: "block";
   readonly name: "if" | "range" | "with";
-  /** The block's variables: for `range`, the value or the key and the value. */
+  /** The variables that the block sets: for `range` either the value, or the key and the value. */
   readonly variables: readonly string[];
   readonly argument: GoExpression;
   readonly body: GoTemplate;
   readonly otherwise: GoTemplate;
-  /** Written as `else if` of the enclosing block. */
+  /** True if the block was written as `else if`. Then it is in the `otherwise` of the block before. */
   readonly isElseIf: boolean;
   readonly at: TextPosition;
 }
@@ -39,10 +39,10 @@ export type GoNode =
 
 export type GoTemplate = readonly GoNode[];
 
-/** An obstacle to a translation. */
+/** A reason why a template cannot be translated. */
 export interface GoTemplateProblem {
   readonly at: TextPosition;
-  /** The obstacle, and after a colon what to do. */
+  /** The reason, and after a colon what to do. */
   readonly text: string;
 }
 
@@ -51,7 +51,7 @@ export interface ParsedGoTemplate {
   readonly problems: readonly GoTemplateProblem[];
 }
 
-/** Parses a template; the tree lacks the parts that have problems. */
+/** Parses a template. The tree does not have the parts with problems. */
 export function parseGoTemplate(source: string): ParsedGoTemplate {
   const problems: GoTemplateProblem[] = [];
   try {
@@ -67,10 +67,10 @@ function syntaxProblem(message: string, at: TextPosition): GoTemplateProblem {
   return { at, text: `not a Go template, matchbox answers 404: ${message}` };
 }
 
-/** A problem while an action is read; its place is the action's. */
+/** Thrown for an expression that cannot be translated. The caller adds the place of its action. */
 class Untranslated extends Error {}
 
-// davit's own limit is 100 levels, including sub-expressions.
+// Less than davit's own limit of 100 levels, which includes sub-expressions.
 const maxNesting = 90;
 const maxTokens = 200;
 const templateWords: readonly string[] = ["define", "block"];
@@ -96,7 +96,7 @@ class GoParser {
     return nodes;
   }
 
-  /** Reads up to the end of the open block; the caller that opened it gets the tokens of an `else`. */
+  /** Reads nodes up to an `else`, an `end` or the end of the text. @returns `rest` with the tokens after `else`. */
   #nodes(): { nodes: GoNode[]; stop: Stop; at: TextPosition; rest: readonly GoToken[] } {
     const nodes: GoNode[] = [];
     let at: TextPosition = textStart;
@@ -115,7 +115,7 @@ class GoParser {
     return { nodes, stop: "over", at, rest: [] };
   }
 
-  /** The node of an action; empty if it cannot be translated. */
+  /** Returns the node of an action; none if it cannot be translated. */
   #action(tokens: readonly GoToken[], at: TextPosition): readonly GoNode[] {
     const [first, ...rest] = tokens;
     const word = first?.kind === "word" ? first.name : "";
@@ -166,7 +166,7 @@ class GoParser {
   }
 }
 
-/** The `$key, $value :=` at the beginning of a block. */
+/** Takes the variables from `$key, $value :=` at the beginning of a block. */
 function takeVariables(tokens: readonly GoToken[]): { variables: readonly string[]; rest: readonly GoToken[] } {
   const assigned = tokens.findIndex((token) => token.kind === "mark" && token.mark === ":=");
   const names = tokens

@@ -1,7 +1,7 @@
 /**
  * Translates a Go template into a davit template that yields the same bytes from the same variables. Anything that
- * cannot be translated becomes a problem with its place. Where only some values give different results, `uses` lists
- * the variables, for a caller that knows the values.
+ * cannot be translated becomes a problem with its place. A few values still give different results. So `uses` lists the
+ * variables, and a caller that knows their values can check them.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -17,12 +17,13 @@ import {
 } from "./go-template.ts";
 import { HandlebarsText, writeWithUrl } from "./handlebars-text.ts";
 
-/** How a variable is used, by its path from the outermost value. */
+/** One use of a variable. */
 export interface VariableUse {
+  /** The names that lead from the outermost value to the variable. */
   readonly path: readonly string[];
   /** `printed` as text, or `tested` by a block or helper. */
   readonly by: "printed" | "tested";
-  /** Go's `index` treats an absent variable as nothing. */
+  /** True if Go's `index` looks the variable up: then Go accepts an absent variable. */
   readonly mayBeAbsent: boolean;
   readonly at: TextPosition;
 }
@@ -32,7 +33,7 @@ export type Translation =
   | { readonly kind: "untranslated"; readonly problems: readonly GoTemplateProblem[] };
 
 export interface TranslateOptions {
-  /** The matchbox's URL, without a slash at the end; davit prints its own URL in its place. */
+  /** The matchbox's URL, without a slash at the end. The translation prints davit's own URL instead. */
   readonly replaceUrl?: string;
 }
 
@@ -48,15 +49,15 @@ export function translateGoTemplate(source: string, { replaceUrl }: TranslateOpt
   return { kind: "translated", text: translator.output.toString(), uses: translator.uses };
 }
 
-/** The meaning of names at one place. */
+/** What names mean at one place of a template. */
 interface GoScope {
-  /** Inside `range` or `with`, where a dot is not the outermost value. */
+  /** True inside `range` or `with`, where a dot is not the outermost value. */
   readonly isInner: boolean;
-  /** Names that blocks define. */
+  /** The variables that the blocks around this place set. */
   readonly names: readonly string[];
 }
 
-/** True if a bare name is a variable of the outermost value. */
+/** True where a name without a prefix means a variable of the outermost value. */
 function isPlain({ isInner, names }: GoScope): boolean {
   return !isInner && names.length === 0;
 }
@@ -126,7 +127,7 @@ class Translator {
     if (!block.isElseIf) this.output.block(`/${blockTags[block.name]}`);
   }
 
-  /** Handlebars names the value first, Go the key. */
+  /** Returns the names of a block's variables for Handlebars, which has the value first. Go has the key first. */
   #blockNames({ name, variables }: GoBlock): readonly string[] {
     const most = { if: 0, range: 2, with: 1 }[name];
     if (variables.length > most) this.#report("a variable is set: write its value where it is used");
@@ -136,7 +137,7 @@ class Translator {
     return variables.toReversed();
   }
 
-  /** An expression inside a tag, where an absent variable counts as nothing. */
+  /** Returns an expression as an argument of a tag. davit treats an absent variable as false there. */
   #argument(expression: GoExpression, scope: GoScope): string {
     switch (expression.kind) {
       case "literal":
@@ -216,14 +217,14 @@ class Translator {
   }
 }
 
-/** The path that `index` follows when all its keys are known. */
+/** Returns the path that `index` follows; undefined unless all of its keys are literals. */
 function toPath([value, ...keys]: readonly GoExpression[]): GoPath | undefined {
   if (value?.kind !== "path" || keys.length === 0) return undefined;
   const names = keys.flatMap((key) => (key.kind === "literal" && key.value !== null ? [String(key.value)] : []));
   return names.length === keys.length ? { ...value, members: [...value.members, ...names] } : undefined;
 }
 
-/** Functions that davit has under the same name, with their numbers of arguments. */
+/** The functions of Go that davit has under the same name, with their numbers of arguments. */
 const helperCounts: Readonly<Record<string, readonly [least: number, most: number]>> = {
   eq: [2, 2],
   ne: [2, 2],

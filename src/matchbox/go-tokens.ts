@@ -1,15 +1,15 @@
 /**
- * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and actions into tokens. Text
- * comes without the white space that `{{-` and `-}}` remove.
+ * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and cuts actions into tokens.
+ * The text does not have the white space that `{{-` and `-}}` remove.
  */
 
 import { advance, type TextPosition, textStart } from "../render/core/text-position.ts";
 
 export type GoToken =
-  /** `.name`; `isChained` if it directly follows another token and names a member of it. */
+  /** `.name`. `isChained` is true if no space is before it: then it names a member of the token before. */
   | { readonly kind: "field"; readonly name: string; readonly isChained: boolean }
   | { readonly kind: "dot" }
-  /** Without the `$`; empty for `$` itself. */
+  /** `$name`. The name is empty for `$` alone. */
   | { readonly kind: "variable"; readonly name: string }
   | { readonly kind: "text"; readonly value: string }
   | { readonly kind: "number"; readonly value: number }
@@ -23,7 +23,7 @@ export type GoPiece =
   | { readonly kind: "comment"; readonly text: string; readonly at: TextPosition }
   | { readonly kind: "action"; readonly tokens: readonly GoToken[]; readonly at: TextPosition };
 
-/** A text that Go would refuse as a template. */
+/** Thrown for a text that Go would refuse as a template. */
 export class GoSyntaxError extends Error {
   override readonly name = "GoSyntaxError";
   readonly at: TextPosition;
@@ -38,8 +38,8 @@ const comment = /\/\*([\s\S]*?)\*\/(?:[ \t\r\n]+-)?\}\}/y;
 const spaceAtStart = /^[ \t\r\n]+/;
 
 /**
- * Cuts a template.
- * @throws {GoSyntaxError}
+ * Cuts a template into pieces.
+ * @throws {GoSyntaxError} if Go would refuse the template.
  */
 export function cutGoTemplate(source: string): readonly GoPiece[] {
   const pieces: GoPiece[] = [];
@@ -66,7 +66,10 @@ function trimmed(text: string, atStart: boolean, atEnd: boolean): string {
   return atEnd ? withoutSpaceAtEnd(begun) : begun;
 }
 
-/** Avoids a regular expression, which would try the end at every blank: 100,000 blanks would take a minute. */
+/**
+ * Removes white space at the end of a text. It uses no regular expression, because that would look for the end again at
+ * every blank: 100,000 blanks would take a minute.
+ */
 function withoutSpaceAtEnd(text: string): string {
   let end = text.length;
   while (end > 0 && " \t\r\n".includes(text.charAt(end - 1))) end--;
@@ -79,7 +82,7 @@ interface Tag {
   readonly trimsNext: boolean;
 }
 
-/** @param from the offset after the opening braces, whose place is `at`. */
+/** Reads a tag. @param from the offset after its opening braces. @param at the place of these braces. */
 function readTag(source: string, from: number, at: TextPosition): Tag {
   comment.lastIndex = from;
   const found = comment.exec(source);
@@ -189,7 +192,7 @@ function toText(value: string | undefined): GoToken {
 
 const escapes: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"' };
 
-/** Undefined for the rarer escapes, such as `\x41`. */
+/** Returns a quoted text with its escapes resolved; undefined if it has a rare escape, such as `\x41`. */
 function unquoted(text: string): string | undefined {
   const isKnown = [...text.matchAll(/\\([\s\S])/g)].every(([, letter = ""]) => letter in escapes);
   return isKnown ? text.replaceAll(/\\([\s\S])/g, (_, letter: string) => escapes[letter] ?? "") : undefined;

@@ -1,6 +1,7 @@
 /**
- * Converts a matchbox group to a Group. If davit does not accept a label or metadata, the Group lacks it and has
- * `hold`. Its machines, perhaps more than before, then wait instead of booting something else.
+ * Converts a matchbox group to a Group. If davit refuses a label or the metadata, the Group is written without it and
+ * with `hold: true`. Without a label, the Group may match more machines. All of its machines wait instead of booting
+ * something else.
  */
 
 import { normalizeMac } from "../model/hardware-ids.ts";
@@ -16,7 +17,7 @@ import { displayName, type ProfileContext } from "./profile.ts";
 export interface ReadGroup {
   readonly file: JsonFile;
   readonly fields: JsonFields;
-  /** The name in the group; empty when it names none. */
+  /** The name of the group's profile; empty if the group names none. */
   readonly profile: string;
   readonly selector: Readonly<Record<string, string>>;
   readonly metadata: JsonObject;
@@ -24,7 +25,7 @@ export interface ReadGroup {
 
 const fieldNames = ["id", "name", "profile", "selector", "metadata"];
 
-/** Reads a group; undefined, with a finding, when matchbox does not load it either. */
+/** Reads a group. Returns undefined, and reports why, for a file that matchbox does not load either. */
 export function readGroup(file: JsonFile, findings: ImportFindings): ReadGroup | undefined {
   try {
     const fields = JsonFields.of(file, findings, fieldNames);
@@ -43,7 +44,7 @@ export function readGroup(file: JsonFile, findings: ImportFindings): ReadGroup |
   }
 }
 
-/** Go knows no MAC address without separators. */
+/** True for a MAC address that Go can read. Unlike davit, Go needs separators. */
 function isGoMac(text: string): boolean {
   return normalizeMac(text) !== undefined && /[:.-]/.test(text);
 }
@@ -54,7 +55,7 @@ interface GroupNames {
   readonly profile: string;
 }
 
-/** The Group as an object. */
+/** Returns the Group as a Kubernetes object. */
 export function groupObject(group: ReadGroup, { name, profile }: GroupNames, context: ProfileContext): JsonObject {
   const { file, fields, metadata } = group;
   const { findings, admit } = context;
@@ -99,7 +100,8 @@ function selecting({ file, fields, selector }: ReadGroup, { findings, admit }: P
   if (good.length > maxLabels) {
     findings.error(file.path, `the selector is not taken: it has more than ${maxLabels} labels`, fields.at("selector"));
   }
-  // If no label is acceptable, the selector stays unchanged, and davit refuses it. It also refuses too many labels.
+  // If davit accepts none of the labels, the selector stays unchanged, and davit will refuse the Group. It will also
+  // refuse a Group with too many labels.
   if (good.length === 0) return { selector: { matchLabels: selector } };
   const matchLabels = Object.fromEntries(good);
   return { selector: { matchLabels }, ...(good.length < labels.length && { hold: true }) };
@@ -113,7 +115,7 @@ function labelProblem(label: string, value: string, admit: Admit): string | unde
   return admit(groupOf("sample", { profileRef: { name: "sample" }, selector }))[0]?.text;
 }
 
-// Below davit's own limit, which counts levels from the object.
+// Less than davit's own limit, because that one also counts the levels above the metadata.
 const maxDepth = 90;
 
 function metadataProblem(metadata: JsonObject, admit: Admit): string | undefined {
@@ -142,7 +144,7 @@ function warnOfMetadata({ file, fields, metadata }: ReadGroup, { findings, repla
   }
 }
 
-/** Every value that is neither a list nor an object. */
+/** Returns every value that is neither a list nor an object. */
 function leavesIn(value: JsonValue): readonly JsonValue[] {
   if (isList(value)) return value.flatMap(leavesIn);
   return isJsonObject(value) ? Object.values(value).flatMap(leavesIn) : [value];

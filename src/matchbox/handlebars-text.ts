@@ -1,8 +1,7 @@
 /**
- * Writes the text of a Handlebars template so that it yields exactly the given texts. Three things would change them:
- * braces and backslashes that look like tags, braces that touch a tag, and block tags alone on their line: Handlebars
- * removes such a line, while Go's templates leave an empty one. The empty comment `{{!}}` in front of a tag keeps the
- * line.
+ * Writes a Handlebars template that yields exactly the given texts. Three things would change a text: braces and
+ * backslashes that look like tags, a brace next to a tag, and a block's tag alone on its line. Handlebars removes such
+ * a line, but Go leaves an empty line. The empty comment `{{!}}` before the tag keeps the line.
  */
 
 type HandlebarsPiece =
@@ -14,7 +13,7 @@ const emptyComment = "{{!}}";
 export class HandlebarsText {
   readonly #pieces: HandlebarsPiece[] = [];
 
-  /** Adds text that is printed as it is. */
+  /** Adds text, which the template prints unchanged. */
   text(text: string): void {
     const last = this.#pieces.at(-1);
     if (last?.kind === "text") last.text += text;
@@ -41,7 +40,7 @@ export class HandlebarsText {
     const begin = at > 0 && text.startsWith("}") ? emptyComment : "";
     const escaped = begin + escapeBraces(text);
     if (at === this.#pieces.length - 1) return escaped;
-    // One backslash before a tag would escape the tag. Of two or more, Handlebars drops one. So one more is added.
+    // A single backslash before a tag would escape the tag. From two or more, Handlebars removes one. So add one.
     if (escaped.endsWith("\\")) return `${escaped}\\`;
     return touches(text) ? `${escaped} ` : escaped;
   }
@@ -52,7 +51,7 @@ export class HandlebarsText {
     return before !== undefined && touches(before) ? `{{~${tag}}}` : `${guard}{{${tag}}}`;
   }
 
-  /** True if the tag could count as alone on its line, and in case of doubt. */
+  /** True if Handlebars may find the tag alone on its line. */
   #isAlone(at: number): boolean {
     const before = this.#textAt(at - 1);
     const after = this.#textAt(at + 1);
@@ -70,8 +69,8 @@ export class HandlebarsText {
 }
 
 /**
- * Makes a template that yields a text, with davit's own URL in the place of another.
- * @param replaceUrl without a slash at the end; none leaves the text as it is.
+ * Makes a template that yields a text.
+ * @param replaceUrl a URL, without a slash at the end, for which the template prints davit's own URL.
  */
 export function literalTemplate(text: string, replaceUrl?: string): string {
   const output = new HandlebarsText();
@@ -79,7 +78,7 @@ export function literalTemplate(text: string, replaceUrl?: string): string {
   return output.toString();
 }
 
-/** Adds a text, with a tag in place of each `url`. */
+/** Adds a text in which `tag` replaces each `url`. */
 export function writeWithUrl(output: HandlebarsText, text: string, url: string | undefined, tag: string): void {
   const [first = "", ...others] = url === undefined ? [text] : text.split(urlForm(url));
   output.text(first);
@@ -89,29 +88,29 @@ export function writeWithUrl(output: HandlebarsText, text: string, url: string |
   }
 }
 
-/** True when `writeWithUrl` would replace something. */
+/** True if `writeWithUrl` would replace something. */
 export function hasUrl(text: string, url: string): boolean {
   return urlForm(url).test(text);
 }
 
-/** Not within a longer name or port: `http://boot:80` is not in `http://boot:8080`. */
+/** Matches a URL, but not as the beginning of a longer host or port: `http://boot:80` is not in `http://boot:8080`. */
 function urlForm(url: string): RegExp {
   return new RegExp(`${url.replaceAll(/[^\w]/g, "\\$&")}(?![\\w.:-])`);
 }
 
-/** True when only white space follows a text's last line feed; without a regular expression, see `go-tokens.ts`. */
+/** True if only white space follows the last line feed. A regular expression would be slow, see `go-tokens.ts`. */
 function endsLine(text: string): boolean {
   return text.slice(text.trimEnd().length).includes("\n");
 }
 
-/** True when the text's last brace would become part of a following tag. */
+/** True if the last brace of the text would become part of a tag after it. */
 function touches(text: string): boolean {
   return text.endsWith("{");
 }
 
 function escapeBraces(text: string): string {
-  // With an odd number of braces, the first stays alone. If the text has a backslash right before the escaped braces,
-  // `{{!}}` separates it from the backslash that escapes them.
+  // If the number of braces is odd, the first one is not escaped. If a backslash of the text is directly before the
+  // escaped braces, `{{!}}` separates it from the backslash that escapes them.
   return text.replaceAll(/(\\*)(\{?)((?:\{\{)+)/g, (_, backslashes: string, odd: string, pairs: string) => {
     const kept = backslashes === "" || odd !== "" ? backslashes : `${backslashes}\\${emptyComment}`;
     return kept + odd + "\\{{".repeat(pairs.length / 2);

@@ -1,7 +1,7 @@
-/** The port to the files of a matchbox data directory; `open-directory.ts` implements it for a disk. */
+/** The port to the files of a matchbox data directory. `open-directory.ts` implements it for directories on disk. */
 
 export interface DataDirectory {
-  /** The entries of one folder, sorted; empty where there is no such folder. */
+  /** Returns the entries of a folder, sorted; none if the folder does not exist. */
   list(folder: string): readonly InputEntry[];
   /** @param path such as `groups/default.json`. */
   read(path: string): InputFile;
@@ -14,6 +14,6 @@ export interface InputEntry {
 
 export type InputFile =
   | { readonly kind: "text"; readonly text: string }
-  /** `problem` names the problem and what to do. */
+  /** `problem` says what is wrong, and after a colon what to do. */
   | { readonly kind: "unusable"; readonly problem: string }
   | { readonly kind: "missing" };

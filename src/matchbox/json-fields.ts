@@ -1,6 +1,6 @@
 /**
- * The fields of a matchbox JSON file, read as Go's encoding/json reads them into a struct: names in any letter case,
- * null as absent, and one value of another type makes the whole file unusable.
+ * Reads the fields of a matchbox JSON file as Go's encoding/json reads them into a struct. Names can have any letter
+ * case, null means absent, and one value of a wrong type makes the whole file unusable.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
@@ -10,12 +10,12 @@ import { type TextPosition, textStart } from "../render/core/text-position.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
 export interface JsonFile {
-  /** Below the matchbox directory. */
+  /** The file's path below the matchbox directory. */
   readonly path: string;
   readonly text: string;
 }
 
-/** A value in a file that matchbox would refuse to load. */
+/** Thrown for a file that matchbox would not load. A finding has already reported why. */
 export class UnusableFile extends Error {}
 
 export class JsonFields {
@@ -26,8 +26,8 @@ export class JsonFields {
 
   /**
    * Reads a file.
-   * @param known every name that matchbox knows, in lower case; other names are reported.
-   * @throws {UnusableFile} after reporting that the file is not a JSON object.
+   * @param known every name that matchbox knows, in lower case. Other names are reported.
+   * @throws {UnusableFile} if the file is not a JSON object, which is reported.
    */
   static of(file: JsonFile, findings: ImportFindings, known: readonly string[]): JsonFields {
     const fields = new JsonFields(file, findings, []);
@@ -41,7 +41,7 @@ export class JsonFields {
     this.#parents = parents;
   }
 
-  /** The members of a field that is an object. @throws {UnusableFile} when it is something else. */
+  /** Returns the members of an object in a field. @throws {UnusableFile} if the value is not an object. */
   inner(field: string, known: readonly string[]): JsonFields {
     const fields = new JsonFields(this.#file, this.#findings, [...this.#parents, this.#nameOf(field)]);
     fields.#add(this.object(field), known);
@@ -64,13 +64,13 @@ export class JsonFields {
     return (this.#fields.get(field)?.value ?? null) !== null;
   }
 
-  /** Empty if it is absent. @throws {UnusableFile} if it is not a string. */
+  /** Returns a text; empty if it is absent. @throws {UnusableFile} if the value is not a string. */
   text(field: string): string {
     const value = this.#value(field, "");
     return typeof value === "string" ? value : this.fail(`must be text, matchbox does not load the file`, field);
   }
 
-  /** Empty if it is absent. @throws {UnusableFile} if it is not a list of strings. */
+  /** Returns a list of texts; empty if it is absent. @throws {UnusableFile} if the value is not a list of strings. */
   texts(field: string): readonly string[] {
     const value = this.#value(field, []);
     const texts = Array.isArray(value) ? value.map((each: JsonValue) => each ?? "") : [null];
@@ -78,13 +78,13 @@ export class JsonFields {
     return this.fail("must be a list of texts, matchbox does not load the file", field);
   }
 
-  /** Empty when it is absent. @throws {UnusableFile} when it is not an object. */
+  /** Returns an object; empty if it is absent. @throws {UnusableFile} if the value is not an object. */
   object(field: string): JsonObject {
     const value = this.#value(field, {});
     return isJsonObject(value) ? value : this.fail("must be an object, matchbox does not load the file", field);
   }
 
-  /** An object whose values are all strings. @throws {UnusableFile} if it is anything else. */
+  /** Returns an object with only strings as values; empty if it is absent. @throws {UnusableFile} for anything else. */
   textObject(field: string): Readonly<Record<string, string>> {
     const entries = Object.entries(this.object(field)).map(([name, value]): [string, string] => {
       const text = value ?? "";
@@ -94,7 +94,7 @@ export class JsonFields {
     return Object.fromEntries(entries);
   }
 
-  /** The place of a field, or of one of its members. */
+  /** Returns the place of a field, or of one of its members. */
   at(field: string, member?: string): TextPosition {
     const path = [...this.#parents, ...(member === undefined ? [] : [this.#nameOf(field)])];
     return findInYaml(this.#file.text, path, member ?? this.#nameOf(field)) ?? textStart;
@@ -131,7 +131,7 @@ function parsed({ text }: JsonFile, fields: JsonFields): JsonObject {
     if (isJsonObject(value)) return value;
     return fields.failWhole("must be a JSON object, matchbox does not load it", textStart);
   } catch (error) {
-    // The engine's message quotes the text.
+    // The message of the JavaScript engine quotes the text, so it is not used.
     if (!(error instanceof SyntaxError)) throw error;
     return fields.failWhole("is not JSON, matchbox does not load it: mend it here", findJsonFault(text) ?? textStart);
   }

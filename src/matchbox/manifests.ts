@@ -1,5 +1,6 @@
 /**
- * Writes objects as YAML for people to review: equal objects give equal bytes, whichever version of YAML reads them.
+ * Writes objects as YAML that people can review. Equal objects give equal bytes. Parsers of YAML 1.1 and of YAML 1.2
+ * read the same objects.
  */
 
 import { Document, isScalar, type Scalar, visit } from "yaml";
@@ -8,17 +9,17 @@ import type { JsonObject } from "../model/json.ts";
 import { numberText } from "../render/core/values.ts";
 
 export interface Manifest {
-  /** Lines above it, without the `#`. */
+  /** Lines above the objects, without the `#`. */
   readonly comments: readonly string[];
   readonly objects: readonly JsonObject[];
 }
 
-/** The text of a file. */
+/** Returns the text of a manifest's file. */
 export function manifestText({ comments, objects }: Manifest): string {
   return comments.map((comment) => `# ${comment}\n`).join("") + objects.map(objectText).join("---\n");
 }
 
-// Plain decimal: YAML 1.1 and 1.2 disagree about exponents.
+// Numbers are written without an exponent, because YAML 1.1 and 1.2 read exponents differently.
 const decimalNumber = {
   tag: "tag:yaml.org,2002:float",
   default: true,
@@ -43,7 +44,7 @@ function objectText(object: JsonObject): string {
   return document.toString({ lineWidth: 0 });
 }
 
-/** True for a character that a block of lines would lose or hide. */
+/** True for a text with a character that YAML would lose outside double quotes, or that a person would not see. */
 function hasOddCharacter(text: string): boolean {
   return /[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u.test(text);
 }

@@ -1,8 +1,9 @@
 /**
  * Makes Profiles and Groups from a matchbox (https://matchbox.psdn.io) data directory.
  *
- * Machines that boot from the result get the same as from matchbox, or nothing. It reports everything that it cannot
- * import, with the place. The same directory yields the same bytes. It never writes, and reads only through its port.
+ * Machines that boot from the result get the same as from matchbox, or nothing. The import reports everything that it
+ * cannot import, with its place. The same directory always gives the same result. The import writes nothing, and reads
+ * only through the port `DataDirectory`.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -28,7 +29,7 @@ export interface ImportOptions {
 }
 
 export interface Imported {
-  /** Empty if any import would mix up objects. */
+  /** Empty if two files would get the same object name, or a file would get none. */
   readonly files: readonly ImportedFile[];
   readonly profiles: number;
   readonly groups: number;
@@ -41,7 +42,7 @@ export interface ImportedFile {
   readonly text: string;
 }
 
-/** Makes the manifests. */
+/** Makes manifests from a matchbox directory. */
 export function importMatchbox(directory: DataDirectory, { admit, replaceUrl }: ImportOptions): Imported {
   const findings = new ImportFindings();
   const context = { directory, findings, admit, ...(replaceUrl !== undefined && { replaceUrl }) };
@@ -51,7 +52,7 @@ export function importMatchbox(directory: DataDirectory, { admit, replaceUrl }: 
 class Import {
   readonly #context: ProfileContext;
   readonly #findings: ImportFindings;
-  /** Files that an object was made from. */
+  /** The files that objects were made from. */
   readonly #used = new Set<string>();
 
   constructor(context: ProfileContext) {
@@ -92,7 +93,7 @@ class Import {
     return { files, profiles, groups, findings: this.#findings.sorted() };
   }
 
-  /** The files that matchbox reads in a folder; the others are reported. */
+  /** Returns the files that matchbox reads in a folder. It reports all other entries. */
   #jsonFiles(folder: string): readonly JsonFile[] {
     return this.#context.directory.list(folder).flatMap(({ name, isDirectory }) => {
       const path = `${folder}/${name}`;
@@ -117,7 +118,7 @@ class Import {
     return undefined;
   }
 
-  /** A group may name a profile in a folder below `profiles`, or a missing one. */
+  /** Adds a group's profile if it is in a folder below `profiles`. Reports a profile that is missing or unusable. */
   #findProfile({ file, fields, profile }: ReadGroup, profiles: Map<string, JsonFile>): void {
     const key = profileKey(profile);
     if (profile === "") {
@@ -152,7 +153,8 @@ class Import {
       return importProfile(file, name, this.#context);
     } catch (error) {
       if (!(error instanceof UnusableFile)) throw error;
-      // The finding reports it. Its groups still name it, so that their machines get 404, as from matchbox.
+      // A finding has already reported why. Groups still name this Profile, so that their machines get 404, as from
+      // matchbox.
       return undefined;
     }
   }
@@ -177,7 +179,7 @@ class Import {
     }
   }
 
-  /** Where two groups have one selector, matchbox takes either of them. */
+  /** Warns of groups with the same selector, because matchbox uses either of them. */
   #reportTies(groups: readonly ReadGroup[]): void {
     const first = new Map<string, string>();
     for (const { file, fields, selector } of groups.toSorted((a, b) => compareBytes(a.file.path, b.file.path))) {
@@ -196,12 +198,12 @@ class Import {
   }
 }
 
-/** A file's path below its folder, without the ending. */
+/** Returns a file's path below its folder, without the ending. */
 function keyOf({ path }: JsonFile): string {
   return path.slice(path.indexOf("/") + 1).replace(/\.json$/, "");
 }
 
-// The profile name for a group without one, so that the group still selects its machines.
+// The name of a Profile that does not exist, for a group that names none. So the Group still selects its machines.
 const noProfile = "no-profile";
 
 function profileKey(profile: string): string {

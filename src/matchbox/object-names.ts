@@ -1,15 +1,15 @@
 /**
- * Makes object names from file names. Kubernetes allows fewer characters than a file system, so two files could get
- * the same name. Nothing is imported then, because machines of one file would boot the other file's profile.
+ * Makes object names from file names. Kubernetes allows fewer characters than a file system, so two files could get the
+ * same name. In this case nothing is imported, because machines could boot the wrong one of two profiles.
  */
 
 import { compareBytes } from "../lib/order.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
-// Leaves room for a file name's ending and for the suffix that some names get.
+// Less than Kubernetes allows: files get an ending, and some names get a suffix.
 const longestName = 200;
 
-/** The object name closest to a file's name; undefined if it is empty or too long. */
+/** Returns an object name that is close to a file's name; undefined if it would be empty or too long. */
 export function toObjectName(text: string): string | undefined {
   const parts = text
     .toLowerCase()
@@ -21,7 +21,7 @@ export function toObjectName(text: string): string | undefined {
   return name === "" || name.length > longestName ? undefined : name;
 }
 
-/** Gives each key its own name. Reports every key that cannot have one, and then returns undefined. */
+/** Returns a different object name for each key. If a key cannot get a name, it reports this and returns undefined. */
 export function giveNames(
   keys: ReadonlySet<string>,
   folder: string,

@@ -1,4 +1,4 @@
-/** A matchbox data directory on a disk. It follows links as matchbox does, but never out of the directory. */
+/** Reads a matchbox data directory on disk. It follows links, as matchbox does, but never out of the directory. */
 
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
@@ -6,12 +6,12 @@ import { codeOf } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { DataDirectory, InputEntry, InputFile } from "./input.ts";
 
-/** davit's templates are never larger. */
+/** davit accepts no larger template. */
 const maxFileBytes = 1024 * 1024;
 
 /**
  * Opens a directory.
- * @throws the system's error when it, or a folder in it, cannot be read.
+ * @throws a system error if the directory cannot be read. `list` throws one for an unreadable folder.
  */
 export function openDirectory(path: string): DataDirectory {
   const root = realpathSync(path);
@@ -56,7 +56,7 @@ function readBelow(root: string, file: string): InputFile {
 }
 
 function readText(path: string): InputFile {
-  // A pipe would wait for a writer.
+  // Without O_NONBLOCK, to open a named pipe would wait for a writer.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stat = fstatSync(descriptor);

@@ -1,6 +1,6 @@
 /**
- * Converts a matchbox profile to a Profile. A config that cannot be imported becomes a reference to a missing
- * ConfigMap: machines get 500 and retry until a person writes it.
+ * Converts a matchbox profile to a Profile. A config that cannot be imported becomes a reference to a ConfigMap that
+ * does not exist. Machines get 500 and retry until a person writes this ConfigMap.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -23,16 +23,16 @@ export interface ProfileContext {
   readonly directory: DataDirectory;
   readonly findings: ImportFindings;
   readonly admit: Admit;
-  /** The matchbox's own URL; davit's URL replaces it. */
+  /** The matchbox's own URL, which davit's URL replaces. */
   readonly replaceUrl?: string;
 }
 
 export interface ImportedProfile {
-  /** The Profile, and a ConfigMap for each config that is too long for it; empty when there is nothing to serve. */
+  /** The Profile, and a ConfigMap for each config that is too long for it; empty if there is nothing to serve. */
   readonly objects: readonly JsonObject[];
-  /** Its source files. */
+  /** The matchbox files that the objects are from. */
   readonly sources: readonly string[];
-  /** How its templates use variables, with the file. */
+  /** The uses of variables in the templates, each with the template's file. */
   readonly uses: readonly { readonly file: string; readonly use: VariableUse }[];
 }
 
@@ -41,12 +41,12 @@ const bootNames = ["kernel", "initrd", "args"];
 
 // The CRD's limit for inline text.
 const maxInlineLength = 131_072;
-// A template with a variable that never exists: the machine gets 500, and boots nothing else instead.
+// For a boot section that davit refuses. Its variable never exists, so the machine gets 500 and boots nothing else.
 const failingBoot = { kernel: "{{notImported}}" };
 
 /**
  * Makes a Profile.
- * @throws {UnusableFile} when matchbox does not use the file either; a finding reports why.
+ * @throws {UnusableFile} if matchbox does not use the file either. A finding reports why.
  */
 export function importProfile(file: JsonFile, name: string, context: ProfileContext): ImportedProfile {
   const fields = JsonFields.of(file, context.findings, fieldNames);
@@ -54,7 +54,7 @@ export function importProfile(file: JsonFile, name: string, context: ProfileCont
   return new ProfileImport({ file, name, fields, context }).run();
 }
 
-/** A config in the form of the spec. */
+/** A config as a Profile's spec has it. */
 interface MatchboxConfig {
   readonly text: string;
   readonly raw: boolean;
@@ -132,7 +132,7 @@ class ProfileImport {
     };
   }
 
-  /** Warns of a machine that would boot from davit but ask matchbox for its config. */
+  /** Warns of a URL by which machines that boot from davit would still ask matchbox for a config. */
   #lookForUrl(boot: JsonFields, field: string, text: string): void {
     const [, url] = /(https?:\/\/[^/\s"']+)\/(?:ignition|cloud|generic|metadata|assets)\b/.exec(text) ?? [];
     const { replaceUrl, findings } = this.#context;
@@ -141,7 +141,7 @@ class ProfileImport {
     findings.warn(this.#file, `boot.${field} leads to ${shown(url)}: ${cure}`, boot.at(field));
   }
 
-  /** The entry of the spec; none for a profile without this config. */
+  /** Returns the entry of the spec for a config; none if the profile does not have this config. */
   #part(part: TemplateField): readonly (readonly [field: string, template: JsonObject])[] {
     const id = this.#fields.text(idField(part));
     if (id === "") return [];
@@ -193,11 +193,11 @@ class ProfileImport {
       return undefined;
     }
     this.#uses.push(...translation.uses.map((use) => ({ file: path, use })));
-    // A template has at least one character.
+    // A template must have at least one character.
     return { text: translation.text === "" ? "{{!}}" : translation.text, raw: false };
   }
 
-  /** A finished document, which matchbox does not render. */
+  /** Imports an Ignition config, which matchbox serves without rendering it. */
   #ignition(path: string, text: string): MatchboxConfig | undefined {
     const { findings, replaceUrl } = this.#context;
     try {
@@ -231,7 +231,7 @@ class ProfileImport {
   }
 }
 
-/** matchbox's field for a config, named like its folder and its endpoint. */
+/** Returns matchbox's field for a config. It has the name of the config's folder and endpoint. */
 function idField(part: TemplateField): string {
   return `${endpointOf(part)}_id`;
 }
@@ -240,7 +240,7 @@ function profileObject(name: string, spec: JsonObject): JsonObject {
   return { apiVersion, kind: "Profile", metadata: { name }, spec };
 }
 
-/** The display name, if davit accepts it. */
+/** Returns the display name, if davit accepts it. */
 export function displayName(
   fields: JsonFields,
   file: string,

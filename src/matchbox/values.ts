@@ -1,6 +1,6 @@
 /**
- * Finds where Go and davit treat a variable's value differently. It looks at the values of each group that uses a
- * template, so that it reports only real differences.
+ * Finds values that Go and davit treat differently. It looks at the values of each group that uses a template, so it
+ * reports only differences that occur.
  */
 
 import { isJsonObject, type JsonValue } from "../model/json.ts";
@@ -9,7 +9,7 @@ import { type ImportFindings, shown } from "./findings.ts";
 import type { VariableUse } from "./go-to-handlebars.ts";
 import type { ReadGroup } from "./group.ts";
 
-/** Reports where a template yields something else for a group's machines. @param file the template's file. */
+/** Warns if a template gives a group's machines another result in davit. @param file the template's file. */
 export function compareValues(use: VariableUse, file: string, group: ReadGroup, findings: ImportFindings): void {
   const [first, label, ...more] = use.path;
   if (first === undefined) return;
@@ -26,14 +26,14 @@ export function compareValues(use: VariableUse, file: string, group: ReadGroup, 
     findings.warn(file, `${shown(use.path.join("."))} of ${group.file.path} ${problem}`, use.at);
 }
 
-/** The variables as matchbox makes them, without those of the request. */
+/** Returns the variables that matchbox makes for a group, without those of the request. */
 function variablesOf({ metadata, selector }: ReadGroup): JsonValue {
   const labels = Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value] as const);
   return { ...metadata, ...Object.fromEntries(labels) };
 }
 
 function printedOtherwise(value: JsonValue | undefined, { mayBeAbsent }: VariableUse): string | undefined {
-  // Both refuse to print an absent variable, unless it was looked up by index.
+  // matchbox and davit both refuse to print an absent variable, unless the template looks it up by `index`.
   if (value === undefined) return mayBeAbsent ? 'is absent: matchbox prints "<no value>", davit nothing' : undefined;
   if (value === null) return 'is null: matchbox prints "<no value>", davit nothing';
   if (isList(value)) return "is a list: matchbox prints it in brackets, davit with commas";
@@ -50,7 +50,7 @@ function testedOtherwise(value: JsonValue | undefined, { mayBeAbsent }: Variable
   return isEmpty ? "is an empty object: davit takes it for true, matchbox for false" : undefined;
 }
 
-/** Go's fmt writes such numbers with an exponent. */
+/** True for a number that Go's fmt writes with an exponent. */
 function hasGoExponent(value: number): boolean {
   const size = Math.abs(value);
   return size >= 1e6 || (size > 0 && size < 1e-4);
