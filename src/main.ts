@@ -1,5 +1,5 @@
 // The only file that touches the process: everything else gets what it needs through `Host`.
-// An older Node stops at the check below, so nothing that needs a newer one is imported before it.
+// An older Node must get as far as the check below. So files that need a newer Node are imported after it.
 
 const oldestMajor = 24;
 const major = Number(process.versions.node.split(".")[0]);
@@ -13,13 +13,13 @@ if (major < oldestMajor) {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      // A second signal means that the first one was not obeyed soon enough.
+      // A second signal ends davit at once: its sender does not want to wait for the cleanup.
       if (stop.signal.aborted) process.exit(1);
       stop.abort();
     });
   }
   let outputFailed = false;
-  // Whoever reads the output may have seen enough (`| head`): the rest is written for nobody, and that is all.
+  // EPIPE: the reader has seen enough and closed the pipe, as in `| head`. This is no failure.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") return;
     if (!outputFailed) process.stderr.write(`Writing standard output: ${error.code ?? "failed"}\n`);
@@ -30,7 +30,7 @@ if (major < oldestMajor) {
     args: process.argv.slice(2),
     environment: process.env,
     outputIsTerminal: process.stdout.isTTY === true,
-    // Looked at only by commands that read it.
+    // Functions, so that standard input stays untouched unless a command reads it.
     input: {
       get isTerminal() {
         return process.stdin.isTTY === true;

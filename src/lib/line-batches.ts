@@ -5,7 +5,7 @@
 
 import type { Clock } from "./clock.ts";
 
-/** The longest wait for a batch. A person does not notice it, and a killed process loses only the lines of this time. */
+/** The longest wait for a batch. A person does not notice it. A killed process loses only the lines of this time. */
 export const batchWaitMs = 20;
 /** A batch of this length is written at once: about 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;

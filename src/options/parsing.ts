@@ -1,11 +1,12 @@
 /**
- * Option tables: they read a command line and make its help. A flag beats its environment variable (`DAVIT_` and the
- * flag's name in upper case), which beats the default. All problems are reported together.
+ * Reads a command line by a table of options, and makes the help from the same table. A flag overrides its environment
+ * variable (`DAVIT_` and the flag's name in upper case). The variable overrides the default. All problems are reported
+ * together.
  */
 
 import { parseArgs } from "node:util";
 
-/** Everything that can be wrong with a command line, one sentence each. */
+/** The mistakes in a command line, one sentence each. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly string[];
@@ -23,28 +24,28 @@ export interface Option<Value> {
   readonly repeatable?: true;
   /** The default as text; undefined leaves the option unset. */
   readonly preset?: string;
-  /** The problem if it is not given. */
+  /** The message if the option is not given; undefined for an option that can be left out. */
   readonly required?: string;
-  /** What each path of the value must be; `stdin` is no path. */
+  /** Each path in the value must exist and be of this kind. The value `stdin` is allowed, too: it is no path. */
   readonly mustExist?: { readonly kind: "file" | "directory"; readonly stdin?: string };
-  /** The options without which this one is useless. */
+  /** Options that must be given with this one, because it is useless without them. */
   readonly needs?: readonly Need[];
-  /** The option that excludes this one, and the message's words for both, such as `Two queries`. */
+  /** An option that must not be given with this one. `excess` describes both in the message, such as `Two queries`. */
   readonly excludes?: { readonly name: string; readonly excess: string };
   readonly help: string;
-  /** Converts all given strings (none only if repeatable) to the value, or reports the expected form. */
+  /** Converts the given strings to the value, or returns the expected form. A repeatable option may get no strings. */
   readonly read: (texts: readonly string[]) => Value | OptionRefusal;
 }
 
 export interface Need {
   /** The name of an option in the same table. */
   readonly name: string;
-  /** What is missing without it, such as `No cluster`. */
+  /** What is missing without the option, such as `No cluster`. */
   readonly lack?: string;
   readonly example?: string;
 }
 
-/** Completes the sentence "Bad value "x" for --flag: …". */
+/** The refusal of a value. Its rule completes the sentence `Bad value "x" for --flag: …`. */
 export class OptionRefusal {
   readonly rule: string;
   constructor(rule: string) {
@@ -59,7 +60,10 @@ type ValueOf<Entry> = Entry extends { read: (texts: readonly string[]) => infer 
   ? Exclude<Value, OptionRefusal>
   : never;
 
-/** A table's values. An option that is not given is its default, undefined without one, or an empty list. */
+/**
+ * The values of a table's options. An option that is not given has its default. Without a default it is undefined, or
+ * an empty list if it is repeatable.
+ */
 export type Values<Options> = {
   readonly [Name in keyof Options]: Options[Name] extends
     | { preset: string }
@@ -72,11 +76,11 @@ export type Values<Options> = {
 export interface ReadOptions<Options> {
   readonly values: Values<Options>;
   readonly problems: string[];
-  /** Flags that are refused or mistyped: their options must not be reported as missing, too. */
+  /** Flags with a bad value or a misspelt name. Their options must not be reported as missing as a second problem. */
   readonly faulty: ReadonlySet<string>;
 }
 
-/** Reads a command line and its environment. Omits refused values and reports their problems. */
+/** Reads a command line and its environment. It leaves out bad values and reports them as problems. */
 export function readTable<Options extends OptionTable>(
   table: Options,
   args: readonly string[],
@@ -97,7 +101,7 @@ export function readTable<Options extends OptionTable>(
   return { values: values as Values<Options>, problems, faulty };
 }
 
-/** The help text of a command with its options. */
+/** Returns the help text of a command with its options. */
 export function helpOf(usage: string, purpose: string, table: OptionTable): string {
   return [
     `Usage: davit ${usage} [options]`,
@@ -111,7 +115,7 @@ export function helpOf(usage: string, purpose: string, table: OptionTable): stri
   ].join("\n");
 }
 
-/** Two lines of help for each option. */
+/** Returns two lines of help for each option. */
 function tableHelp(table: OptionTable): readonly string[] {
   return Object.values(table).map((option) => {
     const left = `  --${option.flag}${option.value === undefined ? "" : ` ${option.value}`}`;
@@ -135,7 +139,7 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   const given = new Map<string, string[]>();
   const problems: string[] = [];
   const faulty = new Set<string>();
-  // The word after an unknown option is probably its value.
+  // The word after an unknown option is probably the option's value, and no second problem.
   const isNamed = (token: (typeof tokens)[number] | undefined) => token?.kind !== "option" || known.has(token.name);
   const meant = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
   for (const token of meant) {
@@ -152,7 +156,7 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   return { given, problems, faulty };
 }
 
-/** The flag of a token, or a flag that begins like it. */
+/** Returns the flag of a token; for an unknown name, a flag with the same beginning. */
 function meantFlag(
   { name, rawName }: { readonly name: string; readonly rawName: string },
   flags: readonly string[],
@@ -189,7 +193,7 @@ function findTexts(
   return option.repeatable ? { texts: [], where: "the default" } : undefined;
 }
 
-/** Given strings, for a message. It hides the part before a URL's host, which may be a password. */
+/** Returns the given strings for a message. It hides the part before a URL's host, which may be a password. */
 function shown(texts: readonly string[]): string {
   return texts.join(",").replaceAll(/\/\/[^/]*@/g, "//…@");
 }

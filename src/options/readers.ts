@@ -4,14 +4,14 @@ import { BlockList, isIP } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type Option, OptionRefusal } from "./parsing.ts";
 
-/** For an option that takes one value, which must not be empty. */
+/** Makes the `read` of an option with one value, which must not be empty. */
 export function one<Value>(
   read: (text: string) => Value | OptionRefusal,
 ): (texts: readonly string[]) => Value | OptionRefusal {
   return ([text = ""]) => (text === "" ? new OptionRefusal("must not be empty") : read(text));
 }
 
-/** For an option that takes any number of values; empty ones count as none. */
+/** Makes the `read` of an option with any number of values. Empty values are ignored. */
 export function each<Value>(
   read: (text: string) => Value | OptionRefusal,
 ): (texts: readonly string[]) => readonly Value[] | OptionRefusal {
@@ -30,52 +30,52 @@ export function readText(text: string): string {
   return text;
 }
 
-/** A switch that is off unless it is given. */
+/** Makes a switch that is off unless it is given. */
 export function switchOption(flag: string, help: string) {
   return { flag, preset: "false", help, read: one(readSwitch) } satisfies Option<boolean>;
 }
 
-/** A file that must exist. */
+/** Makes an option for a file that must exist. */
 export function fileOption(flag: string, help: string) {
   return { flag, value: "FILE", help, read: one(readText), mustExist: { kind: "file" } } satisfies Option<string>;
 }
 
-/** A directory that davit makes if it is missing. */
+/** Makes an option for a directory that davit creates if it is missing. */
 export function newDirectoryOption(flag: string, help: string) {
   return { flag, value: "DIR", help, read: one(readText) } satisfies Option<string>;
 }
 
-/** A directory that must exist. */
+/** Makes an option for a directory that must exist. */
 export function directoryOption(flag: string, help: string) {
   return { ...newDirectoryOption(flag, help), mustExist: { kind: "directory" } } satisfies Option<string>;
 }
 
-/** The name of a Kubernetes namespace: RFC 1123, 2.1, in lower case. */
+/** Reads the name of a Kubernetes namespace: RFC 1123, 2.1, in lower case. */
 export function readNamespace(text: string): string | OptionRefusal {
   const rule = "must be a namespace: 1 to 63 lower-case letters, digits and hyphens";
   return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : new OptionRefusal(rule);
 }
 
-/** The name of most Kubernetes objects: RFC 1123, 2.1, in lower case, with dots. */
+/** Reads a name in the form of most Kubernetes objects: RFC 1123, 2.1, in lower case, with dots. */
 export function readObjectName(text: string): string | OptionRefusal {
   const rule = "must be the name of an object: lower-case letters, digits, hyphens and dots, 253 at most";
   return /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text) ? text : new OptionRefusal(rule);
 }
 
-/** A label, as `NAME=VALUE`; the value may be empty. */
+/** Reads a label, `NAME=VALUE`. The value can be empty. */
 export function readLabel(text: string): readonly [name: string, value: string] | OptionRefusal {
   const equals = text.indexOf("=");
   return equals > 0 ? [text.slice(0, equals), text.slice(equals + 1)] : new OptionRefusal("must be NAME=VALUE");
 }
 
-/** A ServiceAccount, as `NAMESPACE/NAME`. */
+/** Reads a ServiceAccount, `NAMESPACE/NAME`. */
 export function readServiceAccount(text: string): string | OptionRefusal {
   const [namespace = "", name = "", ...rest] = text.split("/");
   const isNamed = [readNamespace(namespace), readObjectName(name)].every((part) => typeof part === "string");
   return isNamed && rest.length === 0 ? text : new OptionRefusal("must be NAMESPACE/NAME of a ServiceAccount");
 }
 
-/** Networks of addresses. A list of them is one value; undefined for none. */
+/** Reads all networks of an option into one list; undefined if there are none. */
 export function readNetworks(texts: readonly string[]): BlockList | undefined | OptionRefusal {
   if (texts.length === 0) return undefined;
   const list = new BlockList();
@@ -89,14 +89,17 @@ export function readNetworks(texts: readonly string[]): BlockList | undefined | 
   return list;
 }
 
-/** A DNS name or an IP address, without a port. */
+/** Reads a DNS name or an IP address, without a port. */
 export function readHost(text: string): string | OptionRefusal {
   const isName =
     /^(?=.{1,253}$)[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/.test(text);
   return isName || isIP(text) !== 0 ? text : new OptionRefusal("must be a DNS name or an IP address, without a port");
 }
 
-/** @param others further choices, which the caller reads itself; help and messages list them, too. */
+/**
+ * Makes the reader of an option with a fixed set of values.
+ * @param others further choices, which the caller reads itself. The message for a bad value lists them, too.
+ */
 export function readChoice<Choice extends string>(
   choices: readonly Choice[],
   others: readonly string[] = [],
@@ -114,7 +117,7 @@ export function readBytes(text: string): number | OptionRefusal {
   return bytes > 0 ? bytes : new OptionRefusal("must be a positive number of bytes");
 }
 
-/** As `readBytes`, with 0 for none. */
+/** Like `readBytes`, but allows 0, which means none. */
 export function readBytesOrNone(text: string): number | OptionRefusal {
   return /^\d{1,11}$/.test(text) ? Number(text) : new OptionRefusal("must be a number of bytes; 0 is none");
 }
@@ -166,7 +169,7 @@ export function readAddress(text: string): Address | OptionRefusal {
   return { host, port: Number(port) };
 }
 
-/** A server's URL: a scheme, a host and an optional port. Anything else is refused, such as a password. */
+/** Reads a server's URL: a scheme, a host and an optional port. A URL with anything else is refused. */
 export function readServerUrl(text: string): URL | OptionRefusal {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isServer =

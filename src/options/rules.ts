@@ -1,4 +1,4 @@
-/** Checks the values of an option table: required options, paths that exist, options that go together. */
+/** Checks the values of an option table: required options, paths that must exist, and options that need each other. */
 
 import {
   ConfigError,
@@ -10,13 +10,13 @@ import {
   readTable,
 } from "./parsing.ts";
 
-/** Looks up paths, so that a wrong one is reported with every other problem. */
+/** Looks up paths, so that a wrong path is reported together with all other problems. */
 export interface Paths {
   isDirectory(path: string): boolean;
   isFile(path: string): boolean;
 }
 
-/** Reads a command line and its environment by all rules of a table. */
+/** Reads a command line and its environment, and checks the values by all rules of the table. */
 export function readOptions<Options extends OptionTable>(
   table: Options,
   args: readonly string[],
@@ -34,7 +34,7 @@ export function configWithout<Config extends object>(problems: readonly string[]
   return Object.freeze(config);
 }
 
-/** The problems of values that are well-formed, in the order of the table. */
+/** Returns the values' problems that `readTable` did not report, in the order of the table. */
 export function ruleProblems(
   table: OptionTable,
   { values, faulty }: { readonly values: Readonly<Record<string, unknown>>; readonly faulty: ReadonlySet<string> },

@@ -1,4 +1,4 @@
-/** Reads the options of `davit serve` and `davit boot`. It finds every problem before it reports any. */
+/** Reads the options of `davit serve` and `davit boot`. It reports all problems together. */
 
 import { relative } from "node:path";
 import { authority, isLoopback } from "../lib/address.ts";
@@ -7,10 +7,10 @@ import { type Environment, helpOf, readTable, type Values } from "./parsing.ts";
 import { configWithout, type Paths, readOptions, ruleProblems } from "./rules.ts";
 import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions } from "./table.ts";
 
-/** The options of the boot service, wherever it runs. */
+/** The options of the boot service, which `davit serve` and `davit boot` share. */
 export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
 
-/** Never from a flag: every user of the machine can see flags. */
+/** Passphrases from environment variables. They have no flags, because every user of the machine can see flags. */
 interface SigningPassphrase {
   readonly signingPassphrase: string | undefined;
   readonly grubSigningPassphrase: string | undefined;
@@ -37,7 +37,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
   const kubernetes = values.kubernetes ?? (isInPod && !hasManifests);
   const config: ServeConfig = { ...values, kubernetes, ...signingPassphrase(environment) };
   const isMeant = hasManifests || kubernetes || faulty.has("manifests") || faulty.has("kubernetes");
-  // If no source of objects is given, no option is also refused because it needs a cluster.
+  // If no source of objects is given, that is the one problem. Options that need a cluster are not reported then.
   const ruled = { ...config, kubernetes: kubernetes || !hasManifests };
   problems.push(
     ...(isMeant ? [] : ["No source of objects: give --manifests DIR, or --kubernetes"]),
@@ -54,14 +54,14 @@ export function readServeConfig(args: readonly string[], environment: Environmen
  * @throws {ConfigError} with every problem.
  */
 export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
-  // The variable may belong to a davit serve in the same container, so only the flag counts.
+  // Only the flag counts, because the variable may be for a davit serve in the same container.
   const { values, problems } = readOptions(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined }, paths);
   const config = { ...values, ...signingPassphrase(environment) };
   problems.push(...signingProblems(config), ...storeTlsProblems(values), ...storeTokenProblems(values, paths));
   return configWithout(problems, config);
 }
 
-/** The help text of `davit serve`. */
+/** Returns the help text of `davit serve`. */
 export function serveHelp(): string {
   return helpOf(
     "serve --manifests DIR | --kubernetes",
@@ -70,7 +70,7 @@ export function serveHelp(): string {
   );
 }
 
-/** The help text of `davit boot`. */
+/** Returns the help text of `davit boot`. */
 export function bootHelp(): string {
   return helpOf("boot --store URL", "Serves boot configs to machines from the store of another davit.", bootOptions);
 }
@@ -136,7 +136,7 @@ export function storeTokenProblems(
   return [`No local token in "${dataDir}": start davit serve with it first, of this version or later`];
 }
 
-/** Refuses a place for backups where they would be lost with the store. */
+/** Refuses a backup directory inside the data directory: the backups would be lost together with the store. */
 function placeProblems({ backupDir, dataDir }: ServeConfig): string[] {
   const isInside = backupDir !== undefined && !relative(dataDir, backupDir).startsWith("..");
   return isInside ? [`Bad place "${backupDir}" for --backup-dir: it is in --data-dir, and would be lost with it`] : [];
@@ -147,7 +147,7 @@ type GivenStore = Pick<Values<typeof storeClientOptions>, "storeTokenFile" | "st
   readonly dataDir: string | undefined;
 };
 
-/** The file with the token for a store; undefined without one. */
+/** Returns the file with the token for a store; undefined if no token is configured. */
 export function shownTokenFile({
   storeTokenFile,
   dataDir,
@@ -162,7 +162,7 @@ function storeDoorProblems(config: ServeConfig): string[] {
   if (storeClientCaFile !== undefined && !hasTls) {
     problems.push("No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file");
   }
-  // A refused address is undefined here.
+  // A bad address is undefined here, and already reported.
   if (storeAddress === undefined || isLoopback(storeAddress.host) || storeInsecure === true) return problems;
   const lacks = [
     ...(hasTls ? [] : ["TLS (--store-cert-file and --store-key-file, or --store-own-certificate)"]),

@@ -1,4 +1,4 @@
-/** The tables of options. Parsing, rules, `--help` and docs/reference/options.md come from them. */
+/** The tables of options. Parsing, checks, `--help` and docs/reference/options.md all use them. */
 
 import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
@@ -30,7 +30,7 @@ import {
   switchOption,
 } from "./readers.ts";
 
-/** The boot service's own options, with those of operations and of the log: every command that answers machines. */
+/** The options that `davit serve` and `davit boot` share: of the boot service, the operations listener and the log. */
 export const serviceOptions = {
   sourceGraceMs: {
     flag: "source-grace",
@@ -147,7 +147,7 @@ export const serviceOptions = {
 const cluster = { name: "kubernetes", lack: "No cluster" };
 const ownCertificate = { name: "storeOwnCertificate", lack: "No own certificate" };
 
-/** Of `davit serve`. */
+/** The options of `davit serve`. */
 export const serveOptions = {
   manifests: {
     flag: "manifests",
@@ -320,7 +320,7 @@ export const serveOptions = {
     help: "longest value that a client may write",
     read: one(readBytes),
   } satisfies Option<number>,
-  // Values live outside Node's heap limit, so that limit is no guard.
+  // The values in the store are outside Node's heap, so the limit of that heap does not limit them.
   storeQuotaBytes: {
     flag: "store-quota-bytes",
     value: "BYTES",
@@ -328,7 +328,7 @@ export const serveOptions = {
     help: "limit of the names and values that clients write; beyond it the store takes only deletes",
     read: one(readBytes),
   } satisfies Option<number>,
-  // Each costs about 10 KiB, most of it for its connection.
+  // Each watch needs about 10 KiB, most of it for the connection.
   storeMaxWatchers: {
     flag: "store-max-watchers",
     value: "COUNT",
@@ -347,7 +347,7 @@ export const serveOptions = {
   ...serviceOptions,
 };
 
-/** How a client reaches the store of another davit. */
+/** The options by which a client reaches the store of another davit. */
 export const storeClientOptions = {
   storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
   storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
@@ -355,7 +355,7 @@ export const storeClientOptions = {
 };
 const { storeTokenFile, ...storeTls } = storeClientOptions;
 
-/** Of `davit boot`. */
+/** The options of `davit boot`. */
 export const bootOptions = {
   store: {
     flag: "store",
@@ -379,7 +379,7 @@ export const bootOptions = {
   ...serviceOptions,
 };
 
-/** The options of a certificate and its key, which are useless alone. */
+/** Makes the options of a certificate and its key. Each of the two needs the other. */
 function certificatePair(help: string) {
   return {
     storeCertFile: { ...fileOption("store-cert-file", help), needs: [{ name: "storeKeyFile" }] },
