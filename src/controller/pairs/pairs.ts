@@ -211,7 +211,7 @@ export class Pairs {
     const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
     const verdict = this.#flaws.of(profile, id, { looks, spec: settled.spec, flaw: before }, budgets);
     if (!isUnused && (isOpen(verdict) || isOpen(kept))) this.#open.push(id);
-    // A refused version proves nothing, and neither does a Profile that is gone. So the earlier flaw stays.
+    // A refused version proves nothing, and neither does a Profile that is gone: the earlier flaw stays.
     const stays = draft.refusal !== undefined || looks === undefined ? before : undefined;
     return { settled, flaw: kept?.flaw ?? verdict?.flaw ?? stays, lack: kept?.lack };
   }

@@ -185,7 +185,7 @@ function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): Var
   };
 }
 
-// This only decides whether a variable exists, so davit's own address can be empty.
+// Templates print davit's address but rarely test it, so it is empty here.
 const davit = { url: "" };
 
 function own(values: JsonObject, name: string): JsonValue | undefined {

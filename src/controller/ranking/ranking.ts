@@ -27,7 +27,10 @@ export type Standing =
   | { readonly kind: "shadowed"; readonly by: Group }
   /** At least some of the machines that both select get no Group. */
   | { readonly kind: "tied"; readonly with: Group }
-  /** Some machines that both select get the other Group, whose namespace claimed them first. */
+  /**
+   * Some machines that both select get the other Group, which is in another namespace. Mostly, that namespace claimed
+   * the machines first.
+   */
   | { readonly kind: "outclaimed"; readonly by: Group };
 
 /** Ids of Groups to look at again after a change. Changed Groups may be among them. */
@@ -136,7 +139,7 @@ export class Ranking {
     return this.#rivalled.has(other.id) || isRival(other, group);
   }
 
-  /** The standing of a Group if a rival keeps it from a machine; otherwise undefined. */
+  /** The standing of a Group if a rival keeps it from some machine; otherwise undefined. */
   #standingAmongRivals(group: Group): Standing | undefined {
     const most = this.#budget();
     const { winner = group, rivals } = this.#copies.contestOf(group);
