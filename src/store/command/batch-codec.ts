@@ -1,6 +1,6 @@
 /**
- * Encodes batches in the format of `command-codec.ts`. It works in steps, because the first sync of a large cluster is
- * one batch of 50 MB, and other work must not wait for it.
+ * Encodes batches in the format of `command-codec.ts`, in steps. The first sync of a large cluster is one batch of 50
+ * MB, and other work must not wait for all of it.
  */
 
 import type { CommandRecord, ExpireCommand, SingleCommand } from "./command.ts";

@@ -1,8 +1,8 @@
 /**
  * Encodes the whole state as bytes and decodes it. Version 1: lines of JSON in UTF-8, each ended by a newline.
  *
- *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4,"atMs":…}    the first line: also where the history begins,
- *                                                                     `Origin`, and the time of the last record
+ *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4,"atMs":…}    the first line: the index, where the history
+ *                                                                     begins, `Origin`, and the last record's time
  *   {"file":"/a","value":"b","createdIndex":2,"modifiedIndex":12}     every node but the root, in any order, some twice
  *   {"dir":"/d","createdIndex":4,"modifiedIndex":4,"expiresAtMs":1700000000000,"ttlSeconds":60}
  *   … "dueAtMs":…                                                     the node's end by the clock of the run that took

@@ -2,8 +2,8 @@
  * The active walks over the tree. A walk keeps nodes that change before it has visited them.
  *
  * The walks with `mayBeOvertaken`, which are the listings, share one limit for the memory of kept nodes. Beyond this
- * limit, the oldest of these walks ends early, so that slow readers cannot fill the memory. Other walks always run to
- * their end.
+ * limit, the oldest of these walks ends early, so that slow readers cannot fill the memory. Other walks have no
+ * limit.
  */
 
 import type { StorePath } from "../core/node.ts";

@@ -96,8 +96,8 @@ export function versionOf(node: TreeNode): symbol | undefined {
 }
 
 /**
- * Updates the sums of a directory and of all directories above it, when a name in it gets another node or loses its
- * node.
+ * Updates the sums of a directory and of all directories above it. Call it when a name in the directory gets another
+ * node or loses its node.
  */
 export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));

@@ -96,7 +96,8 @@ export function encodeSegmentHead(head: SegmentHead): Uint8Array {
 const endsPreviousFlag = 1n;
 
 /**
- * Reads a segment's head. From version 2 on the CRC covers the version, so a version counts only if the CRC is correct.
+ * Reads a segment's head. From version 2 on, the CRC covers the version, so a version is trusted only with a correct
+ * CRC.
  */
 export function decodeSegmentHead(segment: Buffer): DecodedHead {
   if (segment.length < firstHeadBytes || !segment.subarray(0, 8).equals(segmentMagic)) return { kind: "invalid" };

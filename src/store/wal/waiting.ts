@@ -22,10 +22,7 @@ export class WaitingProposals {
     return this.#proposals.length === 0;
   }
 
-  /**
-   * True if a proposal of this size would bring the waiting bytes above `maxBytes`. If nothing waits, any proposal is
-   * allowed.
-   */
+  /** True if a proposal of this size would bring the waiting bytes above `maxBytes`. False while nothing waits. */
   isOver(bytes: number, maxBytes: number): boolean {
     return this.#bytes > 0 && this.#bytes + bytes > maxBytes;
   }
@@ -49,8 +46,8 @@ export class WaitingProposals {
   }
 
   /**
-   * Puts `first` in front, and removes the waiting proposals. If `keepsFreeing`, those that free room stay. @returns
-   * the removed proposals.
+   * Puts `first` in front, and removes the waiting proposals. If `keepsFreeing`, those that free room stay.
+   * @returns the removed proposals.
    */
   keepOnly(first: readonly Proposal[], keepsFreeing: boolean): readonly Proposal[] {
     const isKept = ({ frees }: Proposal) => keepsFreeing && frees;
