@@ -22,7 +22,6 @@ import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import { parseTemplate } from "../render/template/template.ts";
 import { BackupSchedule } from "../store/backup/schedule.ts";
-import type { LogStatus } from "../store/core/log-port.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
@@ -265,24 +264,9 @@ export class App {
       .attention()
       .filter(({ reason }) => reason !== "Refused")
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
-    const storeTrouble = storeTroubles[store.status];
-    return [...(storeTrouble === undefined ? [] : [`store: ${storeTrouble}`]), ...problems, ...objects];
+    return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...problems, ...objects];
   }
 }
-
-/**
- * Lines of `/readyz?verbose` for a store that cannot be written. Machines still get answers, because davit serves only
- * what is already on disk.
- */
-const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
-  writable: undefined,
-  full:
-    "no space is left on its disk: clients' writes are refused, and Profiles, Groups and holds take effect only " +
-    "while its reserve lasts: make room",
-  readOnly: "its disk fails, so changes take no effect: see to the disk",
-  lost: "its lock.db was removed or replaced, so changes take no effect: stop other davits there, restart this",
-  closed: "it is closed",
-};
 
 /** @throws {StartError} if the cluster cannot be reached. */
 async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> {

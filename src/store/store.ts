@@ -12,28 +12,24 @@
  * The store knows no documents and no HTTP. Its callers decide which client may write or read a key.
  */
 
-import { type Clock, steadyClock } from "../lib/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
-import { inSlices, nextTurn } from "../lib/slices.ts";
+import { nextTurn } from "../lib/slices.ts";
 import { backupOf } from "./backup/backup.ts";
-import { encodeBatchRecord } from "./command/batch-codec.ts";
-import { apply, type Command, type CommandRecord, type ExpireCommand, type Submission } from "./command/command.ts";
-import { decodeRecord, encodeRecord } from "./command/command-codec.ts";
+import type { Command, Submission } from "./command/command.ts";
 import { Expiry } from "./command/expiry.ts";
 import { type CountName, OperationCounts } from "./command/operation-counts.ts";
 import { Quota } from "./command/quota.ts";
-import { isMark, type NewRun, newRunOf, RunClock } from "./command/run-clock.ts";
-import { type LogIdentity, type LogPort, type LogStatus, WalError } from "./core/log-port.ts";
+import type { LogIdentity, LogMembership, LogPort, LogStatus } from "./core/log-port.ts";
 import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./core/node.ts";
 import { StoreError } from "./core/refusal.ts";
-import { Lineage } from "./snapshot/lineage.ts";
-import { StateReader } from "./snapshot/snapshot.ts";
+import { Leadership, type LeadershipListener } from "./leadership.ts";
+import { type Applied, Replica, type StoreIndexes } from "./replica.ts";
 import { type SnapshotInterval, Snapshotter } from "./snapshot/snapshotter.ts";
 import type { Change } from "./tree/change.ts";
 import type { Listing, ListOptions } from "./tree/listing.ts";
-import { Tree } from "./tree/tree.ts";
+import type { Tree } from "./tree/tree.ts";
 import { changedFiles, type FileChange, filesAmong } from "./watch/changed-files.ts";
-import { EventRing } from "./watch/event-ring.ts";
 import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch/watch-hub.ts";
 
 export interface StoreOptions {
@@ -52,24 +48,6 @@ export interface StoreOptions {
   readonly agelessRoot?: string | undefined;
 }
 
-export interface StoreIndexes {
-  /** The index of the last change. */
-  readonly storeIndex: number;
-  /** The sequence of the last record that the log delivered. */
-  readonly raftIndex: number;
-  readonly raftTerm: number;
-}
-
-/** The result of a command that was applied. */
-export interface Applied {
-  /** One for each change, in order. */
-  readonly events: readonly StoreEvent[];
-  /** The last event, which is the only one unless the command is a batch. */
-  readonly event: StoreEvent;
-  /** The indexes right after the last event. */
-  readonly indexes: StoreIndexes;
-}
-
 /** Gets files and their changes. It has the form of the model's `FeedListener`, which the store does not import. */
 export interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
@@ -85,47 +63,47 @@ interface Follower {
 export class Store {
   readonly #log: LogPort;
   readonly #nowMs: () => number;
-  readonly #tree = new Tree();
-  readonly #history = new EventRing();
-  readonly #lineage = new Lineage();
+  readonly #replica: Replica;
+  readonly #tree: Tree;
   readonly #hub: WatchHub;
   readonly #quota: Quota;
   readonly #expiry: Expiry;
+  readonly #leadership: Leadership;
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
-  /** The records that this process proposed, by their bytes. They save `#commit` the decoding. */
-  readonly #proposed = new Map<Uint8Array, CommandRecord>();
-  /** Results of this process's records, by sequence, until `submit` takes them. */
-  readonly #outcomes = new Map<number, Applied | StoreError>();
-  #submitting = 0;
-  /** The fields for the next records of this run; undefined as soon as a record with the run is in the log. */
-  #newRun: NewRun | undefined;
-  #isReplaying = true;
-  #raftIndex = 0;
-  readonly #runClock: RunClock;
-
   private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, agelessRoot }: StoreOptions) {
-    this.#runClock = new RunClock(this.#tree.timers, agelessRoot);
     this.#log = log;
-    this.#nowMs = steadyClock(clock);
-    this.#hub = new WatchHub(this.#history, maxWatchers, (work) => void nextTurn().then(work));
+    this.#nowMs = () => log.membership.now().atMs;
+    this.#replica = new Replica(log, agelessRoot);
+    this.#tree = this.#replica.tree;
+    const { history, lineage } = this.#replica;
+    this.#hub = new WatchHub(history, maxWatchers, (work) => void nextTurn().then(work));
     this.#quota = new Quota(this.#tree, quotaBytes);
     this.#expiry = new Expiry({
       tree: this.#tree,
       clock,
       nowMs: this.#nowMs,
-      submit: (commands) => this.#expire(commands),
+      submit: (commands) => this.#replica.propose({ kind: "batch", commands }, { frees: true, fenced: true }),
+    });
+    this.#leadership = new Leadership({
+      membership: log.membership,
+      clock,
+      beginTerm: () => this.#replica.beginTerm(),
+    });
+    this.#leadership.onChange((isLeading) => {
+      this.#expiry.lead(isLeading);
+      if (isLeading) this.#snapshotter.takeIfDue();
     });
     this.#snapshotter = new Snapshotter({
       log,
       tree: this.#tree,
-      history: this.#history,
-      lineage: this.#lineage,
+      history,
+      lineage,
       interval: snapshotInterval,
-      sequence: () => this.#raftIndex,
-      lastAtMs: () => this.#runClock.lastAtMs,
-      mark: () => this.#mark(),
+      sequence: () => this.#replica.indexes.raftIndex,
+      lastAtMs: () => this.#replica.lastAtMs,
+      mark: () => this.#replica.mark(),
     });
   }
 
@@ -136,23 +114,22 @@ export class Store {
   static async open(options: StoreOptions): Promise<Store> {
     const store = new Store(options);
     try {
-      await store.#load();
-      await options.log.onCommitted((sequence, bytes, term) => store.#commit(sequence, bytes, term));
+      await store.#replica.open({
+        applied: (command, result, recordBytes) => store.#applied(command, result, recordBytes),
+        replaced: (sequence) => store.#replaced(sequence),
+        elected: () => store.#leadership.elected(),
+        deposed: () => store.#leadership.deposed(),
+      });
     } catch (error) {
       await options.log.stop();
       throw error;
     }
-    store.#isReplaying = false;
-    const { run, term } = options.log.identity;
-    store.#newRun = { run, beganAtMs: store.#nowMs() };
-    store.#runClock.begin(term, store.#newRun.beganAtMs);
-    store.#expiry.start();
-    store.#snapshotter.takeIfDue();
+    if (options.log.membership.isLeader) store.#lead();
     return store;
   }
 
   get indexes(): StoreIndexes {
-    return { storeIndex: this.#tree.index, raftIndex: this.#raftIndex, raftTerm: this.#log.identity.term };
+    return this.#replica.indexes;
   }
 
   get identity(): LogIdentity {
@@ -161,12 +138,27 @@ export class Store {
 
   /** The id of the run that made the last change (`Lineage`); undefined if an older davit made it. */
   get run(): string | undefined {
-    return this.#lineage.origin.run;
+    return this.#replica.lineage.origin.run;
   }
 
   /** Whether the store can be written. Reads work in every status. */
   get status(): LogStatus {
     return this.#log.status;
+  }
+
+  /** See `LogPort`. */
+  get trouble(): string | undefined {
+    return this.#log.trouble;
+  }
+
+  /** This davit among those that write the store. */
+  get membership(): LogMembership {
+    return this.#log.membership;
+  }
+
+  /** Calls `listener` now if this davit leads the store, and whenever it begins or stops to. */
+  onLeadership(listener: LeadershipListener): void {
+    this.#leadership.onChange(listener);
   }
 
   /** How often each operation was requested since the start. */
@@ -195,22 +187,15 @@ export class Store {
    */
   async submit(command: Submission): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
-    const atMs = this.#nowMs();
-    if (this.#expiry.isBehind(atMs)) await this.#expiry.catchUp(atMs);
+    const time = this.#log.membership.now();
+    if (this.#expiry.isBehind(time.atMs)) await this.#expiry.catchUp(time.atMs);
     const reservedBytes = command.kind === "batch" ? 0 : this.#quota.reserve(command);
-    this.#submitting += 1;
     try {
-      const sequence = await this.#propose({ atMs, command });
-      const outcome = this.#outcomes.get(sequence);
-      this.#outcomes.delete(sequence);
-      assert(outcome !== undefined, "A record is delivered before its proposer gets its position");
-      if (outcome instanceof StoreError) throw outcome;
-      return outcome;
+      const applied = await this.#replica.propose(command, mayUseReserve(command) ? { frees: true } : undefined, time);
+      assert(applied !== undefined, "A command changes something or is refused");
+      return applied;
     } finally {
       this.#quota.release(reservedBytes);
-      this.#submitting -= 1;
-      // No caller waits for the remaining results.
-      if (this.#submitting === 0) this.#outcomes.clear();
     }
   }
 
@@ -264,41 +249,45 @@ export class Store {
 
   /** The events of the history, oldest first. */
   get events(): readonly StoreEvent[] {
-    return this.#history.all;
+    return this.#replica.history.all;
   }
 
   /** The bytes of a backup (`backupOf`), in the state of the moment when the first bytes are requested. */
   backup(): AsyncGenerator<Uint8Array, void, undefined> {
     return backupOf(this.#tree, () => {
       const { clusterId, term: raftTerm } = this.identity;
-      return { clusterId, raftIndex: this.#raftIndex, raftTerm, atMs: this.#nowMs() };
+      return { clusterId, raftIndex: this.indexes.raftIndex, raftTerm, atMs: this.#nowMs() };
     });
   }
 
   /** Ends every watch, logs what was submitted, and closes the log; idempotent. */
   async stop(): Promise<void> {
-    this.#hub.stop();
+    this.#hub.endAll("stopped");
+    await this.#leadership.stop();
     await this.#expiry.stop();
     await this.#snapshotter.stop();
     // The next start needs the time of this stop, to know how long nodes with a ttl have lived.
-    if (this.#tree.timers.size > 0 && this.status === "writable") await this.#mark().catch(() => undefined);
+    const isMarked = this.#log.membership.isLeader && this.status === "writable";
+    if (this.#tree.timers.size > 0 && isMarked) await this.#replica.mark().catch(() => undefined);
     await this.#log.stop();
     this.#followers.clear();
   }
 
-  async #load(): Promise<void> {
-    const snapshot = await this.#log.loadSnapshot();
-    if (snapshot === undefined) return;
-    const reader = new StateReader(this.#tree, this.#history);
-    for await (const piece of snapshot.pieces) {
-      reader.push(piece);
-      await nextTurn();
+  /** Begins to lead a log that no other davit may write. */
+  #lead(): void {
+    this.#replica.beginRun();
+    this.#leadership.lead();
+  }
+
+  /** Notifies everybody that the state was replaced by that of a snapshot. */
+  #replaced(sequence: number): void {
+    this.#snapshotter.loaded(sequence);
+    // A watcher may have missed events that the history no longer has. It comes again with the index that it wants.
+    this.#hub.endAll("overtaken");
+    this.#expiry.noticeTimers();
+    for (const { prefix, listener } of this.#followers) {
+      listener.replaced(filesAmong(this.#tree.walk(prefix, this.#nowMs())));
     }
-    reader.end();
-    if (reader.origin !== undefined) this.#lineage.restore(reader.origin);
-    this.#runClock.restore(this.#lineage.origin.term, reader.atMs);
-    this.#raftIndex = snapshot.sequence;
-    this.#snapshotter.loaded(snapshot.sequence);
   }
 
   #read<Result>(read: () => Result): Result {
@@ -312,76 +301,19 @@ export class Store {
     }
   }
 
-  async #expire(commands: readonly ExpireCommand[]): Promise<void> {
-    const sequence = await this.#propose({ atMs: this.#nowMs(), command: { kind: "batch", commands } });
-    this.#outcomes.delete(sequence);
-  }
-
-  /** Logs a record that changes nothing. @throws {StoreError} logFailed. */
-  async #mark(): Promise<void> {
-    await this.#propose({ atMs: this.#nowMs(), command: { kind: "batch", commands: [] } });
-  }
-
-  async #propose(proposal: Pick<CommandRecord, "atMs" | "command">): Promise<number> {
-    const { command } = proposal;
-    const record: CommandRecord =
-      this.#newRun === undefined ? proposal : { ...proposal, ...newRunOf(this.#newRun, command) };
-    const bytes =
-      command.kind === "batch" ? await inSlices(encodeBatchRecord(record, command.commands)) : encodeRecord(record);
-    this.#proposed.set(bytes, record);
-    try {
-      return await this.#log.propose(bytes, mayUseReserve(command) ? { frees: true } : undefined);
-    } catch (error) {
-      this.#proposed.delete(bytes);
-      if (!(error instanceof WalError)) throw error;
-      throw new StoreError("logFailed", error.message, 0, { cause: error });
-    }
-  }
-
-  #commit(sequence: number, bytes: Uint8Array, term: number): void {
-    this.#raftIndex = sequence;
-    this.#snapshotter.count(bytes.length);
-    const record = this.#proposed.get(bytes) ?? decodeRecord(bytes);
-    this.#proposed.delete(bytes);
-    if (!isMark(record.command)) this.#lineage.add(record.run, term);
-    if (record.run === this.#newRun?.run) this.#newRun = undefined;
-    this.#runClock.record(term, record);
-    const result = this.#apply(record);
-    if (this.#isReplaying) {
-      if (!(result instanceof StoreError)) this.#hub.record(result);
+  #applied(command: Command, result: readonly Change[] | StoreError, recordBytes: number): void {
+    this.#snapshotter.count(recordBytes);
+    const changes = result instanceof StoreError ? undefined : result;
+    if (this.#replica.isReplaying) {
+      this.#hub.record(changes ?? []);
       return;
     }
-    this.#counts.applied(record.command, result instanceof StoreError ? undefined : result.length);
-    this.#answer(sequence, result);
+    this.#counts.applied(command, changes?.length);
+    if (changes !== undefined && changes.length > 0) {
+      this.#expiry.noticeTimers();
+      this.#notify(changes);
+    }
     this.#snapshotter.takeIfDue();
-  }
-
-  #answer(sequence: number, result: readonly Change[] | StoreError): void {
-    if (result instanceof StoreError) {
-      if (this.#submitting > 0) this.#outcomes.set(sequence, result);
-      return;
-    }
-    // Nothing changed: the record is a mark, or ends only nodes that were gone already.
-    if (result.length === 0) return;
-    if (this.#submitting > 0) this.#outcomes.set(sequence, this.#applied(result));
-    this.#expiry.noticeTimers();
-    this.#notify(result);
-  }
-
-  #apply(record: CommandRecord): readonly Change[] | StoreError {
-    try {
-      return apply(this.#tree, record);
-    } catch (error) {
-      if (error instanceof StoreError) return error;
-      throw error;
-    }
-  }
-
-  #applied(changes: readonly Change[]): Applied {
-    const events = changes.map(({ event }) => event);
-    const event = events.at(-1);
-    assert(event !== undefined, "A command changes something or is refused");
-    return { events, event, indexes: this.indexes };
   }
 
   #notify(changes: readonly Change[]): void {

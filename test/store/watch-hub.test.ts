@@ -172,7 +172,7 @@ describe("the end of a watch", () => {
     const closed = flowing(watch("/a"));
     closed.close();
     closed.close();
-    hub.stop();
+    hub.endAll("stopped");
     run(set("/a"));
     expect(stopped).toMatchObject({ seen: [], ends: ["stopped"] });
     expect(closed).toMatchObject({ seen: [], ends: [] });
@@ -245,7 +245,7 @@ describe("a change that many watch", () => {
   it("is brought to all before they are told that the store ends", () => {
     const { hub, run, watchers, told } = crowd();
     run(set("/a"));
-    hub.stop();
+    hub.endAll("stopped");
     expect(told()).toBe(count);
     expect(watchers.every(({ ends }) => ends.join() === "stopped")).toBe(true);
   });

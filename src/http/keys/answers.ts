@@ -1,7 +1,8 @@
 /** Answers to reads and writes of a key. */
 
 import { refusals, StoreError, type StoreRefusal } from "../../store/core/refusal.ts";
-import type { Store, StoreIndexes } from "../../store/store.ts";
+import type { StoreIndexes } from "../../store/replica.ts";
+import type { Store } from "../../store/store.ts";
 import type { Listing } from "../../store/tree/listing.ts";
 import type { Answer } from "../exchange.ts";
 import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";

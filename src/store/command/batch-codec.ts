@@ -13,13 +13,14 @@ const stepLength = 256 * 1024;
  * Returns the bytes of a batch's record, the same bytes as `encodeRecord` would return. It yields between two steps.
  */
 export function* encodeBatchRecord(
-  { atMs, run, beganAtMs }: Omit<CommandRecord, "command">,
+  { atMs, run, beganAtMs, clockTerm }: Omit<CommandRecord, "command">,
   commands: readonly (SingleCommand | ExpireCommand)[],
 ): Generator<undefined, Uint8Array> {
   const pieces: Buffer[] = [];
   const began = beganAtMs === undefined ? "" : `"beganAtMs":${beganAtMs},`;
   const start = run === undefined ? began : `"run":${JSON.stringify(run)},${began}`;
-  let text = `{"v":${version},"atMs":${atMs},${start}"command":{"kind":"batch","commands":[`;
+  const clock = clockTerm === undefined ? "" : `"clockTerm":${clockTerm},`;
+  let text = `{"v":${version},"atMs":${atMs},${start}${clock}"command":{"kind":"batch","commands":[`;
   for (const [number, command] of commands.entries()) {
     if (number > 0) text += ",";
     text += JSON.stringify(writable(command));

@@ -3,6 +3,7 @@
  *
  *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
  *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first records of a start
+ *   {"v":1,"atMs":…,"clockTerm":…,"command":{…}}                  in a log with several members
  *
  * A field can be added without a new version if records without the field keep their meaning. An expected index is a
  * decimal string, because a JSON number cannot hold every 64-bit number. UTF-8 never has the byte FF, and the log
@@ -25,8 +26,8 @@ import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } f
 /** The version that davit writes. davit refuses to read later versions. */
 export const version = 1;
 
-export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, command: writable(command) }));
+export function encodeRecord({ atMs, run, beganAtMs, clockTerm, command }: CommandRecord): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, clockTerm, command: writable(command) }));
 }
 
 /**
@@ -53,6 +54,7 @@ export function decodeRecord(bytes: Uint8Array): CommandRecord {
     atMs: numberFrom(record.atMs),
     ...(record.run !== undefined && { run: textFrom(record.run) }),
     ...(record.beganAtMs !== undefined && { beganAtMs: numberFrom(record.beganAtMs) }),
+    ...(record.clockTerm !== undefined && { clockTerm: numberFrom(record.clockTerm) }),
     command,
   };
 }

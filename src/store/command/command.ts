@@ -81,6 +81,8 @@ export interface CommandRecord {
   readonly run?: string | undefined;
   /** When that run began, by its clock. The first records of a run carry it. Records of earlier versions do not. */
   readonly beganAtMs?: number | undefined;
+  /** The term of the leader whose clock gave `atMs`; absent in a log with one member. */
+  readonly clockTerm?: number | undefined;
   readonly command: Command;
 }
 

@@ -29,6 +29,8 @@ export interface ExpiryOptions {
 const maxExpiriesPerRecord = 500;
 // Removing this many timers takes a millisecond or two.
 const timersPerSlice = 2_000;
+// An election takes this long at most: the former leader's lease ends first.
+const leaderWaitMs = 7_000;
 // The pause after the log failed. It is short, so that nodes end soon after the log works again.
 const retryMs = 500;
 
@@ -39,7 +41,10 @@ export class Expiry {
   #alarm = new AbortController();
   /** When the present sleep ends; -Infinity while nothing sleeps. */
   #alarmAtMs = Number.NEGATIVE_INFINITY;
-  #running: Promise<void> | undefined;
+  #isLeading = false;
+  #running: Promise<void> = Promise.resolve();
+  /** Resolves at the next change of a timer, while a write waits for the leader to end nodes. */
+  #changed: PromiseWithResolvers<void> | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
 
@@ -47,14 +52,20 @@ export class Expiry {
     this.#options = options;
   }
 
-  start(): void {
-    this.#running = this.#run();
+  /** Begins or stops to end nodes: only the leader does. */
+  lead(isLeading: boolean): void {
+    this.#isLeading = isLeading;
+    this.#alarm.abort();
+    if (isLeading) this.#alarm = new AbortController();
+    if (isLeading) this.#running = this.#running.then(() => this.#run());
     this.noticeTimers();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#isLeading = false;
     this.#alarm.abort();
+    this.#changed?.resolve();
     await this.#running;
     await this.#sweeping;
   }
@@ -66,6 +77,7 @@ export class Expiry {
   noticeTimers(): void {
     const { timers, detached } = this.#options.tree;
     if (timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();
+    this.#changed?.resolve();
     if (!detached.isEmpty) this.#sweeping ??= this.#sweep();
   }
 
@@ -80,11 +92,33 @@ export class Expiry {
    */
   async catchUp(nowMs: number): Promise<void> {
     while (this.isBehind(nowMs)) {
+      if (!this.#isLeading) {
+        await this.#waitForLeader(nowMs);
+        return;
+      }
       this.#logging ??= this.#logDue().finally(() => {
         this.#logging = undefined;
       });
       await this.#logging;
     }
+  }
+
+  /** Waits until the leader has ended what is due. @throws {StoreError} logFailed if it does not in time. */
+  async #waitForLeader(nowMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const giveUp = new AbortController();
+    const tooLong = clock.sleep(leaderWaitMs, giveUp.signal).then(() => true);
+    try {
+      while (this.isBehind(nowMs) && !this.#isLeading && !this.#isStopped) {
+        this.#changed ??= Promise.withResolvers();
+        const isTooLong = await Promise.race([tooLong, this.#changed.promise.then(() => false)]);
+        this.#changed = undefined;
+        if (isTooLong) throw new StoreError("logFailed", "no leader has ended expired keys; try again later", 0);
+      }
+    } finally {
+      giveUp.abort();
+    }
+    if (this.#isLeading) await this.catchUp(nowMs);
   }
 
   async #sweep(): Promise<void> {
@@ -98,7 +132,7 @@ export class Expiry {
 
   async #run(): Promise<void> {
     const { tree, nowMs } = this.#options;
-    while (!this.#isStopped) {
+    while (this.#isLeading) {
       const waitMs = tree.timers.nextDueAtMs - nowMs();
       await (waitMs > 0 ? this.#sleep(waitMs) : this.#tryCatchUp());
     }
@@ -110,7 +144,7 @@ export class Expiry {
     this.#alarmAtMs = nowMs() + durationMs;
     await clock.sleep(durationMs, this.#alarm.signal);
     this.#alarmAtMs = Number.NEGATIVE_INFINITY;
-    if (!this.#isStopped) this.#alarm = new AbortController();
+    if (this.#isLeading) this.#alarm = new AbortController();
   }
 
   async #tryCatchUp(): Promise<void> {

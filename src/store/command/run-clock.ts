@@ -55,9 +55,15 @@ export class RunClock {
     this.#term = term;
   }
 
-  /** Takes the times of the next record. If the record has another term, this begins its run first. */
-  record(term: number, { atMs, beganAtMs = atMs }: Pick<CommandRecord, "atMs" | "beganAtMs">): void {
+  /**
+   * Takes the times of the next record.
+   * @returns its time by the clock of its run. A record that another member stamped by the clock of an earlier leader
+   * counts as made with the last record before it: the two clocks may differ by any amount.
+   */
+  record(term: number, { atMs, beganAtMs = atMs, clockTerm }: Omit<CommandRecord, "command">): number {
     if (term !== this.#term) this.begin(term, beganAtMs);
+    else if (clockTerm !== undefined && clockTerm !== term) return this.#lastAtMs ?? atMs;
     this.#lastAtMs = atMs;
+    return atMs;
   }
 }

@@ -11,13 +11,30 @@ export interface LogIdentity {
   readonly clusterId: string;
   /** The id of this copy of the log, in the same form. */
   readonly memberId: string;
-  /** Grows with every start. */
+  /** Grows with every new leader. For a file, every start is a new leader. */
   readonly term: number;
   /**
    * A random id of this start, in the same form. The term does not identify a start: starts on two copies of a log have
    * equal terms.
    */
   readonly run: string;
+}
+
+/** A davit that writes a log with several members. */
+export interface LogMember {
+  /** As `LogIdentity.memberId`. */
+  readonly id: string;
+  readonly name: string;
+  /** Where clients reach its store. */
+  readonly clientUrls: readonly string[];
+}
+
+/** The time that a record is given. */
+export interface LogTime {
+  /** Unix milliseconds by the leader's clock, which never steps while it leads. */
+  readonly atMs: number;
+  /** The term of that leader; undefined for a log with one member. */
+  readonly term: number | undefined;
 }
 
 /**
@@ -27,18 +44,64 @@ export interface LogIdentity {
  */
 export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
 
+/** This davit among those that write the log. */
+export interface LogMembership {
+  /** True while this member may propose fenced records. */
+  readonly isLeader: boolean;
+  /** The id of the leader; undefined while there is none. */
+  readonly leaderId: string | undefined;
+  /** All members that are known to run, this one first; empty for a log that only one davit may write. */
+  readonly members: readonly LogMember[];
+  /** The time for a new record, and for reads that skip expired nodes. */
+  now(): LogTime;
+  /**
+   * Resolves once every record that any member had committed before this call was delivered here.
+   * @throws {WalError} when the order of the records cannot be asked for.
+   */
+  barrier(): Promise<void>;
+}
+
+/** The membership of a log that only one davit may write. @param nowMs a clock that never steps. */
+export function soleMembership(nowMs: () => number): LogMembership {
+  return {
+    isLeader: true,
+    leaderId: undefined,
+    members: [],
+    now: () => ({ atMs: nowMs(), term: undefined }),
+    barrier: () => Promise.resolve(),
+  };
+}
+
 export interface ProposeOptions {
   /**
    * True for a record that frees room or cannot wait. The log takes it even on a full disk, while the reserve lasts.
    */
   readonly frees?: boolean;
+  /** The log takes the record only while this member leads. */
+  readonly fenced?: boolean;
+  /** The record begins this member's term; it is fenced. A log with several members needs one after each election. */
+  readonly beginsTerm?: boolean;
 }
 
 /**
  * Takes a durable record. Sequences grow, with gaps: the log's own records have sequences, too, and are not delivered.
- * `term` is the term of the start that proposed the record.
+ * `term` is the term of the leader at that place in the log.
  */
 export type CommittedListener = (sequence: number, bytes: Uint8Array, term: number) => void;
+
+/** What a log with several members reports besides records. */
+export interface MembershipListener {
+  /** This member was elected, and has applied all earlier records. Its next proposal has `beginsTerm`. */
+  elected(): void;
+  /** This member no longer leads; the log refuses its fenced records. */
+  deposed(): void;
+  /**
+   * Records after the last delivered one are gone, because a snapshot replaced them. The log delivers later records
+   * once this has resolved.
+   * @throws {WalError} when the snapshot cannot be read to its end.
+   */
+  leftBehind(snapshot: Snapshot): Promise<void>;
+}
 
 /** The whole state after the record `sequence`. */
 export interface Snapshot {
@@ -53,6 +116,9 @@ export interface LogPort {
   /** Read it only after `onCommitted` has replayed the log. */
   readonly identity: LogIdentity;
   readonly status: LogStatus;
+  /** One line for operators: why the log cannot be written, and what to do. Undefined while it can. */
+  readonly trouble: string | undefined;
+  readonly membership: LogMembership;
   /**
    * Hands every record after the loaded snapshot to `listener`, then opens the log for proposals and resolves. After
    * that, `listener` gets each record that is committed. Call this once.
@@ -60,7 +126,7 @@ export interface LogPort {
    * replay rejects the promise. Any other error of the listener is a bug and ends the process.
    * @throws {WalError} when the log cannot be read as a whole.
    */
-  onCommitted(listener: CommittedListener): Promise<void>;
+  onCommitted(listener: CommittedListener, membership: MembershipListener): Promise<void>;
   /**
    * Logs a record. It resolves with the record's sequence, after the record is on disk and the listener has returned.
    * @throws {WalError} when the record could not be logged. After a `readOnly` failure a restart can still find the

@@ -75,9 +75,10 @@ export class Snapshotter {
     this.#bytes += bytes;
   }
 
-  /** Begins a snapshot if one is due. */
+  /** Begins a snapshot if one is due and this member leads. */
   takeIfDue(): void {
     const { log, tree } = this.#options;
+    if (!log.membership.isLeader) return;
     this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
     if (log.status === "full" && tree.bytes <= this.#peakBytes / 2) this.#begin(() => this.#squeeze());
     const isDue = this.#records >= this.#interval.records || this.#bytes >= this.#interval.bytes;

@@ -27,7 +27,12 @@ export class DetachedTimers {
     this.#waiting.push(timers[Symbol.iterator]());
   }
 
-  /** Removes some of the timers from the set. @param max how many, at most. */
+  /** Call it after the set has lost all timers. */
+  forget(): void {
+    this.#waiting = [];
+  }
+
+  /** Takes some of them out of the set. @param max how many, at most. */
   sweep(max: number): void {
     const { timers, isArmed } = this.#options;
     for (let swept = 0; swept < max; swept++) {

@@ -20,7 +20,7 @@ export interface Timer {
 }
 
 export class ExpiringSet {
-  readonly #heap: Timer[] = [];
+  #heap: Timer[] = [];
 
   /** When the next timer is due; Infinity while the set is empty. */
   get nextDueAtMs(): number {
@@ -49,7 +49,13 @@ export class ExpiringSet {
     this.#down(last, last.position);
   }
 
-  /** Takes out at most `max` due timers, ordered by their time, then by `createdIndex`. */
+  /** Replaces all timers by those of another set, which nobody may use afterwards. */
+  adopt(other: ExpiringSet): void {
+    for (const timer of this.#heap) timer.position = -1;
+    this.#heap = other.#heap;
+  }
+
+  /** Takes out at most `max` due timers, by time, then by createdIndex. */
   takeDue(nowMs: number, max: number): readonly Timer[] {
     const due: Timer[] = [];
     for (let next = this.#heap[0]; next !== undefined && due.length < max; next = this.#heap[0]) {

@@ -56,11 +56,8 @@ const maxTimersAtOnce = 5_000;
 const inOrderDigits = 20;
 
 export class Tree {
-  readonly #root = newDirectory(0, undefined);
-  /**
-   * The timers of nodes with an end. `Expiry` takes out the timers of nodes that it is ending. Timers of removed nodes
-   * may stay until they are swept.
-   */
+  #root = newDirectory(0, undefined);
+  /** The timers of nodes with an end, unless taken out for logging; and timers of removed nodes, until swept. */
   readonly timers = new ExpiringSet();
   readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
   #index = 0;
@@ -292,6 +289,17 @@ export class Tree {
   /** Sets the snapshot's index. Call it after the last `restore`. */
   restoreIndex(index: number): void {
     this.#index = index;
+  }
+
+  /**
+   * Replaces the whole state by that of another tree, which nobody may use afterwards. Walks that have begun continue
+   * over the former state.
+   */
+  adopt(other: Tree): void {
+    this.#root = other.#root;
+    this.#index = other.#index;
+    this.timers.adopt(other.timers);
+    this.detached.forget();
   }
 
   /** @throws {StoreError} rootReadOnly for the root, which no command may change. */

@@ -17,7 +17,22 @@ export function refusalOf(status: Exclude<LogStatus, "writable">): WalError {
   return new WalError(reason, `Writing the log: ${text}`);
 }
 
-/** The status of the log after a failed batch. */
+const troubles: Readonly<Record<LogStatus, string | undefined>> = {
+  writable: undefined,
+  full:
+    "no space is left on its disk: clients' writes are refused, and Profiles, Groups and holds take effect only " +
+    "while its reserve lasts: make room",
+  readOnly: "its disk fails, so changes take no effect: see to the disk",
+  lost: "its lock.db was removed or replaced, so changes take no effect: stop other davits there, restart this",
+  closed: "it is closed",
+};
+
+/** Why the log cannot be written, for operators. Machines still get answers from what is already on disk. */
+export function troubleOf(status: LogStatus): string | undefined {
+  return troubles[status];
+}
+
+/** The status that a failed batch causes. */
 export function statusAfter(
   { reason }: WalError,
   { isBroken }: Pick<SegmentWriter, "isBroken">,

@@ -1,6 +1,7 @@
 /** Turns an error of the disk into one sentence for the operator, so that a failed start never shows a stack. */
 
-import { codeOf } from "../../lib/errors.ts";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
 import { WalError } from "../core/log-port.ts";
 
 /** What the disk's error codes mean, and what to do. */
@@ -26,4 +27,11 @@ export function startFailure(doing: string, path: string, error: unknown): unkno
   if (error instanceof WalError || code === undefined || !/^E[A-Z\d]+$/.test(code)) return error;
   const sentence = sentences[code] ?? `the disk answers ${code}; see to it, then start again`;
   return new WalError("unusable", `${doing} "${path}": ${sentence}`, { cause: error });
+}
+
+/** The error to throw for a failed write beside the log, after logging it. Errors that are not the disk's stay unchanged. */
+export function snapshotFailure(log: Log, doing: string, error: unknown): unknown {
+  if (error instanceof WalError || codeOf(error) === undefined) return error;
+  log.error({ err: error }, "snapshot cannot be kept");
+  return new WalError("appendFailed", `${doing}: ${messageOf(error)}`, { cause: error });
 }

@@ -10,28 +10,31 @@
  */
 
 import { resolve } from "node:path";
-import { assert, codeOf, messageOf } from "../../lib/errors.ts";
+import { steadyClock } from "../../lib/clock.ts";
+import { assert, codeOf } from "../../lib/errors.ts";
 import {
   type CommittedListener,
   type LogIdentity,
+  type LogMembership,
   type LogPort,
   type LogStatus,
   type ProposeOptions,
   type Snapshot,
+  soleMembership,
   WalError,
 } from "../core/log-port.ts";
 import { randomId } from "./begin-log.ts";
 import type { FileLogOptions } from "./file-log-options.ts";
 import type { DirectoryLock } from "./lock.ts";
 import { EndNote } from "./log-end.ts";
-import { refusalOf, statusAfter } from "./log-status.ts";
+import { refusalOf, statusAfter, troubleOf } from "./log-status.ts";
 import { readOrBegin } from "./read-or-begin.ts";
 import type { LogRecord } from "./record.ts";
 import { firstSequenceOf, listSegments } from "./recover.ts";
 import { Reserve } from "./reserve.ts";
 import { isNoSpace, SegmentWriter } from "./segment-writer.ts";
 import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
-import { startFailure } from "./start-failure.ts";
+import { snapshotFailure, startFailure } from "./start-failure.ts";
 import { type Proposal, WaitingProposals } from "./waiting.ts";
 
 // How often the log checks whether the disk can be written again.
@@ -60,6 +63,7 @@ interface Opened {
 }
 
 export class FileLog implements LogPort {
+  readonly membership: LogMembership;
   readonly #options: FileLogOptions;
   readonly #lock: DirectoryLock;
   readonly #reserve: Reserve;
@@ -87,6 +91,7 @@ export class FileLog implements LogPort {
     const { files, directory, random, reserveBytes = 0 } = options;
     this.#reserve = new Reserve({ files, directory, random, bytes: reserveBytes });
     this.#snapshots = new SnapshotFiles(options.files, options.directory);
+    this.membership = soleMembership(steadyClock(options.clock));
   }
 
   /**
@@ -110,6 +115,10 @@ export class FileLog implements LogPort {
 
   get status(): LogStatus {
     return this.#status;
+  }
+
+  get trouble(): string | undefined {
+    return troubleOf(this.#status);
   }
 
   onCommitted(listener: CommittedListener): Promise<void> {
@@ -148,7 +157,7 @@ export class FileLog implements LogPort {
     try {
       await this.#snapshots.save({ clusterId: this.#opened.clusterId, sequence }, pieces);
     } catch (error) {
-      throw this.#snapshotFailure("Saving a snapshot", error);
+      throw snapshotFailure(log, "Saving a snapshot", error);
     }
     log.info({ sequence, seconds: (clock.monotonicMs() - startMs) / 1_000 }, "snapshot saved");
   }
@@ -176,7 +185,7 @@ export class FileLog implements LogPort {
         await files.remove(resolve(directory, name));
       }
     } catch (error) {
-      throw this.#snapshotFailure("Removing segments", error);
+      throw snapshotFailure(this.#options.log, "Removing segments", error);
     }
   }
 
@@ -199,9 +208,8 @@ export class FileLog implements LogPort {
     if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of a write that was never answered were cut off the log");
     log.info({ directory, records: end.lastSequence, cutBytes, clean: end.isSealed }, "log opened");
     const hasReserve = await this.#makeReserve();
-    // This batch has only the term. If it fails on a full disk, the next successful batch carries the term.
-    const { appended } = this.#begin([]);
-    const result = await appended;
+    // This writes only the term. On a full disk it fails, and the next successful batch carries it.
+    const result = await this.#begin([]).appended;
     if (result instanceof WalError) this.#setStatus(statusAfter(result, writer));
     else this.#setStatus(hasReserve ? "writable" : "full");
     if (lockCheckMs !== undefined) this.#watchingLock = this.#watchLock(lockCheckMs);
@@ -377,16 +385,8 @@ export class FileLog implements LogPort {
       return;
     }
     this.#isTermLogged = false;
-    const { appended } = this.#begin([]);
-    const result = await appended;
+    const result = await this.#begin([]).appended;
     this.#setStatus(result instanceof WalError ? statusAfter(result, writer) : "writable");
-  }
-
-  /** Logs an error of the disk and wraps it; returns any other error unchanged. */
-  #snapshotFailure(doing: string, error: unknown): unknown {
-    if (error instanceof WalError || codeOf(error) === undefined) return error;
-    this.#options.log.error({ err: error }, "snapshot cannot be kept");
-    return new WalError("appendFailed", `${doing}: ${messageOf(error)}`, { cause: error });
   }
 
   #writerOptions() {

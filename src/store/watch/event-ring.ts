@@ -12,7 +12,7 @@ const presetMaxBytes = 64 * 1024 * 1024;
 const eventOverheadBytes = 200;
 
 export class EventRing {
-  readonly #slots: (StoreEvent | undefined)[] = new Array(maxEvents).fill(undefined);
+  #slots: (StoreEvent | undefined)[] = new Array(maxEvents).fill(undefined);
   readonly #maxBytes: number;
   #oldest = 1;
   #next = 1;
@@ -61,7 +61,15 @@ export class EventRing {
     this.#next = index;
   }
 
-  /** Adds the next event. It drops old events beyond the limits, but never the new one. */
+  /** Replaces the history by another one, which nobody may use afterwards. */
+  adopt(other: EventRing): void {
+    this.#slots = other.#slots;
+    this.#oldest = other.#oldest;
+    this.#next = other.#next;
+    this.#bytes = other.#bytes;
+  }
+
+  /** Adds the next event and drops old ones beyond the bounds, but never the new one. */
   add(event: StoreEvent): void {
     assert(event.node.modifiedIndex === this.#next, "Events have consecutive indexes");
     if (this.#next - this.#oldest === maxEvents) this.#drop();

@@ -154,9 +154,10 @@ export class WatchHub {
     if (removed !== undefined) this.#publishBelow(event, removed);
   }
 
-  stop(): void {
+  /** Ends every watch, after it got its late events. */
+  endAll(end: WatchEnd): void {
     this.#bringAll();
-    for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) this.#end(watcher, "stopped");
+    for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) this.#end(watcher, end);
   }
 
   #closeOvertaken(): void {

@@ -1,0 +1,214 @@
+/**
+ * The state that a log builds: the tree, its history, and whose changes they are. It logs records, applies what the log
+ * delivers, in this run and in every later one, and knows nothing of watches, limits or time.
+ */
+
+import { inSlices, nextTurn } from "../lib/slices.ts";
+import { encodeBatchRecord } from "./command/batch-codec.ts";
+import { apply, type Command, type CommandRecord } from "./command/command.ts";
+import { decodeRecord, encodeRecord } from "./command/command-codec.ts";
+import { isMark, type NewRun, newRunOf, RunClock } from "./command/run-clock.ts";
+import { type LogPort, type LogTime, type ProposeOptions, type Snapshot, WalError } from "./core/log-port.ts";
+import type { StoreEvent } from "./core/node.ts";
+import { StoreError } from "./core/refusal.ts";
+import { Lineage } from "./snapshot/lineage.ts";
+import { StateReader } from "./snapshot/snapshot.ts";
+import type { Change } from "./tree/change.ts";
+import { Tree } from "./tree/tree.ts";
+import { EventRing } from "./watch/event-ring.ts";
+
+export interface StoreIndexes {
+  /** The index of the last change. */
+  readonly storeIndex: number;
+  /** The sequence of the last record that the log delivered. */
+  readonly raftIndex: number;
+  readonly raftTerm: number;
+}
+
+/** The result of a command that was applied. */
+export interface Applied {
+  /** One for each change, in order. */
+  readonly events: readonly StoreEvent[];
+  /** The last event, which is the only one unless the command is a batch. */
+  readonly event: StoreEvent;
+  /** The indexes right after the last event. */
+  readonly indexes: StoreIndexes;
+}
+
+export interface ReplicaListener {
+  /** Takes the result of a record: its changes, or why it was refused. */
+  applied(command: Command, result: readonly Change[] | StoreError, recordBytes: number): void;
+  /** The whole state was replaced by that of a snapshot: at the start, or because this member was left behind. */
+  replaced(sequence: number): void;
+  /** See `MembershipListener`. */
+  elected(): void;
+  deposed(): void;
+}
+
+/** A record on its way through the log. It needs no decoding, because `encodeRecord` omits nothing. */
+interface Proposed {
+  readonly record: CommandRecord;
+  /** Set when the log delivers it; still undefined then if it changed nothing. */
+  outcome: Applied | StoreError | undefined;
+}
+
+const mark: Command = { kind: "batch", commands: [] };
+
+export class Replica {
+  readonly tree = new Tree();
+  readonly history = new EventRing();
+  readonly lineage = new Lineage();
+  readonly #log: LogPort;
+  readonly #runClock: RunClock;
+  /** Records that this process proposed, until they are delivered, by their bytes. */
+  readonly #proposed = new Map<Uint8Array, Proposed>();
+  /** The fields for the next records of this run; undefined as soon as a record with the run is in the log. */
+  #newRun: NewRun | undefined;
+  #raftIndex = 0;
+  #isReplaying = true;
+
+  /** @param agelessRoot see `RunClock`. */
+  constructor(log: LogPort, agelessRoot: string | undefined) {
+    this.#log = log;
+    this.#runClock = new RunClock(this.tree.timers, agelessRoot);
+  }
+
+  get indexes(): StoreIndexes {
+    return { storeIndex: this.tree.index, raftIndex: this.#raftIndex, raftTerm: this.#log.identity.term };
+  }
+
+  /** Time of the last record by the clock of its run; undefined before the first. */
+  get lastAtMs(): number | undefined {
+    return this.#runClock.lastAtMs;
+  }
+
+  /** True until `open` has read the whole log. */
+  get isReplaying(): boolean {
+    return this.#isReplaying;
+  }
+
+  /** Builds the state from the newest snapshot and the later log, then follows the log. @throws {WalError} */
+  async open(listener: ReplicaListener): Promise<void> {
+    const log = this.#log;
+    const snapshot = await log.loadSnapshot();
+    if (snapshot !== undefined) await this.#restore(listener, snapshot);
+    await log.onCommitted((sequence, bytes, term) => this.#commit(listener, { sequence, bytes, term }), {
+      elected: () => listener.elected(),
+      deposed: () => listener.deposed(),
+      leftBehind: (later) => this.#restore(listener, later),
+    });
+    this.#isReplaying = false;
+  }
+
+  /** Begins the run of a log that no other davit may write. The next records carry it. */
+  beginRun(): void {
+    const { run, term } = this.#log.identity;
+    const beganAtMs = this.#log.membership.now().atMs;
+    this.#newRun = { run, beganAtMs };
+    this.#runClock.begin(term, beganAtMs);
+  }
+
+  /** Logs the record with which this member's term begins. @throws {StoreError} logFailed. */
+  async beginTerm(): Promise<void> {
+    const { atMs } = this.#log.membership.now();
+    await this.#write({ atMs, run: this.#log.identity.run, beganAtMs: atMs, command: mark }, { beginsTerm: true });
+  }
+
+  /** Logs a record that changes nothing, if this member leads. @throws {StoreError} logFailed. */
+  async mark(): Promise<void> {
+    await this.propose(mark, { frees: true, fenced: true });
+  }
+
+  /**
+   * Logs a command; resolves once it is applied.
+   * @param time when it was requested; now unless given.
+   * @returns undefined if nothing changed. @throws {StoreError} why it was refused; logFailed.
+   */
+  propose(
+    command: Command,
+    options: ProposeOptions | undefined,
+    time = this.#log.membership.now(),
+  ): Promise<Applied | undefined> {
+    const proposal: CommandRecord = { ...stamp(time), command };
+    return this.#write(
+      this.#newRun === undefined ? proposal : { ...proposal, ...newRunOf(this.#newRun, command) },
+      options,
+    );
+  }
+
+  async #write(record: CommandRecord, options: ProposeOptions | undefined): Promise<Applied | undefined> {
+    const { command } = record;
+    const bytes =
+      command.kind === "batch" ? await inSlices(encodeBatchRecord(record, command.commands)) : encodeRecord(record);
+    const proposed: Proposed = { record, outcome: undefined };
+    this.#proposed.set(bytes, proposed);
+    try {
+      await this.#log.propose(bytes, options);
+    } catch (error) {
+      this.#proposed.delete(bytes);
+      if (!(error instanceof WalError)) throw error;
+      throw new StoreError("logFailed", error.message, 0, { cause: error });
+    }
+    if (proposed.outcome instanceof StoreError) throw proposed.outcome;
+    return proposed.outcome;
+  }
+
+  #commit(listener: ReplicaListener, { sequence, bytes, term }: Delivered): void {
+    this.#raftIndex = sequence;
+    const proposed = this.#proposed.get(bytes);
+    this.#proposed.delete(bytes);
+    const logged = proposed?.record ?? decodeRecord(bytes);
+    if (!isMark(logged.command) || logged.run !== undefined) this.lineage.add(logged.run, term);
+    if (logged.run === this.#newRun?.run) this.#newRun = undefined;
+    const atMs = this.#runClock.record(term, logged);
+    const result = this.#apply(atMs === logged.atMs ? logged : { ...logged, atMs });
+    if (proposed !== undefined) proposed.outcome = this.#outcomeOf(result);
+    listener.applied(logged.command, result, bytes.length);
+  }
+
+  #apply(record: CommandRecord): readonly Change[] | StoreError {
+    try {
+      return apply(this.tree, record);
+    } catch (error) {
+      if (error instanceof StoreError) return error;
+      throw error;
+    }
+  }
+
+  #outcomeOf(result: readonly Change[] | StoreError): Applied | StoreError | undefined {
+    if (result instanceof StoreError) return result;
+    const events = result.map(({ event }) => event);
+    const event = events.at(-1);
+    // All expiries of a batch may be void: then nothing changed.
+    return event === undefined ? undefined : { events, event, indexes: this.indexes };
+  }
+
+  /** Replaces the state. Readers see the former one until the new one is whole. @throws {WalError} */
+  async #restore(listener: ReplicaListener, snapshot: Snapshot): Promise<void> {
+    const tree = new Tree();
+    const history = new EventRing();
+    const reader = new StateReader(tree, history);
+    for await (const piece of snapshot.pieces) {
+      reader.push(piece);
+      await nextTurn();
+    }
+    reader.end();
+    this.tree.adopt(tree);
+    this.history.adopt(history);
+    if (reader.origin !== undefined) this.lineage.restore(reader.origin);
+    this.#runClock.restore(this.lineage.origin.term, reader.atMs);
+    this.#raftIndex = snapshot.sequence;
+    listener.replaced(snapshot.sequence);
+  }
+}
+
+interface Delivered {
+  readonly sequence: number;
+  readonly bytes: Uint8Array;
+  readonly term: number;
+}
+
+/** The time of a record, and whose clock it is. */
+function stamp({ atMs, term }: LogTime): Pick<CommandRecord, "atMs" | "clockTerm"> {
+  return term === undefined ? { atMs } : { atMs, clockTerm: term };
+}
