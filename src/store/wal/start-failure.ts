@@ -29,7 +29,7 @@ export function startFailure(doing: string, path: string, error: unknown): unkno
   return new WalError("unusable", `${doing} "${path}": ${sentence}`, { cause: error });
 }
 
-/** The error to throw for a failed write beside the log, after logging it. Errors that are not the disk's stay unchanged. */
+/** The error to throw for a failed write beside the log. Logs the disk's errors, and leaves all others unchanged. */
 export function snapshotFailure(log: Log, doing: string, error: unknown): unknown {
   if (error instanceof WalError || codeOf(error) === undefined) return error;
   log.error({ err: error }, "snapshot cannot be kept");
