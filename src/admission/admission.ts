@@ -31,7 +31,7 @@ export interface RefusedDocument {
   readonly findings: readonly SchemaFinding[];
   /** Undefined if the document has no valid name or no valid namespace. */
   readonly name?: ObjectName;
-  /** The valid parts of a Group whose selector parses. */
+  /** The valid parts of a Group whose selector can be read. */
   readonly standIn?: GroupSpec;
   /** For a Group: its selector may name machines that davit cannot read, see `Refusal.hidesMachines`. */
   readonly hidesMachines?: true;
@@ -133,8 +133,8 @@ export class Admission {
   }
 
   /**
-   * Returns a stand-in that matches every machine that a refused Group may select. The readable part of the selector
-   * makes it, so it may match more machines. Undefined unless this part names machines by an identity label.
+   * Returns a stand-in that matches every machine that a refused Group may select. It has only the readable part of the
+   * selector, so it may match more machines. Undefined unless this part names machines by an identity label.
    */
   #widest(spec: JsonObject): GroupSpec | undefined {
     if (!isJsonObject(spec.selector) || spec.matchAll) return undefined;
@@ -143,7 +143,7 @@ export class Admission {
     return namesMachine(standIn) ? standIn : undefined;
   }
 
-  /** Returns the valid parts of a refused Group; undefined unless it has either a valid selector or `matchAll`. */
+  /** Returns the valid parts of a refused Group; undefined unless it has a valid selector or `matchAll`, not both. */
   #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;

@@ -49,7 +49,7 @@ export interface Backend {
   readonly waitingFor: string;
   /** Problems for the operator, one per line. */
   readonly attention: () => readonly string[];
-  /** Monotonic time up to which the documents are known to match the source; undefined before this run reached it. */
+  /** Monotonic time up to which the documents are known to match the source; undefined before the first contact. */
   readonly provenAtMs: () => number | undefined;
   /** Sets the metrics that are computed only for a scrape. Called before each scrape. */
   readonly measure: () => void;
@@ -99,7 +99,7 @@ export class BootService {
   }
 
   /**
-   * Listens for operators. Call it first, so that they can see why davit does not answer machines yet.
+   * Listens for operators. Call this first, so that operators can see why davit does not answer machines yet.
    * @throws {StartError}
    */
   async listenForOperators(behind: Backend): Promise<Address> {
@@ -185,8 +185,9 @@ export class BootService {
   }
 
   /**
-   * Opens the service for machines when `heard` resolves. If that takes longer than the grace time, it serves the copy
-   * on disk. Resolves when the service is open, and never if davit stops first: a stop must not serve an old copy.
+   * Opens the service for machines when `heard` resolves. If that takes longer than the grace time, davit serves the
+   * copy on disk. Resolves when the service is open. Never resolves if davit stops first, because then it must not
+   * serve an old copy.
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;

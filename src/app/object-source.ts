@@ -1,5 +1,5 @@
 /**
- * The port for the origin of objects and the target of their status. `directory-objects.ts` implements it with files,
+ * The port to a source of objects and to the place of their statuses. `directory-objects.ts` implements it with files,
  * `cluster-objects.ts` with a cluster.
  */
 

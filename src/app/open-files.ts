@@ -22,7 +22,7 @@ export function maxOpenFiles(): number | undefined {
   }
 }
 
-/** Returns the first number of the line in `/proc/PID/limits`: the soft limit, which is the one in force. */
+/** Returns the soft limit, which is the one in force, from the text of `/proc/PID/limits`. */
 export function openFilesIn(limits: string): number | undefined {
   const [, soft] = /^Max open files\s+(\d+)\s/m.exec(limits) ?? [];
   return soft === undefined ? undefined : Number(soft);

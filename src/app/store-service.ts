@@ -40,7 +40,7 @@ export interface StoreServiceOptions {
   readonly metrics: Metrics;
   /** True when followers may get the store's content. */
   readonly isReady: () => boolean;
-  /** Monotonic time up to which the store is known to match its source; undefined before this run reached it. */
+  /** Monotonic time up to which the store is known to match its source; undefined before the first contact. */
   readonly provenAtMs: () => number | undefined;
 }
 

@@ -4,7 +4,7 @@
  *
  * A folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. davit keeps good files and
  * replaces those that are missing, unusable, out of date or for other hosts. A new authority locks out every client
- * until the client trusts it. So davit does not start with an unreadable folder, instead of making a new authority.
+ * until the client trusts it. So davit never replaces an authority that it cannot read: it refuses to start.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";

@@ -89,7 +89,8 @@ export class DirectorySource implements Source {
 
   async #run(readers: Readers, listener: SourceListener): Promise<void> {
     const { clock, directories } = this.#options;
-    // A file may be half written when davit starts. With an earlier listing the first look can see that it changed.
+    // A file may be half written when davit starts. With an earlier listing, the first look can see that the file
+    // still changes.
     this.#files.see(await listFiles(directories), this.#moment());
     const startedMs = clock.monotonicMs();
     await clock.sleep(pauseMs, this.#ended.signal);

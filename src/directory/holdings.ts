@@ -2,9 +2,9 @@
  * Holds the objects of the directory source. The controller reads them as a view, which follows the files by rules:
  *
  * - If the newest version of an object is refused, its last accepted version stays.
- * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. After that it becomes
- *   complete when a look finds no problem and every file at rest. Before that, objects may still return, for example
- *   with a volume.
+ * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. The view becomes
+ *   complete again when a look finds no problem and every file at rest. Until then a missing object may return, for
+ *   example with a volume.
  * - From a file that may be half written, only changes that make machines wait take effect (model/at-once.ts).
  *   Meanwhile no object is removed.
  * - If a name is defined twice, its last accepted version stays. If there is none, a Group becomes a refused Group, and
@@ -168,7 +168,7 @@ export class Holdings implements SourceView {
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
-  /** Updates which objects no file defines. @returns those that lost their definition or have one again. */
+  /** Updates `#leaving`. @returns the objects that were added to it or removed from it. */
   #takeLeaving(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
     const before = this.#leaving;
     const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
@@ -273,8 +273,8 @@ function hidesMachines(definition: Definition): boolean {
 }
 
 /**
- * True if there is a problem besides those of refused Profiles and Groups whose names are known. Such an object's
- * definition has the same origin as its problem.
+ * True if there is a problem besides those of refused Profiles and Groups whose names are known. A problem belongs to
+ * such an object if both have the same origin.
  */
 function hasNameless(
   problems: readonly FileProblem[],

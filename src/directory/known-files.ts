@@ -3,8 +3,8 @@
  * place is half written for a while, and its first half may be a valid manifest.
  *
  * - A version that is already 2 s old when davit first sees it counts at once: someone moved a finished file here.
- * - Any other version counts in full when its mtime is 2 s old, and davit saw no change for 2 s of the monotonic clock.
- *   Before that davit reads the bytes once more, and they must be the same.
+ * - Any other version must have an mtime that is 2 s old, and stay unchanged for 2 s of the monotonic clock. Then davit
+ *   reads the bytes once more. If they are the same, the version counts in full.
  * - If the file became smaller or lacks its final newline, these times are 10 s.
  * - A file that is gone counts as changing for 2 s, because its writer may be about to replace it.
  *
@@ -28,7 +28,7 @@ export const pauseMs = 100;
 const settleMs = 2_000;
 const unfinishedSettleMs = 10_000;
 // A rested file counts only when no other file will rest within this time, so that files written together count
-// together. It waits for them no longer than `maxOverdueMs`.
+// together. A rested file waits no longer than `maxOverdueMs`.
 const togetherMs = 500;
 const maxOverdueMs = 10_000;
 // If the wall clock moves by more than this against the monotonic clock, someone set it, and no file's age is known.
@@ -56,7 +56,7 @@ interface KnownFile {
   readonly signature: string;
   readonly digest: string;
   readonly read: FileContent;
-  /** The last version that counted in full. It is this version if `isSettled`, or the one before if this is broken. */
+  /** The last version that counted in full: this one if `isSettled`, unless it has only problems. */
   readonly settled: SettledVersion | undefined;
   readonly isSettled: boolean;
   /** False if the bytes were read before the file was at rest, so some may be missing. */
@@ -105,8 +105,8 @@ export class KnownFiles {
   }
 
   /**
-   * Returns the files to read now: changed files that two listings saw alike, and files that have rested and whose
-   * bytes must be read once more.
+   * Returns the files to read now: changed files that two listings found unchanged since, and rested files whose bytes
+   * must be read once more.
    */
   due(moment: ClockReading): readonly ParseRequest[] {
     const requests = [...this.#sightings].flatMap(([path, { file, isSeenTwice }]) => {
@@ -181,7 +181,7 @@ export class KnownFiles {
     return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }
 
-  /** True while a listed version is neither read nor being read. A file that could not be read does not count here. */
+  /** True while a listed version is neither read nor being read. An unreadable file does not count: it may stay so. */
   #isChanging(): boolean {
     return [...this.#sightings].some(([path, { file }]) => {
       const signature = this.#files.get(path)?.signature;

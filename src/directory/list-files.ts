@@ -21,7 +21,7 @@ import { type FileProblem, wholeProblem } from "./file-problem.ts";
 
 export interface ListedFile {
   readonly path: string;
-  /** The name in messages: the path below the given directory. With several directories, their names come first. */
+  /** The name in messages: the path below the given directory. With several, the directory comes first. */
   readonly label: string;
   readonly sizeBytes: number;
   /** The mtime in Unix milliseconds, by the wall clock of the file server. */

@@ -104,7 +104,7 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
     );
   }
   const read = readText({ path, text, start: textBegin }, admission);
-  // A failed shell redirection or a crashed editor can leave such a file. kubectl refuses it, too.
+  // A failed shell redirection or a crashed editor can leave a file without documents. kubectl refuses it, too.
   if (read === undefined) {
     return unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
   }

@@ -13,7 +13,7 @@ export interface ParseAnswer {
   readonly parsed: ParsedFile;
 }
 
-// The most that the quick thread gets at a time. It needs a few tenths of a second for this.
+// The most that the quick thread gets at a time. The thread parses this in a few tenths of a second.
 const maxQuickBytes = 256 * 1024;
 // The most that the slow thread gets in one message, unless one file is larger. It is large enough that few messages
 // are needed, and small enough that newer, smaller files do not wait long.
@@ -41,8 +41,8 @@ export class Readers {
 
   /**
    * Reads files. Only one call may run at a time.
-   * @returns the answers of the quick thread to these requests, and those of the slow thread to earlier ones. A later
-   *   call returns the missing answers.
+   * @returns the answers of the quick thread, and those of the slow thread that are ready, also to earlier requests. A
+   *   later call returns the missing answers.
    * @throws {Error} when a thread cannot be started at all.
    */
   async read(requests: readonly ParseRequest[]): Promise<readonly ParseAnswer[]> {

@@ -61,8 +61,8 @@ export interface TextError extends Position {
 }
 
 /**
- * Returns all documents of a text except empty ones. One syntax error refuses the whole text, because davit cannot know
- * where the next document begins.
+ * Returns all documents of a text except empty ones. A text with one syntax error is refused as a whole, because davit
+ * cannot know where the next document begins.
  */
 export function readDocuments(
   text: string,

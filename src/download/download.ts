@@ -1,7 +1,7 @@
 /**
  * Downloads one asset. The file gets its name only after its SHA-256 was checked, so an asset under its name is always
- * complete and correct. Until then the name begins with a dot, and the boot service does not serve the file. If the
- * connection breaks, the next attempt continues at that byte if the server supports ranges.
+ * complete and correct. Until then the name begins with a dot, and the boot service does not serve the file. After a
+ * broken connection the next attempt fetches only the missing bytes, if the server supports ranges.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -182,7 +182,7 @@ interface GetOptions {
   readonly signal: AbortSignal;
 }
 
-// Browsers follow as many.
+// As many redirects as browsers follow.
 const mostRedirects = 20;
 const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
 

@@ -174,7 +174,7 @@ export class HistoryView {
     };
   }
 
-  /** The difference of the two clocks now. If someone corrected the wall clock, it corrects earlier times, too. */
+  /** The difference of the two clocks now. After a correction of the wall clock, earlier times are corrected, too. */
   get #offsetMs(): number {
     return this.#clock.nowMs() - this.#clock.monotonicMs();
   }

@@ -18,12 +18,12 @@ export class Tenancies {
   readonly #gapMs: number;
   readonly #tenancies: Tenancy[] = [];
   /**
-   * Nothing is known about the time before this. If the address has too many machines, it is set to a future time, and
+   * Nothing is known about the time before this. If the address has too many machines, this is a future time, and
    * nothing is recorded until then.
    */
   #unknownUntilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param gapMs if a machine names itself twice within this time, it was present all the time between. */
+  /** @param gapMs a machine that names itself twice within this time counts as present in the time between. */
   constructor(gapMs: number) {
     this.#gapMs = gapMs;
   }

@@ -25,7 +25,6 @@ export interface LogOptions {
  */
 const maxWaitingBytes = 16 * 1024 * 1024;
 
-/** Makes a log. */
 export function createLog({ level, format, destination, onExit }: LogOptions): Log {
   const options = { level, base: null, timestamp: timestamps() };
   if (format === "json") {

@@ -177,7 +177,7 @@ function storeMetrics(registers: Registry[]) {
     help: "1 while the log of the store takes writes; absent without a store.",
     registers,
   });
-  // A `davit boot` has no store. Its alert must not see a 0, so the series exists only after the first `set`.
+  // `davit boot` has no store, and an alert on 0 must not fire there. So the series exists only after the first `set`.
   storeWritable.remove();
   return {
     storeWritable,

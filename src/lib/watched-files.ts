@@ -64,7 +64,7 @@ export class WatchedFiles<Value> {
    * @throws {StartError} if they cannot be read or used.
    */
   async start(): Promise<Value> {
-    // Watching before the first read, so that no change between the two is missed.
+    // Watch before the first read, so that no change between the two is missed.
     this.#watch();
     try {
       this.#texts = await this.#read();

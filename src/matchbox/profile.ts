@@ -41,7 +41,7 @@ const bootNames = ["kernel", "initrd", "args"];
 
 // The CRD's limit for inline text.
 const maxInlineLength = 131_072;
-// For a boot section that davit refuses. Its variable never exists, so the machine gets 500 and boots nothing else.
+// Replaces a boot section that davit refuses. The variable never exists, so machines get 500 and boot nothing else.
 const failingBoot = { kernel: "{{notImported}}" };
 
 /**
