@@ -1,8 +1,8 @@
 /**
  * Decides which of the Groups that match a machine gets the machine.
  *
- * The order of `group.ts` decides first. Groups tie if they have equal priority and counts, the same keys and
- * operators, but different outcomes. A name never decides a tie:
+ * The order of `group.ts` decides first. Groups tie if they have the same priority, the same keys and the same
+ * operators, but different outcomes. Between them neither values nor names decide:
  *
  * - In one namespace: no Group wins.
  * - In several namespaces: the namespace with the first claim to the machine wins. If the first claims are equal, no
@@ -113,9 +113,8 @@ export function isRival(group: Group, other: Group): boolean {
 }
 
 /**
- * True when `group` wins over `other` on a machine that both select: by priority, by the number of labels and
- * expressions, or by the selector's text. In a tie neither wins inside one namespace, and between two namespaces the
- * first claim wins.
+ * True when `group` wins over `other` on a machine that both select. If the two tie inside one namespace, neither wins.
+ * If they tie between namespaces, the first claim wins.
  */
 export function outranks(group: Group, other: Group, labels: Labels): boolean {
   if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
@@ -124,9 +123,9 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
 }
 
 /**
- * True when a removed Group may have kept another one from a machine that both select, although it did not outrank the
- * other one. Both tied, both named the machine by different identity labels, or davit no longer knows which ranked
- * first.
+ * True when a removed Group may have kept `group` from a machine that both select, although it did not outrank `group`.
+ * Either the two tied, or they named the machine by different identity labels, or davit no longer knows which one
+ * ranked first.
  */
 export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolean {
   const isOwn = isSameNamespace(gone, group);
@@ -142,8 +141,8 @@ export function areNamesakes(group: Group, other: Group): boolean {
 }
 
 /**
- * True if the texts of the selectors decide, but the removed Group's text is unknown: of a list of values, its
- * tombstone records only one.
+ * True if the texts of the selectors decide, but davit no longer knows the text of the removed Group. A tombstone
+ * records only one value of a list.
  */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
@@ -173,7 +172,7 @@ function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Label
   return new Set([...alike].filter((group) => claims.get(namespaceOf(group)) === first));
 }
 
-/** Returns the store's index at which a Group claimed a machine; 0 if davit did not record claims yet. */
+/** Returns the store's index at which a Group claimed a machine; 0 if davit recorded no claim for the Group. */
 function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
   let claim = claimedAt;
   for (const { at, label, values } of claimedLater) {

@@ -30,8 +30,8 @@ const profilePlace = "profile";
 const tenantPlace = "tenant";
 
 /**
- * Identity labels whose values get tombstones when a Group is removed. An older davit may know fewer labels, and
- * ignores the tombstones of the others.
+ * Identity labels whose values get tombstones when a Group is removed. An older davit that knows fewer labels ignores
+ * the tombstones of the others.
  */
 export const tombstoneLabels = identityLabels;
 /** Replaces the label in the paths of tombstones of Groups that name no machine. No identity label has this name. */
@@ -97,7 +97,7 @@ export interface GoneRank {
   readonly namespace: string;
   /** The priority that took effect. */
   readonly priority: number;
-  /** The claim to the machines of the tombstone: see `GroupState`. */
+  /** The Group's claim to the machines of this tombstone: see `GroupState`. */
   readonly claimedAt?: number;
   readonly tenant?: true;
   /** Hash of the Group's `outcomeText`. Older versions of davit write none. */
@@ -151,9 +151,9 @@ export function secretPath(namespace: string, profile: string, sha256: string): 
 const twinSuffix = "~refused";
 
 /**
- * Returns the name of a Group's twin. It is the refused version, stored beside the last accepted one if their selectors
- * differ. Even a davit that does not know twins makes the twin's machines wait: it sees a refused Group. No object can
- * have such a name.
+ * Returns the name of a Group's twin: the refused version, stored beside the last accepted one if their selectors
+ * differ. An older davit that does not know twins reads a refused Group of this name, so the machines wait there, too.
+ * No object can have such a name.
  */
 export function twinName(name: string): string {
   return `${name}${twinSuffix}`;
@@ -186,14 +186,14 @@ export interface TombstonePlace {
   readonly tenant?: string;
 }
 
-/** What document a path below `/davit` is for. */
+/** The kind and the name of the document at a path below `/davit`. */
 export type DocumentAddress =
   | { readonly kind: "profile" | "group" | "goneProfile"; readonly namespace: string; readonly name: string }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
   | ({ readonly kind: "tombstone" } & TombstonePlace)
   | { readonly kind: "synced" };
 
-/** Reads a path; undefined for a path that is for no document. */
+/** Reads the path of a document; undefined for any other path. */
 export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
   if (path.startsWith(tombstonesPrefix)) return tombstoneAddress(path.slice(tombstonesPrefix.length).split("/"));

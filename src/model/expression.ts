@@ -28,7 +28,7 @@ export interface Expression {
 
 /** An expression prepared for matching. */
 export interface Requirement extends Expression {
-  /** True if a label with this value meets the expression. The value is undefined for a machine without the label. */
+  /** True if a label's value meets the expression. The value is undefined for a machine without the label. */
   readonly accepts: (value: string | undefined) => boolean;
 }
 
@@ -44,7 +44,7 @@ function predicateOf(operator: Operator, values: readonly string[]): Requirement
     case "NotIn": {
       const known = new Set(values);
       const wanted = operator === "In";
-      // A label's empty value counts as absent: expressions have no empty values, so it is in no set.
+      // An empty value of a label counts as absent. It is in no set, because expressions have no empty values.
       return (value) => (value !== undefined && known.has(value)) === wanted;
     }
     case "Exists":
@@ -109,7 +109,7 @@ export interface WrittenExpression {
   readonly values: readonly string[];
 }
 
-/** Where a value is that no machine can have: the positions of its expression and of the value, from 0. */
+/** The position of a value that no machine can have: the number of its expression, and its own number, from 0. */
 export interface BadValue {
   readonly expression: number;
   readonly value: number;
@@ -172,7 +172,7 @@ const formsOf: ReadonlyMap<string, Forms> = new Map([
   ["uuid", { isWhole: isUuid, isPrefix: isUuidPrefix, isPattern: (value) => /^[0-9a-f*?-]+$/.test(value) }],
 ]);
 
-/** True for a well-formed `Expression`. It checks only types, because only davit writes the documents. */
+/** True for a well-formed `Expression`. It does not check values, because only davit writes the documents. */
 export function isExpression(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { key, operator, values } = value;

@@ -7,8 +7,8 @@
  *   4. later selector text, by bytes       "uuid=1" before "mac=2": the order of matchbox v0.9.0
  *   5. smaller namespace/name              "a/web" before "b/web"
  *
- * No two Groups are equal in this order, so lists are sorted alike everywhere. `contest.ts` decides between Groups that
- * are alike (`isAlike`) but have different outcomes: the steps 4 and 5 do not count between them.
+ * No two Groups are equal in this order, so lists are sorted alike everywhere. But rules 4 and 5 choose no winner
+ * between Groups with the same keys and operators and different outcomes. For these, `contest.ts` decides.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -69,7 +69,7 @@ export interface GroupState {
    * the Profile. `refused` is set, too: older versions of davit do not know `oldProfile`.
    */
   readonly oldProfile?: { readonly had?: SelectorSpec };
-  /** The newest version is refused but sets `hold`, so the spec is held, too. The accepted version does not set it. */
+  /** The refused newest version sets `hold`, and the accepted version does not. `spec.hold` is true. */
   readonly heldByRefused?: true;
   /**
    * Groups with the same selector and priority tie with this one, and davit answers their machines 503. Newer versions
@@ -87,8 +87,8 @@ export interface GroupState {
   /** The Group's namespace is lost: the source has had no news of it for a while. The Group's machines wait. */
   readonly unheard?: true;
   /**
-   * The store's index at which davit accepted this selector, or a wider one before it. Between namespaces, the first
-   * claim wins.
+   * The store's index at which davit accepted this selector. A selector that becomes narrower keeps its index. Between
+   * namespaces, the first claim wins.
    */
   readonly claimedAt?: number;
   /** Claims to values that the selector named only after `claimedAt`. */
@@ -97,15 +97,15 @@ export interface GroupState {
   readonly tenant?: true;
 }
 
-/** A claim to values of a label that a selector names since a later change. */
+/** A claim to values of a label that were added to a selector after its first claim. */
 export interface LaterClaim {
   /** As `GroupState.claimedAt`. */
   readonly at: number;
   readonly label: string;
   readonly values: readonly string[];
   /**
-   * Set if the selector matched these machines before, without naming their values. This claim then does not make the
-   * claims to the same machines by other labels younger.
+   * Set if the selector matched these machines before, without naming their values. The tombstones of their other
+   * labels then keep the older claim.
    */
   readonly isName?: true;
 }

@@ -1,6 +1,7 @@
 /**
  * Labels: what a machine claims about itself in the query of its request. They are no proof of identity.
- * Rules: docs/reference/api-boot.md, "Labels". Bad input is dropped, never an error: firmware cannot change its query.
+ * Rules: docs/reference/api-boot.md, "Labels". davit drops bad input, because firmware cannot change its query. Only a
+ * query with too many labels is an error.
  */
 
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";

@@ -1,15 +1,16 @@
 /**
  * Finds the winning group for a machine's labels, at a cost that does not grow with the number of groups.
  *
- * Each group is filed under one label of its selector, with its value: the label that the fewest groups share. Between
- * equals, `uuid` is first, then `mac`. An expression `In` counts as such a label, and its group is filed under each of
- * the values. A group can only match a machine that has this label. So a search looks into one bucket for each label of
- * the machine, and into the bucket of groups that require no label. Each bucket is sorted, the winning group first, so
- * its first match is its best. Where a group is filed never changes an answer, only the speed of the search.
+ * Each group is filed under one label of its selector and this label's value. The index chooses the label and value
+ * that the fewest groups have; between equals, `uuid` and then `mac`. A group with an expression `In` can also be filed
+ * under each value of its list. A group can only match a machine that has the label and value. So a search looks into
+ * one bucket for each label of the machine, and into the bucket of groups that require no label. Each bucket is sorted,
+ * the winning group first, so its first match is its best. Where a group is filed changes the speed of a search, but
+ * never its result.
  *
  * A group that names no value of any label, such as with `serial Prefix`, is filed under the label's name. Such groups
- * cost more: a search for a machine with this label compares them one by one, until one matches or a better group is
- * known.
+ * cost more. A search for a machine with this label compares the groups one by one, until one matches or all that are
+ * left rank behind the best match so far.
  */
 
 import { areNamesakes, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
@@ -35,8 +36,8 @@ class Bucket<Entry extends object> {
 const fewGroups = 16;
 
 /**
- * The entry for one value of a label. Nearly always only one group has it. The entry then is the group itself: with
- * 100,000 groups, each further object that a search reads is a wait for memory.
+ * The entry for one value of a label. If only one group has the value, as nearly always, the entry is the group itself.
+ * With 100,000 groups, a search waits for memory at each further object that it reads.
  */
 type IndexSlot<Entry extends object> = Entry | Bucket<Entry>;
 
@@ -124,7 +125,8 @@ export class SelectorIndex<Entry extends Group> {
   /** True when the group that `find` returned for these labels has a rival for the machine. */
   hasRival(first: Entry, labels: Labels): boolean {
     if (first.isTenant) return this.#hasRivalAnywhere(first, labels);
-    // A rival would have the same labels and values. Nearly every group is the only one with one of its values.
+    // Nearly every group has a value that no other group has. Such a group has no rival, which would have the value,
+    // too.
     for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
     return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
   }
@@ -257,7 +259,7 @@ export class SelectorIndex<Entry extends Group> {
     return bucket;
   }
 
-  /** Removes the buckets of a group's values that no longer need one: they have one group or none. */
+  /** Removes a group's buckets that are no longer needed, because at most one group has their value. */
   #settle(group: Entry): void {
     for (const [label, values] of handlesOf(group)) for (const value of values) this.#settlePlace(label, value);
     for (const name of namesOf(group)) if (this.#byName.get(name)?.groups.length === 0) this.#byName.delete(name);

@@ -32,7 +32,10 @@ export function objectKey({ kind, namespace, name }: ObjectName): string {
   return [kind, namespace, name].join("/");
 }
 
-/** Makes the uid of an object in a file from its name. So an object that is removed and written again keeps its uid. */
+/**
+ * Makes an object's uid from its name. Files have no uids, so an object that is removed and written again keeps its
+ * own.
+ */
 export function fileUid(name: ObjectName): string {
   return `directory/${objectKey(name)}`;
 }
@@ -111,8 +114,8 @@ export function isOwnKind(kind: string): kind is OwnKind {
 }
 
 /**
- * An object whose newest version is refused. Its status shows this to its user. The view has the object's previous
- * version, a stand-in, or nothing. It never has a version with another uid.
+ * An object whose newest version is refused, as its status shows. The view has the object's previous version, a
+ * stand-in, or nothing. It never has a version with another uid.
  */
 export interface Refusal extends ObjectMeta, OwnName {
   /** As `SourceProblem.message`. */
@@ -147,7 +150,7 @@ export interface SourceView {
   isGone(name: ObjectName): boolean;
   /** The lost namespaces: without news for so long that their machines wait. */
   readonly unheard: ReadonlySet<string>;
-  /** Objects that nothing readable defines. They stay in view because part of the source cannot be read. */
+  /** Objects that stay in view although no readable part defines them: an unreadable part may do so. */
   readonly withheld: readonly ObjectName[];
   /**
    * True for an object that is still in view although nothing defines it any more. Absent for a source without such
@@ -174,8 +177,8 @@ export interface SourceView {
 
 export interface SourceListener {
   /**
-   * Called when `view` shows a full list, and again when the readable part of the source or its problems change. A
-   * source whose list was empty lists again within a minute.
+   * Called when `view` shows a full list, and again when other parts become readable or unreadable. A source whose list
+   * was empty lists again within a minute.
    */
   listed(): void;
   /** Called with the names that were added, changed, refused or removed since the last call. */

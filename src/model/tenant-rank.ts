@@ -44,7 +44,7 @@ function listsOf({ selector, expressions }: RankedSelection): readonly string[] 
   return [...new Set(keys)].filter((key) => !Object.hasOwn(selector, key));
 }
 
-/** True when a long enough pattern is about a label for which the selector asks no value. */
+/** True when the selector has a long enough pattern on a label without a value. */
 function hasPattern({ selector, expressions }: RankedSelection): boolean {
   const hasValue = (label: string) =>
     Object.hasOwn(selector, label) || expressions.some(({ key, operator }) => key === label && operator === "In");

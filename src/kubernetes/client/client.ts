@@ -198,14 +198,14 @@ export class ApiClient {
 
 /**
  * True for the codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS
- * itself. Such an error means that the authority may have changed. davit must then read the kubeconfig again: nothing
- * else shows a change of an inline authority.
+ * itself. After such an error davit reads the kubeconfig again, because its inline authority may have changed. davit
+ * notices such a change in no other way.
  */
 function isOfCertificates(code = ""): boolean {
   return /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_CA$|ERR_TLS_|ERR_SSL_)/.test(code);
 }
 
-/** True for a request that is safe to repeat: the server does not process one that it answers 429, or it is a GET. */
+/** True if a retry is safe and may help. After a 429 it is safe, because the server did not process the request. */
 function mayRetry({ method = "GET" }: ApiRequest, error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status === 429 || (method === "GET" && error.isTransient);

@@ -213,9 +213,9 @@ function tlsOf(options: RequestOptions): ClientTlsMaterial {
 }
 
 /**
- * Adds the field `tokenFile` of a user, which the client package ignores. Without it, the requests of such a user would
- * be anonymous. Like in client-go, the file takes precedence over an inline token, and is read again every minute
- * (tools/clientcmd/api/v1/types.go, AuthInfo).
+ * Makes users of a kubeconfig log in by the token in their `tokenFile`. The client package ignores this field, so the
+ * requests of such users would be anonymous. As in client-go, the file takes precedence over an inline token, and is
+ * read again every minute (tools/clientcmd/api/v1/types.go, AuthInfo).
  * @throws the error of reading the file.
  */
 function useTokenFiles(config: KubeConfig, file: string): void {

@@ -110,7 +110,7 @@ export class ClusterSource implements Source {
     return earliest(provenAtMs, ...lags);
   }
 
-  /** How long the most silent watch of Profiles or Groups has not heard the API server, in seconds. */
+  /** The longest time for which a watch of Profiles or Groups has not heard the API server, in seconds. */
   get ageSeconds(): number {
     const nowMs = this.#options.clock.monotonicMs();
     return (nowMs - Math.min(nowMs, this.#parts?.watches.heardAtMs ?? nowMs)) / 1_000;
@@ -173,7 +173,7 @@ export class ClusterSource implements Source {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
-      // Half of `proveMs`: with the whole, a watch could stay silent for nearly `proveMs` twice before davit asks.
+      // With all of `proveMs`, davit could skip a watch that is nearly so long silent, and ask it `proveMs` later.
       if (!signal.aborted) await watches.prove(proveMs / 2);
     }
   }

@@ -5,8 +5,8 @@
  * reference that davit is still reading would look like a missing one. A refused object also keeps its previous
  * version. An object with another uid has no previous version.
  *
- * davit knows which objects of a kind are deleted in a namespace if it has read the whole list, and the namespace
- * exists. A list has every object, valid or not. So a refused object leaves no doubt about the deletion of others.
+ * An object that is missing in the whole list of an existing namespace is deleted. The list has valid and refused
+ * objects, so a refused object causes no doubt about the deletion of others.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -83,7 +83,7 @@ export class ClusterView implements SourceView {
     return this.#wasWhole && (reader === undefined || this.#shown.isKnown(reference));
   }
 
-  /** A text that changes with the problems, and with the namespaces whose deletions are known. */
+  /** A text that changes when the problems change, or when more or fewer deletions can be known. */
   get extent(): string {
     const doubted = this.#namespaces.problems.map(({ origin }) => origin);
     return [this.complete, this.#refusals.size, ...doubted, ...this.unheard].join();
@@ -151,13 +151,14 @@ export class ClusterView implements SourceView {
     const isRefused = this.refusalOf(name);
     const isNews = !isDeepStrictEqual(wasRefused, isRefused);
     const id = `${name.namespace}/${name.name}`;
-    // A refused object keeps its previous version. A version with another uid is of an object that is gone.
+    // A refused object keeps its previous version. If the uid differs, the previous version is of an object that is
+    // gone.
     const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
     return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
   }
 
   /**
-   * Takes in only what makes machines wait in the current state of a Profile or Group. `take` takes in the rest later.
+   * Takes in only those changes of a Profile or Group that make machines wait. A later `take` does the rest.
    * @returns true when the view changes.
    */
   takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {

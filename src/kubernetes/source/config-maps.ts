@@ -1,7 +1,7 @@
 /**
- * Reads the ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps, which show each change. It
- * then reads the content of a named ConfigMap. This content stays until davit has read newer content, or the ConfigMap
- * is gone, or davit had no right to read newer content for a minute.
+ * Reads the ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps. If they change, it reads the
+ * content of the ConfigMap. This content stays until davit has read newer content, or the ConfigMap is gone, or davit
+ * had no right to read newer content for a minute.
  */
 
 import type { ConfigMapObject, Reference } from "../../model/source.ts";
@@ -45,7 +45,8 @@ export class ConfigMaps {
   readonly #watches: ReadonlyMap<string | undefined, RunningWatch<null>>;
   readonly #entries = new Map<string, WantedConfigMap>();
   /**
-   * Namespaces (undefined for all) whose ConfigMaps davit has no right to watch. Their ConfigMaps count as forbidden.
+   * Namespaces (undefined for all) whose ConfigMaps davit has no right to watch. A ConfigMap there counts as forbidden,
+   * unless the watch has seen it before.
    */
   readonly #refused = new Set<string | undefined>();
   readonly #stopping = new AbortController();
@@ -283,7 +284,7 @@ export class ConfigMaps {
     const { namespace, name } = entry.reference;
     // By now, no Profile may name the ConfigMap any more.
     if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
-    // Last, because this may release other changes: Profiles that waited for the ConfigMap must be shown before.
+    // Last, because it may release held changes. Before, the Profiles must be shown that waited for this ConfigMap.
     this.#isRead(entry);
   }
 }

@@ -32,7 +32,7 @@ export interface Judgement {
   readonly dropped: Dropped;
 }
 
-/** The rules for judging objects, and the conditions that their statuses share. */
+/** The rules by which `judge` accepts objects, and the conditions that their statuses share. */
 export interface JudgeTools {
   readonly admission: Admission;
   readonly conditions: SharedConditions;
@@ -102,7 +102,7 @@ const contentFields: ReadonlySet<string> = new Set(["spec", "data"]);
 function describe({ findings }: RefusedDocument): string {
   const [first] = findings;
   if (first === undefined) return "it cannot be read";
-  // The path of a finding that only davit makes has declared names alone, so davit shows all of it.
+  // Only davit makes such a finding. Its path has no name that a user chose, so davit shows the whole path.
   if (first.isBeyondCrd === true) return `${first.path.join(".")}: ${first.text}`;
   const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
   const question = first === droppedLabel ? "" : "; is the CRD in the cluster of this version of davit?";

@@ -62,7 +62,7 @@ export class OwnWatches {
     return watches.length > 0 && watches.every(({ isConnected }) => isConnected);
   }
 
-  /** Monotonic: when the most silent watch last heard the API server. Lost namespaces do not count. */
+  /** Monotonic: when the watch with the longest silence last heard the API server. Lost namespaces do not count. */
   get heardAtMs(): number {
     return Math.min(...this.#hopeful().map((watch) => watch.heardAtMs));
   }

@@ -1,11 +1,11 @@
 /**
- * Checks that the namespaces exist that davit's options name. The API server lists a missing namespace like an empty
- * one. So with a misspelt name, or a name of another cluster, all objects would seem to be gone
+ * Checks that the watched namespaces exist. The API server lists a missing namespace like an empty one. So with a
+ * misspelt name, or a name of another cluster, all objects would seem to be gone
  * (docs/internals/decisions/0006-an-empty-namespace-may-not-be-there.md).
  *
- * When a namespace has shown an object, davit believes that it exists, until davit ends. Before, davit asks the API
- * server: it creates an event as a dry run, which the API server refuses in a missing namespace. davit has no right to
- * read namespaces, but it may create events in every namespace that it reads.
+ * After davit has seen an object in a namespace, it believes that the namespace exists, until davit ends. Before that,
+ * davit asks the API server: it creates an event as a dry run, which the API server refuses in a missing namespace.
+ * davit has no right to read namespaces, but has the right to create events in every namespace that it reads.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -47,7 +47,8 @@ export class ScopeNamespaces {
   }
 
   /**
-   * True when davit believes that a namespace exists. For one that it does not watch, it must believe in all others.
+   * True when davit believes that a namespace exists. For an unwatched namespace: true when it believes so of all
+   * watched ones, because one of them may be misspelt.
    */
   isBelieved(namespace: string): boolean {
     const state = this.#states.get(namespace);
@@ -115,7 +116,7 @@ export class ScopeNamespaces {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 404) return doesNotExist;
-      // This version of the API server expects another form of event. It has checked the namespace before, so that
+      // This version of the API server expects another form of event. It checks the namespace first, so the namespace
       // exists.
       if (error.status === 400 || error.status === 422) return undefined;
       return `${mayNotExist}: ${error.status === 403 ? mayNotAsk : error.message}`;

@@ -1,7 +1,7 @@
 /**
- * Reads the Secrets that Profiles name, each with a separate watch. A Role can permit single Secrets by name, and davit
- * never asks for more than that. A Secret that was read stays while the API server is away. A deleted Secret is gone at
- * once.
+ * Reads the Secrets that Profiles name, each with a separate watch. A Role that permits only Secrets of certain names
+ * permits no watch of all, so davit never asks for more than one. A Secret that was read stays while the API server is
+ * away. A deleted Secret is gone at once.
  */
 
 import type { Reference, SecretObject } from "../../model/source.ts";

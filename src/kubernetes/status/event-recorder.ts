@@ -32,11 +32,11 @@ export interface Transition {
   readonly after: Pick<Condition, "status" | "reason" | "message">;
 }
 
-// Reasons that often pass by themselves: kubectl applies files in the order of their names, so a Group may arrive
+// Reasons that often last only a moment: kubectl applies files in the order of their names, so a Group may arrive
 // before its Profile, and a Profile before its ConfigMap.
 const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
 const graceMs = 5_000;
-// More need not wait, because the rate limit permits fewer events at once.
+// How many events may wait. The rate limit permits fewer at once, so it would drop further events anyway.
 const maxWaiting = 256;
 const repeatMs = 600_000;
 // How many written events davit remembers. It may write a forgotten event again within ten minutes.
@@ -138,7 +138,7 @@ export class EventRecorder {
       action: "Reconcile",
       reason: after.reason,
       regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
-      // A person holds a Group on purpose.
+      // Somebody holds a Group on purpose, so this is no trouble.
       type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
       note: after.message.slice(0, maxNoteLength),
     });

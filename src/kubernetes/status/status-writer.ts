@@ -1,9 +1,9 @@
 /**
  * Writes the status of objects into the cluster, by server-side apply on their status subresource.
  *
- * The object finally shows the last status that `write` was given. The writer skips a status that is already shown, and
- * writes no faster than the API server accepts. It changes only `status`. `stop` drops waiting writes; davit makes them
- * after its next start.
+ * In the end, an object shows the status of the last `write`. The writer skips a status that is already shown, and
+ * writes no faster than the API server accepts. It changes only `status`. `stop` drops waiting writes; davit writes
+ * these statuses after its next start.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -56,8 +56,9 @@ interface WrittenStatus {
 
 /**
  * An API server on two cores accepts about 250 writes a second, so this rate leaves room for other clients. The burst
- * is for the first sync, because a person may be waiting for it. With 10,000 objects, davit writes the first 7,500 at the
- * server's full speed (30 s), and the others at this rate (17 s). The burst is full again after 20 s without writes.
+ * is for the first sync, because a person may be waiting for it. With 10,000 objects, davit writes the first 7,500 at
+ * the server's full speed (30 s), and the others at this rate (17 s). The burst is full again after 20 s without
+ * writes.
  */
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
@@ -69,11 +70,11 @@ const retryDelays = { firstMs: 1_000, capMs: 60_000 };
 const repairDelays = { firstMs: 1_000, capMs: 300_000 };
 const repairsResetMs = 600_000;
 /**
- * The pause after a 429 that asks for none. An API server without priority and fairness never asks for a longer one.
+ * The pause after a 429 without `Retry-After`. An API server without priority and fairness never asks for a longer one.
  */
 const throttledMs = 1_000;
 
-/** How a write ended. `gone`: davit does not try again by itself. `conflict`: another object has the name now. */
+/** How a write ended. After `gone`, the writer does not retry. `conflict`: another object has this name now. */
 type WriteOutcome = "done" | "gone" | "conflict" | "throttled" | "failed";
 
 export class StatusWriter implements StatusSink {
@@ -129,7 +130,7 @@ export class StatusWriter implements StatusSink {
 
   /**
    * Checks an object that the watch reported: another writer may have changed its status.
-   * @param isReplaced this may be another object than the one davit wrote to, even if both have the same version.
+   * @param isReplaced davit may have written to another object of this name, even if both have the same version.
    */
   recheck(name: ObjectName, isReplaced: boolean): void {
     const entry = this.#entries.get(objectKey(name));
@@ -183,8 +184,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Returns the delay before a repair, and counts the repair. The first repair has no delay; later delays grow. 0 if
-   * nothing needs a repair.
+   * Returns the delay before a write. It is 0 unless the write is a repair: another writer changed the status that
+   * davit had written. The first repair has no delay either, and further delays grow.
    */
   #repairDelayMs(entry: StatusEntry): number {
     if (entry.settled !== entry.wanted) return 0;
@@ -262,8 +263,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Remembers a write until the watch reports it. The watch reports most writes in order, so only the oldest are
-   * checked.
+   * Remembers a write until the watch reports it. The watch reports most writes in their order, so this only drops the
+   * oldest ones.
    */
   #noteWritten(entry: StatusEntry, written: WrittenStatus): void {
     this.#unheard.delete(entry);
@@ -305,7 +306,7 @@ export class StatusWriter implements StatusSink {
     const data = { kind, namespace, name: object, problem };
     // For an object that is gone by now, no later write would clear the missing right.
     if (error.status === 403 && this.#entries.get(objectKey(name)) === entry) this.#rights.refused(name, problem);
-    // The cluster's CRD may be of another version, which would refuse a retry, too. Only the resync tries again.
+    // The cluster's CRD may be of another version, which would also refuse a retry. Only the resync tries again.
     if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
       this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");
       return "gone";

@@ -1,6 +1,6 @@
 /**
- * Holds changes back, so that machines never get a mix of old and new objects. Each namespace has separate watches for
- * Profiles, Groups and their references, and one watch may stall alone. Without holding, this could happen:
+ * Holds changes back, so that machines never get a mix of old and new objects. Profiles, Groups and their references
+ * have separate watches, in each watched namespace, and one watch may stall alone. Without holding, this could happen:
  *
  * - A Group now names another Profile, but machines boot an outdated version of that Profile.
  * - A machine has a new Group in one namespace, but the catch-all of another namespace takes the machine.
@@ -13,8 +13,8 @@
  * changes of other namespaces no longer do.
  *
  * The wait for a ConfigMap or Secret alone is limited, too: one second for a read of a ConfigMap, or a minute after a
- * failure. Afterwards changes are shown, but until davit has read the object, no later state counts as proven
- * (`ClusterSource.provenAtMs`).
+ * failure. Then the other changes take effect. But until davit has read the ConfigMap or Secret, no later state counts
+ * as proven (`ClusterSource.provenAtMs`).
  */
 
 import { type Clock, earliest } from "../../lib/clock.ts";
@@ -48,7 +48,7 @@ export interface HeldWatch {
   opening(): void;
   /**
    * A list or the watch failed.
-   * @param isRefused davit has no right to read this. Changes do not wait for a reference without rights.
+   * @param isRefused davit has no right to read this. Other changes then do not wait for a ConfigMap or Secret.
    */
   failed(isRefused: boolean): void;
   /** The watch is open. */
@@ -61,17 +61,18 @@ interface Watch extends WatchPlace {
   /** Monotonic: since when the watch is not heard; undefined while it is open. */
   deafSinceMs: number | undefined;
   /**
-   * Monotonic: when the watch was first opened after the last failure. A normal end and a new request do not change it.
+   * Monotonic: when the watch was first opened after its last failure. A watch that ends normally and is requested
+   * again keeps this time.
    */
   standsSinceMs: number | undefined;
   hasFailed: boolean;
-  /** True while changes do not wait for this reference: davit gave it up, and has not heard it since. */
+  /** True when davit has waited too long for this reference: changes no longer wait until it is heard again. */
   isGivenUp: boolean;
 }
 
 // How long davit waits for the changes that a watch missed. They arrive as soon as the watch is open again.
 const settleMs = 1_000;
-// Equal to the default of --max-staleness: for so long davit serves an Install without a sign of life.
+// Equal to the default of --max-staleness: davit serves an Install for this long without a sign of life.
 const lostMs = 60_000;
 
 export class HeldChanges {
@@ -84,7 +85,7 @@ export class HeldChanges {
   /** Monotonic: when the holding began. */
   #beganMs = 0;
   #sinceMs: number | undefined;
-  /** For how much of the holding another namespace was heard. */
+  /** How long at least one namespace was heard during the holding. */
   #besideMs = 0;
   /** Ends the search for lost namespaces. */
   #looking: AbortController | undefined;
@@ -184,7 +185,7 @@ export class HeldChanges {
     const released = [...this.#held].filter(([, name]) => !this.#waits(name));
     for (const [key] of released) this.#held.delete(key);
     if (released.length > 0) release(released.map(([, name]) => name));
-    // Only now, because the receiver of the released changes reads `sinceMs`.
+    // Cleared only after `release`, because the receiver of the changes reads `sinceMs`.
     if (!this.#isHolding) {
       this.#sinceMs = undefined;
       this.#looking?.abort();
@@ -247,7 +248,8 @@ export class HeldChanges {
   #isWaitedFor({ namespace, what, deafSinceMs, hasFailed, isGivenUp }: Watch): boolean {
     if (deafSinceMs === undefined || isGivenUp || (namespace !== undefined && this.lost.has(namespace))) return false;
     if (what === "own" || hasFailed) return true;
-    // A read holds others back only in the first second. Otherwise a ConfigMap that often changes would delay them all.
+    // Changes wait for a read only in the first second. Otherwise a ConfigMap that often changes would delay all of
+    // them.
     const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
     return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;
   }

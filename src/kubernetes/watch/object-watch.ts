@@ -1,7 +1,7 @@
 /**
  * Follows the objects of one resource: lists them, watches from the list's version on, and lists again after each gap.
  *
- * Whatever happens to the connection, its objects finally become those of the API server: the next list shows a
+ * Whatever happens to the connection, in the end davit holds the objects of the API server: the next list shows even a
  * deletion that the watch missed. A failure never removes an object. If davit holds objects, it believes an empty list
  * only when a second list confirms it. Listeners receive only names. After `stop` no timer, socket or callback remains.
  */
@@ -81,7 +81,7 @@ const bookmarkMs = 60_000;
 const overdueMs = 30_000;
 /** A watch that ends sooner, without an event, did not work. client-go calls it a "very short watch". */
 const shortWatchMs = 1_000;
-/** davit lists everything again after this time, or at most twice this time, in case it missed something unforeseen. */
+/** davit lists everything again after one to two times this duration, in case of errors that nobody foresaw. */
 const relistMs = 30 * 60_000;
 /** How often the log repeats a lasting failure. */
 const remindMs = 10 * 60_000;
@@ -132,7 +132,7 @@ export class ObjectWatch<Value> {
     return this.#isConnected;
   }
 
-  /** Monotonic: when the API server was last heard. Until it is heard at all, when this watch was made. */
+  /** Monotonic: when the API server was last heard; before the first time, when this watch was made. */
   get heardAtMs(): number {
     return this.#heardAtMs;
   }

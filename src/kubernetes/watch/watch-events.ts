@@ -13,7 +13,7 @@ import { reasonOfStatus, toWatchFailure, WatchFailure } from "./watch-failure.ts
 
 export type WatchEvent =
   | { readonly kind: "set" | "deleted"; readonly object: JsonObject }
-  /** All events up to this version have been sent. */
+  /** The API server has sent all events up to this version. */
   | { readonly kind: "bookmark"; readonly resourceVersion: string };
 
 export interface WatchEventsOptions {
@@ -72,7 +72,9 @@ function* untilError(events: readonly (WatchEvent | WatchFailure)[]): Iterable<r
   if (good.length > 0) yield good;
 }
 
-/** Turns an error into a failure of the network, where errors of a body come from: a reset, or an early end. */
+/**
+ * Returns an error as a `WatchFailure`. An unknown error of a body comes from the network: a reset, or an early end.
+ */
 function asNetworkFailure(error: unknown): unknown {
   if (error instanceof WatchFailure) return error;
   return new WatchFailure("network", "the connection was cut", { cause: error });

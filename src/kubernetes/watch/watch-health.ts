@@ -1,6 +1,6 @@
 /**
  * Records which watches are connected. The metric shows a resource as connected only when all of its watches are. For
- * people, `troubles` lists why the other watches are not connected.
+ * people, `troubles` lists why watches are not connected.
  */
 
 import { earliest } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ interface Count {
 /** What `WatchHealth` asks of a watch. */
 export interface TrackedWatch {
   readonly isRefused: boolean;
-  /** Monotonic: when the watch last heard the API server. Until it hears it at all, when the watch was made. */
+  /** Monotonic: when the watch last heard the API server; before the first time, when the watch was made. */
   readonly heardAtMs: number;
 }
 
@@ -46,7 +46,8 @@ export class WatchHealth {
   }
 
   /**
-   * Returns when the unconnected watch with the longest silence was last heard (monotonic); undefined if there is none.
+   * Monotonic: since when an unconnected watch has not heard the API server, the earliest time of all such watches.
+   * Undefined if there is none.
    * Watches that davit has no right to, and those of lost namespaces, do not count.
    */
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
