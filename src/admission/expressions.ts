@@ -14,7 +14,7 @@ import {
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { SchemaFinding } from "./check.ts";
 
-/** Returns the expressions of a selector. It leaves out an entry without a text as its key or a known operator. */
+/** Returns the expressions of a selector. It leaves out an entry whose key is no text or whose operator is unknown. */
 export function writtenExpressions({ matchExpressions }: JsonObject): readonly WrittenExpression[] {
   if (!Array.isArray(matchExpressions)) return [];
   return matchExpressions.filter(isJsonObject).flatMap(({ key, operator, values }) => {

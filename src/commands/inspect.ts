@@ -72,7 +72,10 @@ async function inspectPath(path: string, host: Host): Promise<number> {
   }
 }
 
-/** The lock is a file. Without the file nobody holds the lock; if it cannot be opened, nobody can write. */
+/**
+ * Locks a data directory, and returns the function that unlocks it. If the lock's file is missing, no davit has a lock.
+ * If the file cannot be opened for writing, davit reads the directory without a lock.
+ */
 async function lockIfThere(directory: string): Promise<() => void> {
   const nothingToUnlock = () => undefined;
   if (!(await diskFiles.list(directory)).includes("lock.db")) return nothingToUnlock;

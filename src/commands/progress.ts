@@ -5,7 +5,7 @@ import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
 import type { Host } from "./host.ts";
 
-// The shortest times between two updates. A log gets fewer, because each is a line.
+// The shortest times between two updates. A log gets fewer updates, because each of them is a line.
 const terminalPauseMs = 100;
 const logPauseMs = 5_000;
 

@@ -112,7 +112,7 @@ function refusalOf(error: unknown, endpoint: string, manifests: Manifests): Rend
   return { kind: "refused", words, details, isPartMissing: error.reason === "noPart" };
 }
 
-/** Returns a line for each object behind a refusal that is not ready. */
+/** Returns a line for the Group and the Profile of a refusal, for each of them that is not ready. */
 function complaints({ group, profile }: BootError, { planned }: Manifests): readonly string[] {
   const subjects = [`Group ${group}`, `Profile ${profile}`];
   return planned.flatMap(({ name, status }) => {

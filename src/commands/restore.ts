@@ -14,7 +14,7 @@ import { Progress } from "./progress.ts";
 
 /**
  * `davit restore`: makes a data directory from a backup, without davit's own documents. So davit answers machines only
- * from the source's present objects (docs/internals/decisions/0005-what-a-restore-brings-back.md).
+ * from objects that the source has now (docs/internals/decisions/0005-what-a-restore-brings-back.md).
  */
 export const restore = workCommand({
   name: "restore",

@@ -21,7 +21,7 @@ export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStarte
   readonly isByAddress: boolean;
 }
 
-/** The history of one machine. If it has no labels, it is of an address whose requests belong to no single machine. */
+/** The history of one machine. Without labels, it has the requests of an address that belong to no single machine. */
 export interface MachineHistory {
   /** The reserved labels, each with its latest value. */
   readonly labels: Labels;

@@ -11,7 +11,7 @@ import type { FilePlace } from "../offline/object-places.ts";
 
 type WrittenManifests = Pick<Manifests, "view" | "places">;
 
-/** Returns the place of an object's field. For a position in a template, it is a place in the template's text. */
+/** Returns the place of an object's field, or the place in a template's text if `at` has a position in it. */
 export function placeOfField(
   { view, places }: WrittenManifests,
   name: ObjectName,

@@ -70,7 +70,7 @@ export class HandlebarsText {
 
 /**
  * Makes a template that yields a text.
- * @param replaceUrl a URL, without a slash at the end, for which the template prints davit's own URL.
+ * @param replaceUrl a URL without a slash at the end. The template prints davit's own URL in its place.
  */
 export function literalTemplate(text: string, replaceUrl?: string): string {
   const output = new HandlebarsText();
