@@ -22,7 +22,7 @@ export interface FeedListener {
 export interface Feed {
   /**
    * Hands every document below `prefix` to `listener.replaced`, then each later change, without a gap.
-   * @returns a function that ends the following.
+   * @returns a function that ends these calls.
    */
   follow(prefix: string, listener: FeedListener): () => void;
 }

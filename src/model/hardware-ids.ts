@@ -63,7 +63,7 @@ const sharedUuids: ReadonlySet<string> = new Set([
 
 /** True for a UUID in lower case that can identify one board: not all zeros or ones, and no vendor's placeholder. */
 export function isOwnUuid(uuid: string): boolean {
-  // Every request runs this. With the check of the first digit, most requests need no look-up of the whole text.
+  // Every request runs this. The check of the first digit is fast, and most UUIDs then need no look-up in the set.
   return lowerUuid.test(uuid) && !(sharedStarts.has(uuid.charCodeAt(0)) && sharedUuids.has(uuid));
 }
 

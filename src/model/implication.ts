@@ -32,7 +32,7 @@ function said({ selector, expressions }: Selection, wanted: Requirement): boolea
   return expressions.some((each) => each.key === wanted.key && isEnough(each, wanted));
 }
 
-/** True when every value that meets the given expression meets the wanted one. Both are about the same label. */
+/** True when every value that meets `given` also meets `wanted`. Both are about the same label. */
 function isEnough(given: Requirement, wanted: Requirement): boolean {
   if (given.operator === "In") return given.values.every((value) => wanted.accepts(value));
   switch (wanted.operator) {

@@ -43,9 +43,9 @@ export class LabelError extends Error {
 }
 
 /**
- * Reads labels from a raw query (without the `?`). As in matchbox v0.9.0, the first value of a name counts, a part with
- * a bad percent escape is dropped, and reserved names may be in any letter case. Values of identity labels are trimmed.
- * Unreadable and repeated identity labels are in `flaws`.
+ * Reads labels from a raw query (without the `?`), with the rules of matchbox v0.9.0. The first value of a name counts.
+ * A part with a bad percent escape is dropped. Reserved names may be in any letter case. Beyond matchbox, davit trims
+ * the values of identity labels, and records unreadable and repeated ones in `flaws`.
  * @throws {LabelError} for more than 256 names.
  */
 export function labelsFromQuery(rawQuery: string): Labels {

@@ -9,8 +9,8 @@
  * never its result.
  *
  * A group that names no value of any label, such as with `serial Prefix`, is filed under the label's name. Such groups
- * cost more. A search for a machine with this label compares the groups one by one, until one matches or all that are
- * left rank behind the best match so far.
+ * cost more: a search for a machine with this label compares the groups one by one. It stops at a match, or when the
+ * next group ranks behind the best match so far.
  */
 
 import { areNamesakes, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";

@@ -12,7 +12,7 @@ interface NamedLabels {
   readonly expressions?: readonly Pick<Expression, "key" | "operator">[];
 }
 
-/** The weakest first: an exclusion, presence, a pattern, a value. */
+/** From weak to strong: an exclusion, presence, a pattern, a value. */
 const strengths: Readonly<Record<Operator, number>> = {
   NotIn: 1,
   DoesNotExist: 1,

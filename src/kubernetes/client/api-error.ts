@@ -58,7 +58,8 @@ function reasonOf(body: JsonObject | undefined): string | undefined {
   const { reason, message } = body ?? {};
   // Reasons are CamelCase words of a known set. davit shows nothing else, because it could quote an object.
   if (typeof reason === "string" && /^[A-Za-z]{1,64}$/.test(reason)) return reason;
-  // For such a field, server-side apply answers 500 without a reason (structured-merge-diff, typed/validate.go).
+  // For a field that the CRD lacks, server-side apply answers 500 without a reason (structured-merge-diff,
+  // typed/validate.go).
   const isUndeclared = typeof message === "string" && message.includes("field not declared in schema");
   return isUndeclared ? fieldNotDeclared : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Lets the store's listener and the cluster's pods trust each other. davit reads the public keys for the tokens of
- * ServiceAccounts. It publishes its own authority in a ConfigMap, so that pods can trust the listener's certificate.
+ * Lets the store's listener and the cluster's pods trust each other. davit reads the public keys that verify the tokens
+ * of ServiceAccounts. It publishes its own authority in a ConfigMap, so that pods can trust the listener's certificate.
  * The ConfigMap must exist: davit has the right to write it, but not to create ConfigMaps.
  */
 
@@ -84,7 +84,7 @@ export class ApiServerTrust implements ClusterTrust {
     }
   }
 
-  /** Logs a reason, but not again while it repeats: while the ConfigMap is missing, every retry fails alike. */
+  /** Logs a reason, unless it is the last logged one: without the ConfigMap, every retry fails for the same reason. */
   #logProblem(configMap: object, problem: string): void {
     if (problem === this.#loggedProblem) return;
     this.#loggedProblem = problem;

@@ -1,5 +1,6 @@
 /**
- * Decides how long to wait after a failure: longer after each one, and a random part for clients that failed together.
+ * Decides how long to wait after a failure. Delays grow with each failure, and are partly random: clients that failed
+ * together must not retry together.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -9,8 +10,8 @@ import type { Clock } from "../../lib/clock.ts";
  * Like client-go v0.35.8 (tools/cache/reflector.go, NewReflectorWithOptions), but with a lower cap. client-go waits
  * 800 ms, doubles that up to 30 s with jitter 1.0, and resets after 2 min. Its cap means 30 to 60 s between two tries.
  * It protects an overloaded API server from all controllers and kubelets of a cluster. davit is one client with a few
- * watches. When an operator has repaired the API server, a rack may be waiting for the next edit. So davit reconnects
- * within 10 s.
+ * watches. When the API server is repaired, a rack may be waiting for an operator's next change of an object. So davit
+ * reconnects within 10 s.
  */
 const delays = { firstMs: 800, capMs: 5_000 };
 const resetMs = 120_000;

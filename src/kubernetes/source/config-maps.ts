@@ -1,7 +1,7 @@
 /**
  * Reads the ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps. If they change, it reads the
- * content of the ConfigMap. This content stays until davit has read newer content, or the ConfigMap is gone, or davit
- * had no right to read newer content for a minute.
+ * content of the ConfigMap. This content stays until davit has read newer content, or the ConfigMap is gone. It also
+ * goes when davit had no right to read newer content for a minute.
  */
 
 import type { ConfigMapObject, Reference } from "../../model/source.ts";
@@ -23,7 +23,7 @@ interface WantedConfigMap {
   isKnown: boolean;
   isTried: boolean;
   isReading: boolean;
-  /** The version that was last read. */
+  /** The version that was last read; undefined to read the ConfigMap again. */
   version: string | undefined;
 }
 

@@ -38,7 +38,7 @@ export class References {
     return readers === undefined;
   }
 
-  /** Removes a reader of a reference. @returns true if the reference has none any more. */
+  /** Removes a reader of a reference. @returns true if it was the last reader. */
   #remove(key: string, reader: string): boolean {
     const readers = this.#readers.get(key);
     readers?.delete(reader);

@@ -30,7 +30,7 @@ export class ShownReferences {
     return this.#caches[kind].get(namespace, name) === undefined;
   }
 
-  /** Shows the content of a reference that davit read last. */
+  /** Shows the newest content of a reference that davit has read. */
   take(reference: Reference): void {
     const { kind, namespace, name } = reference;
     this.#waiting.delete(objectKey(reference));

@@ -1,7 +1,7 @@
 /**
- * The rights to write statuses that davit lacks, according to the API server. People see a right as long as it is
- * missing. A right is for one kind in one namespace. It is no longer missing when davit has written the status of one
- * such object, or when none of the objects is left whose status was refused.
+ * The rights to write statuses that davit lacks, according to the API server. A right is for one kind in one namespace.
+ * davit shows a missing right until it has written the status of one such object. It also stops when no object is left
+ * whose status was refused.
  */
 
 import type { ObjectName } from "../../model/source.ts";

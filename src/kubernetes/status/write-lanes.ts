@@ -1,10 +1,9 @@
 /**
- * Decides how many writes run at once: half as many after a 429, and one more after 20 successes. So davit writes as
- * fast as a large API server allows, but does not overload a small one. TCP does the same with a network (RFC 5681,
- * 3.1). Pure.
+ * Decides how many writes run at once: half as many after a 429, and one more after 20 successes. So davit uses a large
+ * API server fully, but does not overload a small one. TCP does the same with a network (RFC 5681, 3.1). Pure.
  */
 
-// So many writes take a few tenths of a second, about as long as a peak of other clients lasts.
+// Twenty writes take a few tenths of a second. A peak of other clients lasts about as long.
 const successesForOneMore = 20;
 
 export class WriteLanes {

@@ -1,6 +1,6 @@
 /**
- * Explains to a person why a request to the API server failed: what is missing, and where to look. The codes of the
- * system stay in brackets, so that the person can search for them. Pure.
+ * Explains to a person why a request to the API server failed: what is missing, and where to look. Error codes stay in
+ * brackets, so that the person can search for them. Pure.
  */
 
 import { ApiError } from "../client/api-error.ts";
@@ -100,7 +100,7 @@ function whatOf(asked: ApiCall): string {
   return namespace === undefined ? `${what} in all namespaces` : `${what} in namespace "${namespace}"`;
 }
 
-/** Returns a resource's name as `kubectl` writes it, such as `groups.davit.dev` or `groups/status`. */
+/** Returns a resource's name as `kubectl` or a Role writes it: `groups.davit.dev`, `groups/status`. */
 function resourceOf({ resource: { plural, apiVersion }, subresource }: ApiCall): string {
   if (subresource !== undefined) return `${plural}/${subresource}`;
   const [group, version] = apiVersion.split("/");

@@ -2,9 +2,9 @@
  * Gaps in the watches of the API server. After a gap, the API server may have gone back to an older state, such as when
  * its etcd was restored from a backup.
  *
- * A watch that continued from davit's last version would not show which objects the restore lost or replaced. This is
- * true even if the restored server has passed that version again. So after a gap davit lists again. It trusts no object
- * that it held before, even if the object's version is unchanged.
+ * A watch that continues from davit's last version does not show which objects the restore removed or replaced. This is
+ * true even if the restored server has passed that version again. So after a gap davit lists again, and reads every
+ * object again, even one with an unchanged version.
  */
 
 import { isJsonObject } from "../../model/json.ts";
@@ -27,7 +27,7 @@ export interface RewindQuestion {
 }
 
 /**
- * Asks the API server for its version. True if this version is older than one that davit has seen.
+ * Asks the API server for its newest version. True if that version is older than the newest one that davit has seen.
  * @throws {ApiError}
  */
 export async function hasRewound({ client, request, version }: RewindQuestion): Promise<boolean> {

@@ -20,8 +20,8 @@ export interface MirroredObject<Value> extends HeldMeta {
 
 export interface MirrorChange {
   /**
-   * `replaced`: another object has this name now, because the old one was deleted in between. After a gap, also for the
-   * same object: the cluster may have gone back to an older state.
+   * `replaced`: another object has this name now, because the old one was deleted in between. After a gap, every held
+   * object that comes again counts as replaced: the cluster may have gone back to an older state.
    */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
@@ -68,7 +68,10 @@ export class Mirror<Value> {
     this.#isDistrusted = true;
   }
 
-  /** Reads an object, but does not hold it. A held version is not read again. Undefined for JSON that is no object. */
+  /**
+   * Makes a value of an object, but does not hold it. A version that is already held is not read again. Undefined for
+   * JSON that is no object.
+   */
   prepare(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined) return undefined;

@@ -1,20 +1,20 @@
 /**
- * Lets the statuses of objects share equal conditions. Of 10,000 healthy objects nearly all have the same conditions,
- * and those written in the same second have the same time. Separate copies would take more memory than the objects.
+ * Lets the statuses of objects share equal conditions. Of 10,000 healthy objects, nearly all have the same conditions.
+ * Their times are equal, too, if davit wrote them in the same second. Separate copies of the conditions would take more
+ * memory than the objects themselves.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 
-// A first sync makes a few new conditions each second, and the objects with equal conditions arrive together. So few
-// conditions must be kept at a time.
+// Enough, because a first sync makes only a few new conditions each second. Objects with the same time arrive together.
 const maxKept = 1_024;
-// Longer conditions report mistakes. Each object has different ones.
+// Longer conditions report mistakes, and are different for each object. Sharing them would save nothing.
 const maxLength = 512;
 
 export class SharedConditions {
   readonly #kept = new Map<string, JsonValue>();
 
-  /** Returns an equal status that shares its conditions with the statuses before. */
+  /** Returns an equal status. If an earlier status had an equal condition, both share one object. */
   of(status: JsonObject): JsonObject {
     const { conditions } = status;
     if (!Array.isArray(conditions)) return status;

@@ -67,7 +67,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
-        // Until the first list of a reference's watch, davit shows none of its objects. So none can be outdated.
+        // Before the first list of ConfigMaps or a Secret, davit shows none of them. So no shown one can be outdated.
         if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },
