@@ -27,6 +27,12 @@ const set = (path: string, ttlSeconds?: number): SingleCommand => ({
 });
 const remove = (path: string): SingleCommand => ({ kind: "delete", path: storePath(path), recursive: true });
 
+/** A batch that makes changes and is then refused. */
+const refused = (...commands: readonly SingleCommand[]): Command => ({
+  kind: "batch",
+  commands: [...commands, { kind: "update", path: storePath("/missing"), value: "" }],
+});
+
 function treeOf(...commands: readonly Command[]): Tree {
   const tree = new Tree();
   for (const command of commands) run(tree, command);
@@ -42,11 +48,12 @@ const anyChange = fc.record({
   /** Before which step. */
   at: fc.nat(60),
   path: fc.nat(1_400).map((number) => `/d/k${number}`),
-  kind: fc.constantFrom("set", "delete", "directory"),
+  kind: fc.constantFrom("set", "delete", "directory", "undone"),
 });
 
 function commandsOf({ path, kind }: { readonly path: string; readonly kind: string }): readonly Command[] {
   if (kind === "set") return [set(path)];
+  if (kind === "undone") return [refused(remove(path))];
   return kind === "delete" ? [remove(path)] : [remove(path), set(`${path}/below`)];
 }
 
@@ -85,6 +92,20 @@ describe("a listing", () => {
         expect(expected).toHaveLength(count);
       }),
     );
+  });
+
+  it("has each name once when a refused batch had removed names, collected or not, and its undo brought them back", () => {
+    for (const gone of ["/d/k0", "/d/k39"]) {
+      const tree = treeOf(...childrenOf(40));
+      const query = { sorted: true, nowMs: 0 };
+      const expected = bodyOf(tree.list(storePath("/d"), query));
+      const waiting = [refused(remove(gone)), refused(set(gone), remove(gone))];
+      const body = bodyOf(tree.list(storePath("/d"), query), () => {
+        const next = waiting.shift();
+        if (next !== undefined) run(tree, next);
+      });
+      expect(body).toBe(expected);
+    }
   });
 
   it.each([0, 1, 2_047, 2_048, 2_049, 4_096, 5_000])("of %i names is in the order of their bytes", (count) => {

@@ -6,7 +6,7 @@
  * removes a node, it calls `keep`, and the walk visits the kept node instead. So a walk costs nothing at its start. It
  * keeps an old node only if the node changes before the walk leaves the node's directory.
  *
- * A directory comes before its children. If a batch that removed a node is undone, the walk may visit the node twice.
+ * A directory comes before its children. The walk visits each node once, even if a batch that removed it is undone.
  */
 
 import { childPath, isBelow, type StorePath } from "../core/node.ts";
@@ -122,21 +122,17 @@ export class FrozenWalk {
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;
     const collected = new CollectedChildren(query);
+    let kept = this.#kept.get(children);
     for (const [name, node] of children) {
-      if (node.modifiedIndex <= index) collected.add(name, node);
-      if (collected.isStep()) yield undefined;
+      // An undone batch may have moved a kept node to the end of the map, where the loop meets it again.
+      if (node.modifiedIndex <= index && kept?.has(name) !== true) collected.add(name, node);
+      if (!collected.isStep()) continue;
+      yield undefined;
+      kept = this.#kept.get(children);
     }
     // The nodes that left their places before the end of the collection. Later changes no longer matter.
     const missed = this.#pass(children);
-    if (missed.size === 0) return collected;
-    for (const name of collected.names()) {
-      missed.delete(name);
-      if (collected.isStep()) yield undefined;
-    }
-    for (const [name, node] of missed) {
-      collected.add(name, node);
-      if (collected.isStep()) yield undefined;
-    }
+    if (missed.size > 0) yield* addMissed(collected, missed);
     return collected;
   }
 
@@ -160,6 +156,18 @@ export class FrozenWalk {
     this.#kept.delete(children);
     this.#passed.add(children);
     return kept;
+  }
+}
+
+/** Adds the missed nodes whose names are not collected yet, in steps. */
+function* addMissed(collected: CollectedChildren, missed: Map<string, TreeNode>): Generator<undefined, void> {
+  for (const name of collected.names()) {
+    missed.delete(name);
+    if (collected.isStep()) yield undefined;
+  }
+  for (const [name, node] of missed) {
+    collected.add(name, node);
+    if (collected.isStep()) yield undefined;
   }
 }
 
