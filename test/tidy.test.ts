@@ -147,9 +147,10 @@ function typesIn(file: string): readonly { readonly name: string; readonly file:
   return [...declarations].map(([, name = ""]) => ({ name, file }));
 }
 
+/** Generated files have the generator's form. */
 function sourceFiles(folder: string): readonly string[] {
   return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => name.endsWith(".ts") && !name.endsWith("_pb.ts"))
     .map((name) => `${folder}/${name}`);
 }
 

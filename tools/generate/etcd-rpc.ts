@@ -1,0 +1,38 @@
+/**
+ * src/store/etcd/client/rpc_pb.ts, made of rpc.proto beside it. `npm run etcd-rpc` writes it; with `--check` it is only
+ * compared.
+ */
+
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+const home = join(root, "src/store/etcd/client");
+const path = join(home, "rpc_pb.ts");
+const programs = join(root, "node_modules/.bin");
+const plugin = {
+  local: join(programs, "protoc-gen-es"),
+  out: ".",
+  opt: ["target=ts", "import_extension=ts", "erasable_syntax=true"],
+};
+
+async function make(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "davit-etcd-rpc-"));
+  try {
+    const template = JSON.stringify({ version: "v2", plugins: [plugin] });
+    execFileSync(join(programs, "buf"), ["generate", home, "--template", template, "-o", folder], { cwd: folder });
+    return await readFile(join(folder, "rpc_pb.ts"), "utf8");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const text = await make();
+if (!process.argv.includes("--check")) {
+  await writeFile(path, text);
+} else if ((await readFile(path, "utf8").catch(() => "")) !== text) {
+  process.stderr.write("src/store/etcd/client/rpc_pb.ts is not what it would be made to now: npm run etcd-rpc\n");
+  process.exitCode = 1;
+}
