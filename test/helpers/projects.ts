@@ -98,6 +98,7 @@ export const moved: readonly Moved[] = [
   { file: "sign/key-thread.test.ts", to: "integration", because: threads },
   { file: "sign/signer.test.ts", to: "integration", because: "needs gpg" },
   { file: "sign/signing-key.test.ts", to: "integration", because: "needs gpg" },
+  { file: "store/etcd/client.test.ts", to: "integration", because: "needs etcd" },
   { file: "store/replay.test.ts", to: "integration", because: cases },
   { file: "store/restore.test.ts", to: "integration", because: "fails at each call to the disk" },
   { file: "store/wal/crash.test.ts", to: "integration", because: "kills its writer again and again" },

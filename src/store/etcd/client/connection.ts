@@ -1,0 +1,170 @@
+/**
+ * The HTTP/2 connection to one endpoint. It opens when a request needs it, and again after it was lost. While streams
+ * are open it sends pings, and gives up a connection that does not answer one.
+ */
+
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2";
+import type { Clock } from "../../../lib/clock.ts";
+import { Deadline } from "../../../lib/deadline.ts";
+import { ConnectFailure, connectFailure } from "./connect-failure.ts";
+
+/** PEM texts, read anew for each connection; what is absent is Node's default. */
+export interface EtcdTls {
+  readonly ca?: () => string | undefined;
+  readonly cert?: () => string | undefined;
+  readonly key?: () => string | undefined;
+}
+
+export interface EtcdConnectionOptions {
+  readonly url: URL;
+  readonly tls: EtcdTls;
+  readonly clock: Clock;
+}
+
+// etcd ends a connection whose pings are less than 5 s apart (--grpc-keepalive-min-time).
+const pingEveryMs = 6_500;
+const pingLimitMs = 5_000;
+const connectLimitMs = 5_000;
+const streamWindowBytes = 1024 * 1024;
+// A watch that nobody reads holds back its own stream only: the connection's window is that of many streams.
+const connectionWindowBytes = 64 * 1024 * 1024;
+// What Node may buffer for one connection before it refuses new streams, in MB: many batches of 1 MiB.
+const maxSessionMemoryMb = 256;
+
+/** What connect-node calls a session manager. */
+export class EtcdConnection {
+  readonly authority: string;
+  readonly #options: EtcdConnectionOptions;
+  #opening: Promise<ClientHttp2Session> | undefined;
+  /** Every session that is not closed: the one in use, and older ones whose last streams are open. */
+  readonly #sessions = new Set<ClientHttp2Session>();
+  #streams = 0;
+  #isSuspect = false;
+  #isClosed = false;
+
+  constructor(options: EtcdConnectionOptions) {
+    this.#options = options;
+    this.authority = options.url.origin;
+  }
+
+  /** Resolves once requests can be sent. @throws {ConnectFailure} */
+  async ready(): Promise<void> {
+    await this.#open();
+  }
+
+  /** Opens a stream. @throws {ConnectFailure} when there is no connection. */
+  async request(method: string, path: string, headers: OutgoingHttpHeaders): Promise<ClientHttp2Stream> {
+    const session = await this.#open();
+    const stream = streamOf(session, { ...headers, ":method": method, ":path": path });
+    this.#streams += 1;
+    stream.once("close", () => {
+      this.#streams -= 1;
+    });
+    return stream;
+  }
+
+  /** Part of connect's interface. Pings do not depend on what arrives. */
+  notifyResponseByteRead(): void {}
+
+  /** A request got no answer in time: the next ping is due even if no stream is open. */
+  suspect(): void {
+    this.#isSuspect = true;
+  }
+
+  /** Cuts the connection and refuses requests from now on; idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#opening = undefined;
+    for (const session of this.#sessions) session.destroy(new ConnectFailure("davit ended the connection"));
+  }
+
+  #open(): Promise<ClientHttp2Session> {
+    if (this.#isClosed) return Promise.reject(new ConnectFailure("davit ended the connection"));
+    if (this.#opening !== undefined) return this.#opening;
+    const opening = this.#connect(() => {
+      if (this.#opening === opening) this.#opening = undefined;
+    });
+    this.#opening = opening;
+    // Whoever waits gets the rejection; there may be nobody left.
+    opening.catch(() => {});
+    return opening;
+  }
+
+  /** @param ended is called when the session takes no more requests. */
+  async #connect(ended: () => void): Promise<ClientHttp2Session> {
+    const isTls = this.#options.url.protocol === "https:";
+    try {
+      const session = this.#newSession(ended);
+      await this.#settled(session, isTls);
+      session.setLocalWindowSize(connectionWindowBytes);
+      void this.#ping(session);
+      return session;
+    } catch (error) {
+      ended();
+      throw connectFailure(error, isTls);
+    }
+  }
+
+  #newSession(ended: () => void): ClientHttp2Session {
+    const { url, tls } = this.#options;
+    const [ca, cert, key] = [tls.ca?.(), tls.cert?.(), tls.key?.()];
+    const session = connect(url.origin, {
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+      settings: { enablePush: false, initialWindowSize: streamWindowBytes },
+      maxSessionMemory: maxSessionMemoryMb,
+    });
+    this.#sessions.add(session);
+    session.on("error", ended);
+    session.on("goaway", ended);
+    session.on("close", () => {
+      this.#sessions.delete(session);
+      ended();
+    });
+    return session;
+  }
+
+  /** Resolves with the server's first frame: only then it speaks HTTP/2 and has taken the client's certificate. */
+  async #settled(session: ClientHttp2Session, isTls: boolean): Promise<void> {
+    const limit = new Deadline({ clock: this.#options.clock, durationMs: connectLimitMs });
+    limit.signal.addEventListener("abort", () => session.destroy(new ConnectFailure("no connection in time")));
+    try {
+      await new Promise<void>((resolve, reject) => {
+        session.once("remoteSettings", () => resolve());
+        session.once("error", reject);
+        session.once("close", () => reject(connectFailure(undefined, isTls)));
+      });
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** Gives up the session when a ping is not answered. Without streams etcd allows almost no pings. */
+  async #ping(session: ClientHttp2Session): Promise<void> {
+    const { clock } = this.#options;
+    const closed = new AbortController();
+    session.once("close", () => closed.abort());
+    for (;;) {
+      if (!session.destroyed) await clock.sleep(pingEveryMs, closed.signal);
+      if (session.destroyed) return;
+      if (this.#streams === 0 && !this.#isSuspect) continue;
+      const limit = new Deadline({ clock, durationMs: pingLimitMs });
+      limit.signal.addEventListener("abort", () => session.destroy(new ConnectFailure("it answers no ping")));
+      // A session that ends cancels its ping.
+      await new Promise<void>((resolve) => {
+        if (!session.ping(() => resolve())) resolve();
+      });
+      limit.cancel();
+      this.#isSuspect = false;
+    }
+  }
+}
+
+function streamOf(session: ClientHttp2Session, headers: OutgoingHttpHeaders): ClientHttp2Stream {
+  try {
+    return session.request(headers);
+  } catch (error) {
+    throw new ConnectFailure("the connection was lost", { cause: error });
+  }
+}

@@ -1,0 +1,221 @@
+/** The requests and answers of davit's client, and how they look on the wire. Keys are text, counts are numbers. */
+
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import {
+  Compare_CompareResult,
+  Compare_CompareTarget,
+  type CompareSchema,
+  type KeyValue,
+  RangeRequest_SortOrder,
+  type RangeRequestSchema,
+  type RequestOpSchema,
+  type ResponseHeader,
+  type ResponseOp,
+} from "./rpc_pb.ts";
+
+/** Who answered, and how far it was. */
+export interface EtcdHeader {
+  readonly clusterId: bigint;
+  readonly memberId: bigint;
+  /** The newest revision of the key space when the answer was made. */
+  readonly revision: number;
+  readonly raftTerm: number;
+}
+
+export interface EtcdKey {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** How often it was put since it was created, from 1 on. */
+  readonly version: number;
+  readonly createRevision: number;
+  readonly modRevision: number;
+  /** 0n without one. */
+  readonly lease: bigint;
+}
+
+/** Linearizable unless `serializable`. */
+export interface EtcdRange {
+  readonly key: string;
+  /** The key after the last one, see `prefixEnd`; one key only unless given. */
+  readonly end?: string;
+  /** The most keys in an answer; all unless given. */
+  readonly limit?: number;
+  /** Reads the past; the newest unless given. */
+  readonly revision?: number;
+  /** The last key first. */
+  readonly descending?: boolean;
+  readonly keysOnly?: boolean;
+  readonly countOnly?: boolean;
+  /** The member's own copy, which may be behind. */
+  readonly serializable?: boolean;
+}
+
+export interface EtcdRangeAnswer {
+  readonly header: EtcdHeader;
+  readonly keys: readonly EtcdKey[];
+  /** The limit left some out. */
+  readonly more: boolean;
+  /** Of all keys of the range. */
+  readonly count: number;
+}
+
+/** A condition of a transaction. A key that does not exist has version, createRevision and modRevision 0. */
+export type EtcdCompare = {
+  readonly key: string;
+  readonly is: "equal" | "notEqual" | "greater" | "less";
+} & (
+  | { readonly version: number }
+  | { readonly createRevision: number }
+  | { readonly modRevision: number }
+  | { readonly lease: bigint }
+  | { readonly value: Uint8Array }
+);
+
+export interface EtcdPut {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** None unless given. */
+  readonly lease?: bigint;
+  /** Gives the former key. */
+  readonly previous?: boolean;
+}
+
+export interface EtcdDelete {
+  readonly key: string;
+  readonly end?: string;
+}
+
+export type EtcdOperation = { readonly put: EtcdPut } | { readonly range: EtcdRange } | { readonly delete: EtcdDelete };
+
+export interface EtcdTxn {
+  /** All must hold; none: it always succeeds. */
+  readonly when?: readonly EtcdCompare[];
+  readonly success: readonly EtcdOperation[];
+  readonly failure?: readonly EtcdOperation[];
+}
+
+/** What an operation did, in the order of the transaction. `keys`: of a range, or the former one of a put. */
+export interface EtcdOperationAnswer {
+  readonly keys: readonly EtcdKey[];
+  /** Of a range: the keys in it; of a deletion: those deleted. */
+  readonly count: number;
+  readonly more: boolean;
+}
+
+export interface EtcdTxnAnswer {
+  readonly header: EtcdHeader;
+  readonly succeeded: boolean;
+  readonly answers: readonly EtcdOperationAnswer[];
+}
+
+/** The end of the range of all keys that begin with an ASCII prefix. */
+export function prefixEnd(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+}
+
+const encoder = new TextEncoder();
+
+export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text);
+}
+
+export function headerOf(header: ResponseHeader | undefined): EtcdHeader {
+  return {
+    clusterId: header?.clusterId ?? 0n,
+    memberId: header?.memberId ?? 0n,
+    revision: Number(header?.revision ?? 0n),
+    raftTerm: Number(header?.raftTerm ?? 0n),
+  };
+}
+
+export function keyOf({ key, value, version, createRevision, modRevision, lease }: KeyValue): EtcdKey {
+  return {
+    key: Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("utf8"),
+    value,
+    version: Number(version),
+    createRevision: Number(createRevision),
+    modRevision: Number(modRevision),
+    lease,
+  };
+}
+
+export function rangeMessage(range: EtcdRange): MessageInitShape<typeof RangeRequestSchema> {
+  return {
+    key: bytesOf(range.key),
+    rangeEnd: bytesOf(range.end ?? ""),
+    limit: BigInt(range.limit ?? 0),
+    revision: BigInt(range.revision ?? 0),
+    sortOrder: range.descending === true ? RangeRequest_SortOrder.DESCEND : RangeRequest_SortOrder.NONE,
+    serializable: range.serializable ?? false,
+    keysOnly: range.keysOnly ?? false,
+    countOnly: range.countOnly ?? false,
+  };
+}
+
+export function operationMessage(operation: EtcdOperation): MessageInitShape<typeof RequestOpSchema> {
+  if ("put" in operation) {
+    const { key, value, lease = 0n, previous = false } = operation.put;
+    return {
+      request: { case: "requestPut", value: { key: bytesOf(key), value: owned(value), lease, prevKv: previous } },
+    };
+  }
+  if ("range" in operation) return { request: { case: "requestRange", value: rangeMessage(operation.range) } };
+  const { key, end = "" } = operation.delete;
+  return { request: { case: "requestDeleteRange", value: { key: bytesOf(key), rangeEnd: bytesOf(end) } } };
+}
+
+export function operationAnswer({ response }: ResponseOp): EtcdOperationAnswer {
+  switch (response.case) {
+    case "responseRange": {
+      const { kvs, count, more } = response.value;
+      return { keys: kvs.map(keyOf), count: Number(count), more };
+    }
+    case "responsePut": {
+      const { prevKv } = response.value;
+      return { keys: prevKv === undefined ? [] : [keyOf(prevKv)], count: 1, more: false };
+    }
+    case "responseDeleteRange":
+      return { keys: [], count: Number(response.value.deleted), more: false };
+    case undefined:
+      return { keys: [], count: 0, more: false };
+  }
+}
+
+const results = {
+  equal: Compare_CompareResult.EQUAL,
+  notEqual: Compare_CompareResult.NOT_EQUAL,
+  greater: Compare_CompareResult.GREATER,
+  less: Compare_CompareResult.LESS,
+};
+
+export function compareMessage(compare: EtcdCompare): MessageInitShape<typeof CompareSchema> {
+  return { key: bytesOf(compare.key), result: results[compare.is], ...targetOf(compare) };
+}
+
+function targetOf(compare: EtcdCompare): Pick<MessageInitShape<typeof CompareSchema>, "target" | "targetUnion"> {
+  if ("version" in compare) {
+    const value = BigInt(compare.version);
+    return { target: Compare_CompareTarget.VERSION, targetUnion: { case: "version", value } };
+  }
+  if ("createRevision" in compare) {
+    const value = BigInt(compare.createRevision);
+    return { target: Compare_CompareTarget.CREATE, targetUnion: { case: "createRevision", value } };
+  }
+  if ("modRevision" in compare) {
+    const value = BigInt(compare.modRevision);
+    return { target: Compare_CompareTarget.MOD, targetUnion: { case: "modRevision", value } };
+  }
+  if ("lease" in compare) {
+    return { target: Compare_CompareTarget.LEASE, targetUnion: { case: "lease", value: compare.lease } };
+  }
+  return { target: Compare_CompareTarget.VALUE, targetUnion: { case: "value", value: owned(compare.value) } };
+}
+
+/** protobuf-es wants bytes that are not shared between threads; a copy only where they are. */
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return isOwn(bytes) ? bytes : new Uint8Array(bytes);
+}
+
+function isOwn(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer;
+}
