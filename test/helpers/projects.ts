@@ -36,7 +36,17 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "tools",
   ],
   // davit as a process, or beside programs that Debian has.
-  integration: ["clients", "commands", "conformance", "docs", "durability", "image", "integration", "matchbox"],
+  integration: [
+    "clients",
+    "commands",
+    "conformance",
+    "docs",
+    "durability",
+    "image",
+    "integration",
+    "matchbox",
+    "members",
+  ],
   // davit beside an API server.
   system: ["chaos", "cluster", "crds"],
   // What helm makes of the chart.

@@ -169,6 +169,7 @@ export type WalFailure =
   | "appendFailed"
   | "readOnly"
   | "overloaded"
+  | "deposed"
   | "closed"
   | "unusable";
 

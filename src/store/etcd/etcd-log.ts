@@ -1,0 +1,385 @@
+/**
+ * The log in etcd v3, which several davits write. etcd decides the order; members send each other nothing and keep
+ * nothing on disk. `layout.ts` has the keys.
+ *
+ * A record is committed when its batch is in etcd. Every member delivers the same records in the same order, with the
+ * same sequences. One member leads; only its fenced records are taken (`election.ts`).
+ */
+
+import { createHash } from "node:crypto";
+import { type Clock, steadyClock } from "../../lib/clock.ts";
+import { assert } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import {
+  type CommittedListener,
+  type LogIdentity,
+  type LogMember,
+  type LogMembership,
+  type LogPort,
+  type LogStatus,
+  type MembershipListener,
+  type ProposeOptions,
+  type Snapshot,
+  WalError,
+} from "../core/log-port.ts";
+import { objectFrom, parseJson, textFrom } from "../core/stored-json.ts";
+import { Appender } from "./appender.ts";
+import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
+import { EtcdError } from "./client/etcd-error.ts";
+import { bytesOf } from "./client/messages.ts";
+import { Delivery, type LogPosition, logStart } from "./delivery.ts";
+import { Election } from "./election.ts";
+import { etcdFailure } from "./etcd-failure.ts";
+import { LargeBatches } from "./large-batches.ts";
+import { Layout, numberIn } from "./layout.ts";
+import { LeaderClock } from "./leader-clock.ts";
+import { type EtcdSnapshot, EtcdSnapshots } from "./snapshots.ts";
+import { Tail } from "./tail.ts";
+
+export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "clock" | "log"> {
+  /** Of this cluster's keys; ends with a slash. */
+  readonly prefix: string;
+  /** This davit: a name for people, and where clients reach its store. The URLs identify it. */
+  readonly member: Omit<LogMember, "id">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+  /** How long the leader may be unheard before another member leads; 5 unless given. */
+  readonly leaseSeconds?: number;
+  /** False where others use the same etcd: then it is theirs to compact. True unless given. */
+  readonly compact?: boolean;
+  /** Called with the time that each transaction of a batch took. */
+  readonly observeSyncSeconds?: (seconds: number) => void;
+  /** Beyond this, proposals are refused while others wait. */
+  readonly maxWaitingBytes?: number;
+}
+
+// Short enough that a leader's end delays expiry and the controller by some seconds only.
+const presetLeaseSeconds = 5;
+const presetWaitingBytes = 256 * 1024 * 1024;
+
+/** What is known once the log was read. */
+interface LogParts {
+  readonly delivery: Delivery;
+  readonly appender: Appender;
+  readonly tail: Tail;
+  readonly election: Election;
+}
+
+export class EtcdLog implements LogPort {
+  readonly #options: EtcdLogOptions;
+  readonly #client: EtcdClient;
+  readonly #layout: Layout;
+  readonly #snapshots: EtcdSnapshots;
+  readonly #leaderClock: LeaderClock;
+  readonly #clusterId: string;
+  readonly #run: string;
+  readonly #self: LogMember;
+  readonly membership: LogMembership;
+  #loaded: LogPosition = logStart;
+  #opened: LogParts | undefined;
+  #status: LogStatus = "closed";
+  #trouble: string | undefined = "it is closed";
+  #stopping: Promise<void> | undefined;
+
+  private constructor(options: EtcdLogOptions, client: EtcdClient, clusterId: string) {
+    this.#options = options;
+    this.#client = client;
+    this.#layout = new Layout(options.prefix);
+    this.#snapshots = new EtcdSnapshots({ client, layout: this.#layout, compact: options.compact ?? true });
+    this.#leaderClock = new LeaderClock(steadyClock(options.clock));
+    this.#clusterId = clusterId;
+    this.#run = randomId(options.random);
+    const id = idOf([clusterId, ...options.member.clientUrls].join("\n"));
+    this.#self = { ...options.member, id };
+    this.membership = this.#membershipOf();
+  }
+
+  /**
+   * Connects to etcd, and begins a cluster under the prefix if there is none.
+   * @throws {WalError} one sentence for the operator.
+   */
+  static async open(options: EtcdLogOptions): Promise<EtcdLog> {
+    const { random, clock, log } = options;
+    const client = EtcdClient.open({ ...options, clock, log, random: () => (random(1)[0] ?? 0) / 256 });
+    try {
+      return new EtcdLog(options, client, await clusterIdOf(client, options));
+    } catch (error) {
+      client.close();
+      throw error instanceof EtcdError ? etcdFailure("Opening the log in etcd", error) : error;
+    }
+  }
+
+  get identity(): LogIdentity {
+    const term = this.#opened?.delivery.position.term ?? 0;
+    return { clusterId: this.#clusterId, memberId: this.#self.id, term, run: this.#run };
+  }
+
+  get status(): LogStatus {
+    return this.#status;
+  }
+
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
+  async onCommitted(listener: CommittedListener, membership: MembershipListener): Promise<void> {
+    assert(this.#opened === undefined && this.#stopping === undefined, "A log is opened once");
+    try {
+      await this.#open(listener, membership);
+    } catch (error) {
+      throw error instanceof EtcdError ? etcdFailure("Reading the log in etcd", error) : error;
+    }
+  }
+
+  propose(bytes: Uint8Array, options?: ProposeOptions): Promise<number> {
+    if (this.#status !== "writable" || this.#opened === undefined) {
+      return Promise.reject(new WalError("readOnly", `Writing the log: ${this.#trouble ?? "it is closed"}`));
+    }
+    const { appender } = this.#opened;
+    const { maxWaitingBytes = presetWaitingBytes } = this.#options;
+    if (appender.queuedBytes > 0 && appender.queuedBytes + bytes.length > maxWaitingBytes) {
+      return Promise.reject(new WalError("overloaded", "Writing the log: too much waits for etcd; try again later"));
+    }
+    return appender.propose(bytes, options);
+  }
+
+  /** Batches are keys of their own: there is no segment to end. */
+  endSegment(): void {}
+
+  async loadSnapshot(): Promise<Snapshot | undefined> {
+    assert(this.#opened === undefined, "A snapshot is loaded before the log is read");
+    try {
+      const snapshot = await this.#snapshots.load();
+      this.#loaded = snapshot?.position ?? logStart;
+      return snapshot;
+    } catch (error) {
+      throw error instanceof EtcdError ? etcdFailure("Reading a snapshot in etcd", error) : error;
+    }
+  }
+
+  async saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
+    assert(this.#opened !== undefined, "A snapshot is of a log that was read");
+    const { delivery, election } = this.#opened;
+    const { position } = delivery;
+    assert(position.sequence === sequence, "A snapshot is of the last delivered record");
+    const leaderRevision = election.fence;
+    if (leaderRevision === undefined) throw new WalError("deposed", "Saving a snapshot: another member leads");
+    const { clock, log } = this.#options;
+    const startMs = clock.monotonicMs();
+    try {
+      await this.#snapshots.save({ position, leaderRevision }, pieces);
+    } catch (error) {
+      if (!(error instanceof EtcdError)) throw error;
+      log.error({ err: error }, "snapshot cannot be kept");
+      throw etcdFailure("Saving a snapshot", error);
+    }
+    log.info({ sequence, seconds: (clock.monotonicMs() - startMs) / 1_000 }, "snapshot saved");
+  }
+
+  /** A saved snapshot has deleted what is older than the one before it. */
+  releaseBefore(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  #membershipOf(): LogMembership {
+    const election = () => this.#opened?.election;
+    const isLeader = () => election()?.fence !== undefined;
+    const self = this.#self;
+    const now = () => this.#leaderClock.now();
+    const barrier = async () => {
+      if (this.#opened === undefined) throw new WalError("closed", "Reading the end of the log: it is closed");
+      await this.#opened.tail.barrier();
+    };
+    return {
+      get isLeader() {
+        return isLeader();
+      },
+      get leaderId() {
+        return election()?.leaderId;
+      },
+      get members() {
+        return election()?.members ?? [self];
+      },
+      now,
+      barrier,
+    };
+  }
+
+  async #open(listener: CommittedListener, membership: MembershipListener): Promise<void> {
+    const { clock, log, leaseSeconds = presetLeaseSeconds } = this.#options;
+    const large = new LargeBatches(this.#client, this.#layout);
+    const shared = { client: this.#client, layout: this.#layout, clock, leaderClock: this.#leaderClock };
+    const opened = (): LogParts => {
+      assert(this.#opened !== undefined, "The parts of the log call each other only when all are made");
+      return this.#opened;
+    };
+    const delivery = () => opened().delivery;
+    const epoch = numberIn((await this.#client.range({ key: this.#layout.epoch })).keys[0]);
+    const appender = new Appender({
+      ...shared,
+      large,
+      run: this.#run,
+      epoch,
+      delivery,
+      leaderRevision: () => opened().election.fence,
+      look: () => opened().tail.poke(),
+      observe: (error, seconds) => this.#observe(error, seconds),
+    });
+    const deliveryFrom = (from: LogPosition) =>
+      new Delivery({
+        from,
+        listener,
+        own: appender,
+        clockRead: (reading) => this.#leaderClock.read(reading),
+        termBegan: (term, id) => {
+          if (id.startsWith(`${this.#run}/`)) opened().election.termBegan(term);
+        },
+        fetch: (name, frame) => large.fetch(name, frame),
+        failed: (error) => this.#lose(error),
+      });
+    const tail: Tail = new Tail({
+      ...shared,
+      delivery,
+      leftBehind: async () => {
+        const snapshot = await this.#newerSnapshot(delivery().position);
+        appender.rejectAll(
+          new WalError("appendFailed", "Writing the log: the outcome is unknown; it may be there"),
+          false,
+        );
+        await membership.leftBehind(snapshot);
+        this.#opened = { ...opened(), delivery: deliveryFrom(snapshot.position) };
+        await tail.catchUp();
+      },
+      wentBack: () => this.#lose(wentBack()),
+    });
+    const election = new Election({
+      ...shared,
+      log,
+      self: this.#self,
+      leaseSeconds,
+      caughtUp: () => tail.barrier(),
+      elected: () => membership.elected(),
+      deposed: () => membership.deposed(),
+      observe: (error) => this.#observe(error, undefined),
+    });
+    this.#opened = { delivery: deliveryFrom(this.#loaded), appender, tail, election };
+    await tail.catchUp();
+    tail.start();
+    await tail.barrier();
+    log.info({ members: "etcd", records: delivery().position.sequence }, "log opened");
+    this.#setStatus("writable", undefined);
+    election.start();
+  }
+
+  /** The snapshot from which delivery goes on, after batches behind `position` were deleted. */
+  async #newerSnapshot({ sequence }: LogPosition): Promise<EtcdSnapshot> {
+    const snapshot = await this.#snapshots.load();
+    if (snapshot !== undefined && snapshot.position.sequence > sequence) return snapshot;
+    const error = new WalError(
+      "damaged",
+      "Reading the log in etcd: batches are missing, and no snapshot has them; restore a backup",
+    );
+    this.#lose(error);
+    throw error;
+  }
+
+  /** Takes the result of a write. @param seconds its duration; undefined for a write beside the log. */
+  #observe(error: EtcdError | undefined, seconds: number | undefined): void {
+    if (error === undefined) {
+      if (seconds !== undefined) this.#options.observeSyncSeconds?.(seconds);
+      if (this.#status === "readOnly") {
+        this.#options.log.info({}, "log can be written again");
+        this.#setStatus("writable", undefined);
+      }
+      return;
+    }
+    if (this.#status !== "writable") return;
+    this.#options.log.error({ err: error, reason: error.reason }, "log cannot be written");
+    this.#setStatus("readOnly", troubleOf(error));
+  }
+
+  /** Nothing more is delivered: what is in etcd is not the log that this member knows. */
+  #lose(error: unknown): void {
+    if (!(error instanceof WalError) && !(error instanceof EtcdError)) throw error;
+    if (this.#status === "lost" || this.#status === "closed") return;
+    this.#options.log.error({ err: error }, "log is lost");
+    const failure = error instanceof EtcdError ? etcdFailure("Reading the log in etcd", error) : error;
+    this.#setStatus("lost", failure.message);
+    this.#opened?.appender.rejectAll(failure, true);
+    this.#opened?.delivery.stop(failure);
+    void this.#opened?.election.stop();
+  }
+
+  #setStatus(status: LogStatus, trouble: string | undefined): void {
+    if (this.#status === "lost" || this.#stopping !== undefined) return;
+    this.#status = status;
+    this.#trouble = trouble;
+  }
+
+  async #stop(): Promise<void> {
+    const closed = new WalError("closed", "Writing the log: it is closed");
+    const opened = this.#opened;
+    this.#status = "closed";
+    this.#trouble = "it is closed";
+    if (opened !== undefined) {
+      await opened.appender.drain();
+      await opened.election.stop();
+      opened.appender.rejectAll(closed, true);
+      opened.delivery.stop(closed);
+      this.#client.close();
+      await opened.tail.stop();
+    }
+    this.#client.close();
+  }
+}
+
+/** The id of the cluster under the prefix, which is made where there is none. */
+async function clusterIdOf(client: EtcdClient, { prefix, random }: EtcdLogOptions): Promise<string> {
+  const { meta, epoch } = new Layout(prefix);
+  await client.txn(
+    {
+      when: [{ key: meta, is: "equal", createRevision: 0 }],
+      success: [
+        { put: { key: meta, value: bytesOf(JSON.stringify({ cluster: randomId(random) })) } },
+        { put: { key: epoch, value: bytesOf("0") } },
+      ],
+    },
+    { repeat: true },
+  );
+  const [found] = (await client.range({ key: meta })).keys;
+  if (found === undefined) throw wentBack();
+  return textFrom(objectFrom(parseJson(found.value)).cluster);
+}
+
+function wentBack(): WalError {
+  const advice = "etcd was restored or emptied: see docs/operate/several-members.md";
+  return new WalError("damaged", `Reading the log in etcd: it is shorter than what this member has applied; ${advice}`);
+}
+
+function troubleOf(error: EtcdError): string {
+  if (error.reason === "noSpace") {
+    return "etcd has reached its quota, so changes take no effect: defragment it, and raise --quota-backend-bytes";
+  }
+  return `${error.message}, so changes take no effect: see to etcd`;
+}
+
+/** A random number other than 0, 64 bits in lower-case hex without leading zeros. */
+function randomId(random: EtcdLogOptions["random"]): string {
+  return hexOf(Buffer.from(random(8)));
+}
+
+/** The id of a name, in the same form. */
+function idOf(name: string): string {
+  return hexOf(createHash("sha256").update(name).digest());
+}
+
+function hexOf(bytes: Buffer): string {
+  const id = bytes.readBigUInt64LE();
+  return (id === 0n ? 1n : id).toString(16);
+}

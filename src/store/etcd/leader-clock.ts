@@ -1,0 +1,58 @@
+/**
+ * The leader's clock, as this member knows it. Members stamp their records with it, so a member whose own clock is wrong
+ * ends no key early or late.
+ *
+ * Each batch and each heartbeat of the leader carries a reading. It is never ahead of the leader's clock when it
+ * arrives, but late by its time on the way.
+ */
+
+import type { LogTime } from "../core/log-port.ts";
+import type { LeaderTime } from "./batch-frame.ts";
+
+export class LeaderClock {
+  readonly #ownMs: () => number;
+  /** Added to the own clock. */
+  #offsetMs = 0;
+  #term = 0;
+  #isExact = false;
+
+  /** @param ownMs this member's clock, which never steps. */
+  constructor(ownMs: () => number) {
+    this.#ownMs = ownMs;
+  }
+
+  /** This member's own clock: that of its terms. */
+  get ownMs(): number {
+    return this.#ownMs();
+  }
+
+  now(): LogTime {
+    return { atMs: this.#ownMs() + this.#offsetMs, term: this.#term };
+  }
+
+  /** Takes the reading of a batch. It counts until the leader of that term is heard itself. */
+  read({ atMs, term }: LeaderTime): void {
+    const offsetMs = atMs - this.#ownMs();
+    if (term < this.#term || (term === this.#term && (this.#isExact || offsetMs <= this.#offsetMs))) return;
+    this.#take(offsetMs, term);
+  }
+
+  /** Takes the reading of a leader's heartbeat. */
+  heard({ atMs, term }: LeaderTime): void {
+    if (term < this.#term) return;
+    this.#take(atMs - this.#ownMs(), term);
+    this.#isExact = true;
+  }
+
+  /** This member leads: its own clock counts. */
+  lead(term: number): void {
+    this.#take(0, term);
+    this.#isExact = true;
+  }
+
+  #take(offsetMs: number, term: number): void {
+    if (term !== this.#term) this.#isExact = false;
+    this.#offsetMs = offsetMs;
+    this.#term = term;
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * Snapshots of the state in etcd. The leader writes one in pieces, and then one transaction makes it valid and begins
+ * the next epoch. The last two are kept, with the epochs after the older one; everything before it is deleted.
+ */
+
+import { createHash } from "node:crypto";
+import { nextTurn } from "../../lib/slices.ts";
+import { type Snapshot, WalError } from "../core/log-port.ts";
+import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
+import type { EtcdClient } from "./client/etcd-client.ts";
+import { bytesOf } from "./client/messages.ts";
+import type { LogPosition } from "./delivery.ts";
+import type { KeyRange, Layout } from "./layout.ts";
+
+/** What an older snapshot still needs. */
+interface OlderSnapshot {
+  readonly sequence: number;
+  readonly epoch: number;
+  readonly revision: number;
+}
+
+/** The value of `snap/current`. */
+interface CurrentSnapshot {
+  /** The last record in it, and its place. */
+  readonly position: LogPosition;
+  readonly pieces: number;
+  readonly sha256: string;
+  /** The snapshot before; undefined for the first one. */
+  readonly previous: OlderSnapshot | undefined;
+  /** Epochs before this one are deleted. */
+  readonly deletedTo: number;
+}
+
+export interface EtcdSnapshot extends Snapshot {
+  readonly position: LogPosition;
+}
+
+/** Who writes a snapshot, and after which batch. */
+export interface SnapshotWriter {
+  readonly position: LogPosition;
+  /** The revision in which this member became leader. */
+  readonly leaderRevision: number;
+}
+
+export interface EtcdSnapshotsOptions {
+  readonly client: EtcdClient;
+  readonly layout: Layout;
+  /** Also makes etcd drop the revisions before the older snapshot. */
+  readonly compact: boolean;
+}
+
+// Small enough that a write of a client beside it waits some milliseconds at most.
+const pieceBytes = 128 * 1024;
+const keysPerDeletion = 1_000;
+
+export class EtcdSnapshots {
+  readonly #options: EtcdSnapshotsOptions;
+
+  constructor(options: EtcdSnapshotsOptions) {
+    this.#options = options;
+  }
+
+  /** The valid snapshot; undefined before the first one. @throws {EtcdError}; {WalError} damaged. */
+  async load(): Promise<EtcdSnapshot | undefined> {
+    const current = await this.#current();
+    if (current === undefined) return undefined;
+    const { position } = current;
+    return { sequence: position.sequence, position, pieces: this.#pieces(current) };
+  }
+
+  /**
+   * Writes a snapshot and makes it valid. What only older ones need is deleted.
+   * @throws {EtcdError}; {WalError} deposed when another member leads.
+   */
+  async save(
+    { position, leaderRevision }: SnapshotWriter,
+    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<void> {
+    const former = await this.#current();
+    await this.#deleteOthers(former);
+    const { count, sha256 } = await this.#write(position.sequence, pieces);
+    const previous =
+      former === undefined
+        ? undefined
+        : { sequence: former.position.sequence, epoch: former.position.epoch, revision: former.position.revision };
+    const deletedTo = former?.deletedTo ?? 0;
+    await this.#publish({ position, pieces: count, sha256, previous, deletedTo }, leaderRevision);
+    if (previous !== undefined) await this.#clean(previous, deletedTo);
+  }
+
+  async #current(): Promise<CurrentSnapshot | undefined> {
+    const { client, layout } = this.#options;
+    const [key] = (await client.range({ key: layout.current })).keys;
+    return key === undefined ? undefined : currentFrom(objectFrom(parseJson(key.value)));
+  }
+
+  async *#pieces({ position: { sequence }, pieces, sha256 }: CurrentSnapshot): AsyncGenerator<Uint8Array> {
+    const { client, layout } = this.#options;
+    const hash = createHash("sha256");
+    for (let number = 0; number < pieces; number++) {
+      const [key] = (await client.range({ key: layout.snapshotPiece(sequence, number) })).keys;
+      if (key === undefined) throw incomplete();
+      hash.update(key.value);
+      yield key.value;
+    }
+    if (hash.digest("hex") !== sha256) throw incomplete();
+  }
+
+  /** Deletes pieces that an unfinished snapshot left. */
+  async #deleteOthers(current: CurrentSnapshot | undefined): Promise<void> {
+    const { client, layout } = this.#options;
+    const { keys } = await client.range({ ...layout.snapshots, keysOnly: true });
+    const kept = new Set([current?.position.sequence, current?.previous?.sequence]);
+    const found = new Set<number>();
+    for (const { key } of keys) {
+      const sequence = Number(key.slice(layout.snapshots.key.length).split("/")[0]);
+      if (key !== layout.current && !kept.has(sequence)) found.add(sequence);
+    }
+    for (const sequence of found) await client.deleteRange(layout.snapshot(sequence));
+  }
+
+  async #write(
+    sequence: number,
+    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly count: number; readonly sha256: string }> {
+    const { client, layout } = this.#options;
+    const hash = createHash("sha256");
+    let count = 0;
+    for await (const value of sized(pieces)) {
+      hash.update(value);
+      await client.txn({ success: [{ put: { key: layout.snapshotPiece(sequence, count), value } }] }, { repeat: true });
+      count += 1;
+      await nextTurn();
+    }
+    return { count, sha256: hash.digest("hex") };
+  }
+
+  /** Begins the next epoch, too. Batches of the present one that are not in etcd yet are written into the next. */
+  async #publish(current: CurrentSnapshot, leaderRevision: number): Promise<void> {
+    const { client, layout } = this.#options;
+    const [epoch] = (await client.range({ key: layout.epoch })).keys;
+    const present = epoch === undefined ? "0" : Buffer.from(epoch.value).toString();
+    const answer = await client.txn(
+      {
+        when: [
+          { key: layout.leader, is: "equal", createRevision: leaderRevision },
+          { key: layout.epoch, is: "equal", value: bytesOf(present) },
+        ],
+        success: [
+          { put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } },
+          { put: { key: layout.epoch, value: bytesOf(String(Number(present) + 1)) } },
+        ],
+        failure: [{ range: { key: layout.current } }],
+      },
+      { repeat: true },
+    );
+    if (answer.succeeded) return;
+    // The first try may have succeeded without an answer.
+    const [found] = answer.answers[0]?.keys ?? [];
+    const isDone = found !== undefined && currentFrom(objectFrom(parseJson(found.value))).sha256 === current.sha256;
+    if (!isDone) throw new WalError("deposed", "Saving a snapshot: another member leads");
+  }
+
+  /** Deletes what is older than the snapshot before the valid one. */
+  async #clean({ epoch: keptEpoch, revision }: OlderSnapshot, from: number): Promise<void> {
+    const { client, layout, compact } = this.#options;
+    for (let epoch = from; epoch < keptEpoch; epoch++) {
+      for (const range of layout.epochRanges(epoch)) await this.#deleteAll(range);
+    }
+    if (compact && revision > 1) await client.compact(revision - 1);
+    await this.#noteDeleted(keptEpoch);
+  }
+
+  /** A page at a time, because etcd does nothing else while it deletes. */
+  async #deleteAll({ key, end }: KeyRange): Promise<void> {
+    const { client } = this.#options;
+    for (;;) {
+      const { keys, more } = await client.range({ key, end, keysOnly: true, limit: keysPerDeletion });
+      const last = keys.at(-1);
+      if (last === undefined) return;
+      await client.deleteRange({ key, end: `${last.key}\0` });
+      if (!more) return;
+    }
+  }
+
+  async #noteDeleted(deletedTo: number): Promise<void> {
+    const { client, layout } = this.#options;
+    const [key] = (await client.range({ key: layout.current })).keys;
+    if (key === undefined) return;
+    const current = { ...currentFrom(objectFrom(parseJson(key.value))), deletedTo };
+    await client.txn(
+      {
+        when: [{ key: layout.current, is: "equal", modRevision: key.modRevision }],
+        success: [{ put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } }],
+      },
+      { repeat: true },
+    );
+  }
+}
+
+/** The same bytes in pieces of `pieceBytes`. */
+async function* sized(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let begun: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of pieces) {
+    begun.push(piece);
+    size += piece.length;
+    if (size < pieceBytes) continue;
+    const whole = Buffer.concat(begun);
+    let at = 0;
+    for (; at + pieceBytes <= whole.length; at += pieceBytes) yield whole.subarray(at, at + pieceBytes);
+    begun = [whole.subarray(at)];
+    size = whole.length - at;
+  }
+  if (size > 0) yield Buffer.concat(begun);
+}
+
+function currentFrom(fields: StoredFields): CurrentSnapshot {
+  const previous = fields.previous === undefined ? undefined : objectFrom(fields.previous);
+  return {
+    position: positionFrom(objectFrom(fields.position)),
+    pieces: numberFrom(fields.pieces),
+    sha256: textFrom(fields.sha256),
+    previous: previous && {
+      sequence: numberFrom(previous.sequence),
+      epoch: numberFrom(previous.epoch),
+      revision: numberFrom(previous.revision),
+    },
+    deletedTo: numberFrom(fields.deletedTo),
+  };
+}
+
+function positionFrom(fields: StoredFields): LogPosition {
+  return {
+    sequence: numberFrom(fields.sequence),
+    place: numberFrom(fields.place),
+    records: numberFrom(fields.records),
+    revision: numberFrom(fields.revision),
+    epoch: numberFrom(fields.epoch),
+    term: numberFrom(fields.term),
+  };
+}
+
+function incomplete(): WalError {
+  return new WalError("damaged", "Reading a snapshot in etcd: pieces of it are missing or changed; restore a backup");
+}

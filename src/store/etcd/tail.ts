@@ -1,0 +1,233 @@
+/**
+ * Follows the log in etcd: every batch that any member writes, in time.
+ *
+ * Batches come from a watch. A watch may lose events, and may be late without a sign: the places of the batches show a
+ * gap, and a look at the head every two seconds shows a missing end. Then the batches are read.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import { WalError } from "../core/log-port.ts";
+import type { EtcdClient } from "./client/etcd-client.ts";
+import { EtcdError } from "./client/etcd-error.ts";
+import type { EtcdKey } from "./client/messages.ts";
+import type { EtcdWatchPart } from "./client/watch.ts";
+import type { Delivery, PlacedBatch } from "./delivery.ts";
+import { etcdFailure } from "./etcd-failure.ts";
+import type { BatchName, Layout } from "./layout.ts";
+
+export interface TailOptions {
+  readonly client: EtcdClient;
+  readonly layout: Layout;
+  readonly clock: Clock;
+  readonly delivery: () => Delivery;
+  /** Called when batches that were not delivered are deleted. Resolves once delivery goes on from a snapshot. */
+  readonly leftBehind: () => Promise<void>;
+  /** Called when etcd has less of the log than was delivered: it was restored from a backup, or emptied. */
+  readonly wentBack: () => void;
+}
+
+const lookEveryMs = 2_000;
+// The watch is given this time to bring what a look has found.
+const graceMs = 100;
+const retryMs = 200;
+// An answer of etcd with this much takes about 10 ms.
+const pageBytes = 4 * 1024 * 1024;
+const minPageKeys = 8;
+const maxPageKeys = 4_000;
+
+/** What a watch reported of one revision. */
+interface PartialBatch {
+  readonly place?: number;
+  readonly batch?: { readonly name: BatchName; readonly value: Uint8Array };
+}
+
+export class Tail {
+  readonly #options: TailOptions;
+  readonly #stopping = new AbortController();
+  /** Of revisions whose head or whose batch has not come yet. */
+  readonly #partial = new Map<number, PartialBatch>();
+  #poked = new AbortController();
+  /** The look that waits for its turn; whoever needs one joins it. */
+  #nextLook: Promise<number> | undefined;
+  #look: Promise<unknown> = Promise.resolve();
+  #running: readonly Promise<void>[] = [];
+
+  constructor(options: TailOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to follow. Call it after `catchUp`. */
+  start(): void {
+    this.#running = [this.#watchAll(), this.#lookRegularly()];
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#running);
+  }
+
+  /** Looks soon whether batches are missing. */
+  poke(): void {
+    this.#poked.abort();
+  }
+
+  /** Resolves once everything that was in the log at the call is delivered. @throws {WalError} */
+  async barrier(): Promise<void> {
+    try {
+      const place = await this.#head();
+      const { nextPlace } = this.#options.delivery();
+      if (place >= nextPlace) this.poke();
+      await this.#options.delivery().reached(place);
+    } catch (error) {
+      throw error instanceof EtcdError ? etcdFailure("Reading the end of the log", error) : error;
+    }
+  }
+
+  /** Reads everything that was not delivered yet. @throws {EtcdError}; {WalError} */
+  async catchUp(): Promise<void> {
+    const batches = await this.#read();
+    if (batches === undefined) await this.#options.leftBehind();
+    else for (const batch of batches) this.#options.delivery().add(batch);
+  }
+
+  /** The place of the last batch, by a linearizable read. Calls that come before it is sent share it. */
+  #head(): Promise<number> {
+    this.#nextLook ??= this.#look.then(async () => {
+      const look = this.#readHead();
+      this.#nextLook = undefined;
+      this.#look = look.catch(() => undefined);
+      return await look;
+    });
+    return this.#nextLook;
+  }
+
+  async #readHead(): Promise<number> {
+    const { client, layout, delivery, wentBack } = this.#options;
+    const before = delivery().position.place;
+    const [head] = (await client.range({ key: layout.head })).keys;
+    const place = head?.version ?? 0;
+    if (place < before) wentBack();
+    return place;
+  }
+
+  async #lookRegularly(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      this.#poked = new AbortController();
+      await this.#sleep(lookEveryMs, this.#poked.signal);
+      if (signal.aborted) return;
+      try {
+        await this.#repair();
+      } catch (error) {
+        if (!isTrouble(error)) throw error;
+        await clock.sleep(retryMs, signal);
+      }
+    }
+  }
+
+  /** Reads what is in the log and does not come by the watch. */
+  async #repair(): Promise<void> {
+    const { clock, delivery } = this.#options;
+    const { signal } = this.#stopping;
+    const place = await this.#head();
+    if (place < delivery().nextPlace) return;
+    await clock.sleep(graceMs, signal);
+    if (place >= delivery().nextPlace && !signal.aborted) await this.catchUp();
+  }
+
+  async #watchAll(): Promise<void> {
+    const { client, layout, delivery, clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        this.#partial.clear();
+        const startRevision = delivery().position.revision + 1;
+        const parts = client.watch({ ...layout.log, startRevision, noDeletes: true }, { signal });
+        for await (const part of parts) this.#take(part);
+      } catch (error) {
+        if (!isTrouble(error)) throw error;
+        if (error instanceof EtcdError && error.reason === "compacted") await this.#catchUpCalmly();
+        await clock.sleep(retryMs, signal);
+      }
+    }
+  }
+
+  async #catchUpCalmly(): Promise<void> {
+    try {
+      await this.catchUp();
+    } catch (error) {
+      if (!isTrouble(error)) throw error;
+    }
+  }
+
+  #take({ events, isFragment }: EtcdWatchPart): void {
+    for (const { key } of events) this.#takeKey(key);
+    const newest = events.at(-1)?.key.modRevision ?? 0;
+    // What lacks its other half in a whole answer will not get it any more.
+    if (!isFragment)
+      for (const revision of this.#partial.keys()) if (revision <= newest) this.#partial.delete(revision);
+    if (this.#options.delivery().isGap) this.poke();
+  }
+
+  #takeKey({ key, value, version, modRevision }: EtcdKey): void {
+    const { layout, delivery } = this.#options;
+    const known = this.#partial.get(modRevision) ?? {};
+    const name = layout.batchName(key);
+    const now: PartialBatch = name === undefined ? { ...known, place: version } : { ...known, batch: { name, value } };
+    this.#partial.set(modRevision, now);
+    if (now.place === undefined || now.batch === undefined) return;
+    this.#partial.delete(modRevision);
+    delivery().add({ ...now.batch, place: now.place, revision: modRevision });
+  }
+
+  /** Every batch that was not delivered, in order; undefined when some are deleted. */
+  async #read(): Promise<readonly PlacedBatch[] | undefined> {
+    const { delivery, layout } = this.#options;
+    const { nextPlace, position } = delivery();
+    const keys = await this.#readLog();
+    const head = keys.find(({ key }) => key === layout.head);
+    const isWanted = nextPlace > position.place ? position.revision + 1 : position.revision;
+    const found: Omit<PlacedBatch, "place">[] = [];
+    for (const { key, value, modRevision: revision } of keys) {
+      const name = layout.batchName(key);
+      if (name !== undefined && revision >= isWanted) found.push({ name, value, revision });
+    }
+    found.sort((a, b) => a.revision - b.revision);
+    if (nextPlace - 1 + found.length !== (head?.version ?? 0)) return undefined;
+    return found.map((batch, number) => ({ ...batch, place: nextPlace + number }));
+  }
+
+  /** All keys of the log at one revision, in pages. */
+  async #readLog(): Promise<readonly EtcdKey[]> {
+    const { client, layout } = this.#options;
+    const keys: EtcdKey[] = [];
+    let bytes = 0;
+    let { key } = layout.log;
+    let revision: number | undefined;
+    let limit = minPageKeys;
+    for (;;) {
+      const asked = revision === undefined ? {} : { revision };
+      const page = await client.range({ key, end: layout.log.end, limit, ...asked });
+      revision ??= page.header.revision;
+      for (const each of page.keys) {
+        keys.push(each);
+        bytes += each.value.length;
+      }
+      const last = page.keys.at(-1);
+      if (last === undefined || !page.more) return keys;
+      key = `${last.key}\0`;
+      limit = Math.min(maxPageKeys, Math.max(minPageKeys, Math.floor((pageBytes * keys.length) / Math.max(1, bytes))));
+    }
+  }
+
+  async #sleep(durationMs: number, poked: AbortSignal): Promise<void> {
+    const either = AbortSignal.any([poked, this.#stopping.signal]);
+    await this.#options.clock.sleep(durationMs, either);
+  }
+}
+
+/** True for what may go by itself: etcd does not answer, or the log ends. */
+function isTrouble(error: unknown): boolean {
+  return error instanceof EtcdError || error instanceof WalError;
+}
