@@ -2,8 +2,8 @@
  * Checks one document as the API server checks an object. The verdict accepts the document as a typed object, refuses
  * it with its mistakes, or ignores it because it does not concern davit.
  *
- * The verdict on a refused Group has a stand-in if the selector can be read. With it the Group's machines wait.
- * Otherwise a mistake in another field would give them to a less specific Group.
+ * The verdict on a refused Group has a stand-in if the selector can be read. The stand-in makes the Group's machines
+ * wait. Without it, a mistake in another field would give these machines to a less specific Group.
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
@@ -35,7 +35,7 @@ export interface RefusedDocument {
   readonly standIn?: GroupSpec;
   /** For a Group: its selector may name machines that davit cannot read, see `Refusal.hidesMachines`. */
   readonly hidesMachines?: true;
-  /** For a Profile: what can be read of it and makes its machines safer. */
+  /** For a Profile: what takes effect of the refused version, because it only makes machines safer. */
   readonly caution?: ProfileCaution;
 }
 
@@ -143,7 +143,10 @@ export class Admission {
     return namesMachine(standIn) ? standIn : undefined;
   }
 
-  /** Returns the valid parts of a refused Group; undefined unless it has a valid selector or `matchAll`, not both. */
+  /**
+   * Returns the valid parts of a refused Group. Undefined if its selector is not valid, or if it has both a selector
+   * and `matchAll`, or neither.
+   */
   #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
@@ -164,14 +167,17 @@ export class Admission {
   }
 }
 
-/** False only for `false` and for no value: an unreadable `hold` keeps the machines waiting. */
+/** False only if `hold` is false, null or absent. An unreadable `hold` keeps the machines waiting. */
 function mayHold(hold: JsonValue | undefined): boolean {
   return hold !== undefined && hold !== null && hold !== false;
 }
 
 const highestPriority = 1_000;
 
-/** Returns the priority. An unreadable one becomes the highest, because it may be meant to win over every other. */
+/**
+ * Returns the priority. An unreadable priority becomes the highest one: its author may have meant the Group to win over
+ * all others.
+ */
 function readPriority(value: JsonValue): number {
   const isPriority = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= highestPriority;
   return isPriority ? value : highestPriority;

@@ -17,7 +17,7 @@ export interface SchemaFinding {
   /** True if the path ends in an undeclared field. That name is the user's text, so messages do not show it. */
   readonly isUnknownField?: boolean;
   readonly code: FindingCode;
-  /** True if only davit makes this check. Then the finding is no hint at an outdated CRD in the cluster. */
+  /** True if only davit makes this check. Then the finding does not suggest that the cluster's CRD is outdated. */
   readonly isBeyondCrd?: true;
   /** What is wrong and what to do. */
   readonly text: string;
@@ -214,8 +214,8 @@ function children(value: JsonValue): readonly (readonly [string, JsonValue])[] {
 
 /**
  * Returns a copy without the declared fields that are null, unless they are nullable. The API server does the same
- * before it fills in defaults. In a map of free keys the API server drops null, too. davit keeps it there, and the
- * schema then refuses it. Otherwise a key that a user wrote would be lost.
+ * before it fills in defaults. In a map of free keys the API server drops nulls, too. davit keeps the nulls of such a
+ * map, and the schema then refuses them. Otherwise a key that a user wrote would be lost.
  */
 function pruneNulls(node: SchemaNode, value: JsonValue): JsonValue {
   const { items } = node;

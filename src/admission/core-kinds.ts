@@ -1,6 +1,6 @@
 /**
- * The parts of a document that no CRD of davit describes: metadata, ConfigMaps and Secrets. They follow the Kubernetes
- * API, in the schema language of the CRDs.
+ * The schemas of metadata, ConfigMaps and Secrets, which no CRD of davit describes. They follow the Kubernetes API, and
+ * use the schema language of the CRDs.
  */
 
 const controlFree = "^[^\\x00-\\x1f\\x7f]+$";

@@ -1,6 +1,7 @@
 /**
  * Checks the expressions of a Group's selector. CEL rules for these checks would exceed the API server's cost budget,
- * so the CRD refuses the same values by plain schemas, with unclear messages. A test compares both.
+ * so the CRD refuses the same values by plain schemas, with unclear messages. A test compares davit's verdicts with the
+ * API server's.
  */
 
 import {
@@ -39,8 +40,8 @@ export function hasOnlyGoodValues(selector: JsonObject): boolean {
 
 /**
  * Returns a selector from the readable part of the given one. It matches every machine that the given one may match,
- * and perhaps more. An expression that cannot be read whole becomes `Exists` if it requires its label. Any other one
- * is left out.
+ * and perhaps more machines. If an expression cannot be read whole but requires its label, `Exists` for this label
+ * replaces it. Any other unreadable expression is left out.
  * @param isGood whether the schema admits a selector.
  */
 export function readablePart(

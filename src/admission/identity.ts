@@ -21,7 +21,7 @@ export type Identity =
   | ({ readonly kind: "known" } & KnownDocument)
   /** Not for davit: an object of another kind. */
   | { readonly kind: "foreign" }
-  /** Perhaps for davit, but its `apiVersion` or `kind` is missing or wrong. `meant` has the kind that is likely. */
+  /** Perhaps for davit, but its `apiVersion` or `kind` is missing or wrong. `meant` has the likely kind. */
   | { readonly kind: "unclear"; readonly finding: SchemaFinding; readonly meant?: KnownDocument };
 
 /** Returns which object a document describes, or why that is unclear. */

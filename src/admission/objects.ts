@@ -90,7 +90,10 @@ function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
   return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
 }
 
-/** Returns what can be read of a Profile's spec and makes its machines safer, even if the Profile is refused. */
+/**
+ * Returns the parts of a refused Profile's spec that take effect nevertheless: a local boot and the effect `Install`.
+ * They only make the Profile's machines safer.
+ */
 export function toCaution(spec: JsonValue | undefined): ProfileCaution {
   const { boot, effect } = objectOf(spec);
   const local = readLocalBoot(objectOf(boot).local);

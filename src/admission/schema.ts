@@ -1,6 +1,6 @@
 /**
- * Converts the structural schemas of CRDs to what checks need: a strict JSON schema for ajv, and a tree of rules for
- * CEL. A strict schema refuses undeclared fields, as the API server does for `kubectl apply`.
+ * Converts the structural schemas of CRDs for `check.ts`: to a strict JSON schema for ajv, and a tree of rules for CEL.
+ * A strict schema refuses undeclared fields, as the API server does for `kubectl apply`.
  */
 
 import { parse } from "yaml";
@@ -75,7 +75,7 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
 
 /**
  * Returns the rule by which an API server refuses undeclared fields. By default an API server drops such fields before
- * all checks, so the CRD makes it keep them. The rule cannot name an undeclared field, but `size` counts it.
+ * all checks, so the CRD makes the server keep them. The rule cannot name an undeclared field, but `size` counts it.
  * @param names the declared fields.
  */
 export function namesRule(names: readonly string[]): Rule {
@@ -84,7 +84,7 @@ export function namesRule(names: readonly string[]): Rule {
   return { rule: `size(dyn(self)) == [${known}].filter(is, is).size()`, message: unknownFieldText(sorted) };
 }
 
-/** Returns the message for an object with a field besides these. */
+/** Returns the message for an object with an undeclared field. @param names the declared fields. */
 export function unknownFieldText(names: readonly string[]): string {
   return `has a field that does not exist: remove it or correct its name to one of ${names.toSorted().join(", ")}`;
 }

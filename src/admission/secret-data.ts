@@ -8,7 +8,7 @@ export type SecretData =
   | { readonly kind: "good"; readonly data: Readonly<Record<string, string>> }
   | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 
-// Without line breaks: the Kubernetes API allows them in base64, so davit removes them before this check.
+// The pattern allows no line breaks. The Kubernetes API allows them in base64, so davit removes them before this check.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
