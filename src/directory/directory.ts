@@ -36,7 +36,8 @@ export interface DirectorySourceOptions {
 
 // The longest time between two looks while the view is empty or incomplete.
 const anxiousRescanMs = 5_000;
-// After this time davit reports its first list even if a file never rests. Any other file is at rest earlier.
+// After this time davit reports its first list even if a file keeps changing. A file that no longer changes is at rest
+// earlier.
 const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {
@@ -50,7 +51,7 @@ export class DirectorySource implements Source {
   readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
   #looks = 0;
-  /** Monotonic time at which the last look began that found every file at rest. */
+  /** Monotonic start time of the last look that found every file at rest. */
   #provenAtMs: number | undefined;
   #isStirred = false;
   #pause = new AbortController();
@@ -89,8 +90,8 @@ export class DirectorySource implements Source {
 
   async #run(readers: Readers, listener: SourceListener): Promise<void> {
     const { clock, directories } = this.#options;
-    // A file may be half written when davit starts. With an earlier listing, the first look can see that the file
-    // still changes.
+    // A file may be half written when davit starts. The first look compares its own listing with this one, and so finds
+    // the files that still change.
     this.#files.see(await listFiles(directories), this.#moment());
     const startedMs = clock.monotonicMs();
     await clock.sleep(pauseMs, this.#ended.signal);
@@ -102,7 +103,10 @@ export class DirectorySource implements Source {
     }
   }
 
-  /** Waits for this time, or until `pauseMs` after a watch reported a change: one change makes several events. */
+  /**
+   * Waits for this time. If a watch reports a change, it waits only `pauseMs` longer: one change makes several events,
+   * and one look is enough for them.
+   */
   async #wait(durationMs: number): Promise<void> {
     const { clock } = this.#options;
     if (!this.#isStirred) await clock.sleep(durationMs, this.#pause.signal);
@@ -174,7 +178,7 @@ export class DirectorySource implements Source {
   }
 }
 
-/** True if a file has ignored documents, and its previous version had others. */
+/** True if a file has ignored documents that differ from those of its previous version. */
 function ignoresOthers({ ignored }: FileContent, before: FileContent | undefined): boolean {
   const known = new Set(before?.ignored.map(({ key }) => key));
   const keys = new Set(ignored.map(({ key }) => key));

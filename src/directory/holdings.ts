@@ -3,8 +3,8 @@
  *
  * - If the newest version of an object is refused, its last accepted version stays.
  * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. The view becomes
- *   complete again when a look finds no problem and every file at rest. Until then a missing object may return, for
- *   example with a volume.
+ *   complete again when a look finds no problem and every file at rest. Until then, davit must expect that a missing
+ *   object returns, for example when somebody mounts a volume again.
  * - From a file that may be half written, only changes that make machines wait take effect (model/at-once.ts).
  *   Meanwhile no object is removed.
  * - If a name is defined twice, its last accepted version stays. If there is none, a Group becomes a refused Group, and
@@ -36,7 +36,7 @@ import type { Definition, FileContent } from "./read-file.ts";
 
 /** A file as a look found it. */
 export interface LookedFile extends FileContent {
-  /** Only while the file may be half written: the definitions of its last version that counted in full. */
+  /** Set only while the file may be half written: what its last finished version defined. */
   readonly before?: readonly Definition[];
 }
 
@@ -247,8 +247,9 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
 }
 
 /**
- * Returns the caution for a Profile. If the Profile is defined twice, either definition may be the intended one. So
- * machines boot from their own disk only if all definitions say so, and one `Install` makes it an installing Profile.
+ * Returns what takes effect of a Profile although it is refused. If the Profile is defined twice, either definition may
+ * be the intended one. So its machines boot from their own disk only if all definitions say so. If one definition has
+ * the effect `Install`, the Profile counts as an installing one.
  */
 function cautionOf(same: readonly Definition[]): ProfileCaution {
   const all = same.map((definition): ProfileCaution => {
@@ -273,8 +274,8 @@ function hidesMachines(definition: Definition): boolean {
 }
 
 /**
- * True if there is a problem besides those of refused Profiles and Groups whose names are known. A problem belongs to
- * such an object if both have the same origin.
+ * True if a problem may hide objects. Only the problem of a refused Profile or Group with a known name hides none. A
+ * problem belongs to a refused object if both have the same origin.
  */
 function hasNameless(
   problems: readonly FileProblem[],
@@ -294,10 +295,7 @@ function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, re
   return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
 }
 
-/**
- * Returns the keys of objects in files that may be half written: what such a file defines now, and what its last
- * version that counted in full defined.
- */
+/** Returns the keys of the objects that half-written files define now, or defined in their last finished versions. */
 function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
   const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
   return new Set(definitions.map((definition) => objectKey(nameOfDefinition(definition))));

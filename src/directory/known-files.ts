@@ -1,8 +1,11 @@
 /**
- * Knows for each file which version was read, and whether that version counts in full. A file that is rewritten in
- * place is half written for a while, and its first half may be a valid manifest.
+ * Knows for each file which version was read, and whether that version counts in full. From a version that counts in
+ * full, davit takes over everything. From any other version, davit takes over only changes that make machines wait: the
+ * file may be half written, and its first half may be a valid manifest.
  *
- * - A version that is already 2 s old when davit first sees it counts at once: someone moved a finished file here.
+ * A version counts in full by these rules:
+ *
+ * - A version that is already 2 s old when davit first sees it needs no more time: somebody moved a finished file here.
  * - Any other version must have an mtime that is 2 s old, and stay unchanged for 2 s of the monotonic clock. Then davit
  *   reads the bytes once more. If they are the same, the version counts in full.
  * - If the file became smaller or lacks its final newline, these times are 10 s.
@@ -27,8 +30,8 @@ export interface ClockReading {
 export const pauseMs = 100;
 const settleMs = 2_000;
 const unfinishedSettleMs = 10_000;
-// A rested file counts only when no other file will rest within this time, so that files written together count
-// together. A rested file waits no longer than `maxOverdueMs`.
+// A rested file counts in full only when no other file will rest within this time, so that files that were written
+// together also take effect together. A rested file waits no longer than `maxOverdueMs`.
 const togetherMs = 500;
 const maxOverdueMs = 10_000;
 // If the wall clock moves by more than this against the monotonic clock, someone set it, and no file's age is known.
@@ -50,9 +53,9 @@ interface SettledVersion {
   readonly file: ListedFile;
 }
 
-/** The newest version of a file that was read. */
+/** The newest version that davit has read of a file. */
 interface KnownFile {
-  /** Empty if the file could not be read: then it is tried again. */
+  /** Empty if the file could not be read: then davit tries again. */
   readonly signature: string;
   readonly digest: string;
   readonly read: FileContent;
@@ -61,7 +64,7 @@ interface KnownFile {
   readonly isSettled: boolean;
   /** False if the bytes were read before the file was at rest, so some may be missing. */
   readonly isVerified: boolean;
-  /** Why this version must be at rest for longer than others. */
+  /** Why this version must rest for longer than usual. */
   readonly unfinished?: Unfinished | undefined;
   /** Monotonic time of the first listing without the file. */
   readonly goneMs?: number;
@@ -105,7 +108,7 @@ export class KnownFiles {
   }
 
   /**
-   * Returns the files to read now: changed files that two listings found unchanged since, and rested files whose bytes
+   * Returns the files to read now: changed files whose new version was in two listings, and rested files whose bytes
    * must be read once more.
    */
   due(moment: ClockReading): readonly ParseRequest[] {
@@ -176,12 +179,15 @@ export class KnownFiles {
       known.isSettled ? [] : [this.#leftMs(path, known, moment)],
     );
     if (left.length === 0 && !this.isReading) return undefined;
-    // While files are being read, rested files do not count yet (`settle`), so they need no look.
+    // While davit reads files, `settle` makes no file count in full, so rested files need no look.
     const waits = this.isReading ? left.filter((leftMs) => leftMs > 0) : left;
     return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }
 
-  /** True while a listed version is neither read nor being read. An unreadable file does not count: it may stay so. */
+  /**
+   * True while a listed version is neither read nor being read. An unreadable file does not count: it may stay
+   * unreadable.
+   */
   #isChanging(): boolean {
     return [...this.#sightings].some(([path, { file }]) => {
       const signature = this.#files.get(path)?.signature;
@@ -212,7 +218,7 @@ export class KnownFiles {
     if (sighting.ageMs >= restMs) return sighting.sinceMs - monotonicMs;
     const restedMs = monotonicMs - sighting.sinceMs;
     const ageMs = nowMs - sighting.file.modifiedMs;
-    // An mtime in the future shows no age: it is from another machine's clock, or from before this clock was set.
+    // An mtime in the future shows no age: it comes from another computer's clock, or from before this clock was set.
     return restMs - (ageMs < 0 ? restedMs : Math.min(restedMs, ageMs));
   }
 
@@ -239,7 +245,7 @@ export class KnownFiles {
 export interface KnownVersion {
   /** The content of the version that was read before; undefined for a new file. */
   readonly before: FileContent | undefined;
-  /** Why the version counts later than others; undefined if it does not. */
+  /** Why the version counts in full later than usual; undefined if it does not. */
   readonly unfinished: Unfinished | undefined;
 }
 

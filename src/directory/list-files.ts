@@ -6,7 +6,7 @@
  *
  * If an entry has a manifest's name but is neither a file nor a directory, such as a named pipe or a device, davit
  * reports a problem and never opens the entry. Opening a pipe could take for ever. Skipping the entry would remove the
- * objects of the file whose place it took.
+ * objects of a file that was at this path before.
  *
  * A given directory without a single manifest counts as missing: the mount point of an unmounted volume looks the same
  * as a directory that was emptied on purpose (docs/internals/decisions/0004).
@@ -21,7 +21,10 @@ import { type FileProblem, wholeProblem } from "./file-problem.ts";
 
 export interface ListedFile {
   readonly path: string;
-  /** The name in messages: the path below the given directory. With several, the directory comes first. */
+  /**
+   * The name in messages: the path below the given directory. If davit reads several directories, the directory comes
+   * first.
+   */
   readonly label: string;
   readonly sizeBytes: number;
   /** The mtime in Unix milliseconds, by the wall clock of the file server. */
@@ -33,9 +36,9 @@ export interface ListedFile {
 export interface DirectoryListing {
   /** In byte order of their paths, directory by directory. */
   readonly files: readonly ListedFile[];
-  /** Directories to watch, by path. The value changes when another directory takes the place of this one. */
+  /** Directories to watch, by path. The value changes when another directory appears at the same path. */
   readonly directories: ReadonlyMap<string, string>;
-  /** Paths that could not be read. What davit knew about files at and below them still counts. */
+  /** Paths that could not be read. What davit knew about files at and below these paths stays. */
   readonly unreadable: readonly string[];
   readonly problems: readonly FileProblem[];
 }

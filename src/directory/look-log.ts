@@ -1,7 +1,7 @@
 /**
  * Logs a look of the directory source: new problems, removed objects, unfinished files and ignored documents. One
- * mistake can affect thousands of objects, so each of these gets a few lines and a count. The lines quote nothing of a
- * file except names of accepted objects.
+ * mistake can affect thousands of objects, so each of these four kinds gets a few lines and a count. The lines quote
+ * nothing of a file except names of accepted objects.
  */
 
 import type { Log } from "../lib/log.ts";

@@ -1,7 +1,7 @@
 /**
  * The main thread's side of the parser. It sends files to the worker thread in batches, and starts a new thread when
- * one dies. If a file kills the thread, the batch is read again, file by file. Then the file that kills the thread
- * again counts as one that cannot be parsed.
+ * one dies. If a file kills the thread, the batch is read again, file by file. A file that kills the thread again then
+ * counts as a file that cannot be parsed.
  */
 
 import { Worker } from "node:worker_threads";
@@ -47,12 +47,15 @@ export class ManifestParser {
     return parsed;
   }
 
-  /** Ends the thread until the next call, because an idle thread keeps its memory. Do not call it during `parse`. */
+  /**
+   * Ends the thread, because an idle thread keeps its memory. The next `parse` starts a new one. Do not call `rest`
+   * during `parse`.
+   */
   async rest(): Promise<void> {
     await this.#worker?.terminate();
   }
 
-  /** Ends the thread; idempotent. A running call is answered as if its files could not be parsed. */
+  /** Ends the thread; idempotent. A `parse` under way returns its files as if they could not be parsed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#worker?.terminate();

@@ -51,7 +51,7 @@ export interface FileContent {
   readonly problems: readonly FileProblem[];
   /** Documents of API groups that davit does not read. */
   readonly ignored: readonly IgnoredDocument[];
-  /** Advice on a file that can be used in full. */
+  /** Advice on the file, which is separate from its problems. */
   readonly advice?: readonly FileProblem[];
 }
 

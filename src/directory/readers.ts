@@ -1,7 +1,7 @@
 /**
- * Reads files in two threads. The quick thread reads small files at once. The slow thread reads large files, and small
- * ones if there are too many for the quick thread. So a hold in a small file does not wait for a large file. The slow
- * thread ends when it has nothing to do.
+ * Reads files in two threads. The quick thread reads small files immediately. The slow thread reads large files, and
+ * small ones if there are too many for the quick thread. So a hold in a small file does not wait for a large file. The
+ * slow thread ends when it has nothing to do.
  */
 
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
@@ -41,8 +41,8 @@ export class Readers {
 
   /**
    * Reads files. Only one call may run at a time.
-   * @returns the answers of the quick thread, and those of the slow thread that are ready, also to earlier requests. A
-   *   later call returns the missing answers.
+   * @returns all answers of the quick thread to this call. Also the slow thread's answers that are ready, to this call
+   *   and to earlier ones. Later calls return the missing answers.
    * @throws {Error} when a thread cannot be started at all.
    */
   async read(requests: readonly ParseRequest[]): Promise<readonly ParseAnswer[]> {

@@ -7,7 +7,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
-// All programs of a user share a limit on watches (fs.inotify.max_user_watches: 8192 on small machines).
+// All programs of a user share a limit on watches (fs.inotify.max_user_watches: 8192 on small computers).
 const maxWatches = 4096;
 
 interface Watched {
@@ -29,7 +29,7 @@ export class FileWatches {
 
   /**
    * Watches these directories, and no others.
-   * @param directories identities by path; an identity changes when another directory takes the place of this one.
+   * @param directories identities by path; an identity changes when another directory appears at the same path.
    */
   follow(directories: ReadonlyMap<string, string>): void {
     for (const [path, { identity }] of this.#watched) {
@@ -50,7 +50,8 @@ export class FileWatches {
       if (this.#watched.size >= maxWatches) throw new Error(`The limit of ${maxWatches} watches is reached`);
       const watcher = watch(path, { persistent: false }, () => this.#stirred());
       watcher.on("error", () => {
-        // The directory is gone, or the system ended its watch. The next look watches what is there then.
+        // The directory is gone, or the system ended its watch. The next look watches the directory that it finds at
+        // this path.
         this.#end(path);
         this.#stirred();
       });

@@ -27,7 +27,7 @@ import type { FindingCode } from "../model/findings.ts";
 import type { JsonValue } from "../model/json.ts";
 import { offsetInScalar } from "./scalar-place.ts";
 
-/** JSON has rules of its own: its texts are always quoted, so no unquoted scalar is ambiguous. */
+/** In JSON all texts are quoted, so davit does not look for ambiguous unquoted scalars there. */
 export type TextFormat = "yaml" | "json";
 
 /** One document of a text. */
@@ -37,7 +37,8 @@ export interface TextDocument {
   readonly value: JsonValue;
   /**
    * Returns the place of a field, or of its nearest parent that exists.
-   * @param inside a place in the field's text. If it can be found, it is the result instead.
+   * @param inside a place in the field's text. If davit finds this place in the file, it returns that instead of the
+   *   field's place.
    */
   placeOf(path: readonly string[], inside?: Position): Position;
   /** Returns a finding for each place that programs may read differently, such as an unquoted `no`. */
