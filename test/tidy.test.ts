@@ -88,6 +88,13 @@ describe("every file of src/", () => {
     expect(twice.map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(", ")}`)).toEqual([]);
   });
 
+  it("names an error after its class", () => {
+    const pattern = /class (\w+) extends \w+ \{\s+override readonly name = "(\w+)"/g;
+    const named = files.flatMap((file) => [...linesOf(file).join("\n").matchAll(pattern)]);
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter(([, ofClass, name]) => name !== ofClass).map(([, ofClass]) => ofClass)).toEqual([]);
+  });
+
   it("has at most 400 lines", () => {
     expect(files.filter((file) => linesOf(file).length > 400)).toEqual([]);
   });

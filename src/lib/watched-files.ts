@@ -20,7 +20,7 @@ import { StartError } from "./start-error.ts";
  * The reason why a file cannot be used. Messages put it after the file's name and a colon. It never quotes the content.
  */
 export class FileError extends Error {
-  override readonly name = "FileProblem";
+  override readonly name = "FileError";
 }
 
 export interface WatchedFilesOptions<Value> {
