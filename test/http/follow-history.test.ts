@@ -73,13 +73,39 @@ describe("the history of followers", () => {
 
   it.each([
     { name: "steps", options: { maxSteps: 2 } },
-    { name: "bytes", options: { maxBytes: 60 } },
+    { name: "bytes", options: { maxBytes: 60 + 4 * 64 } },
   ])("forgets the oldest beyond its number of $name", ({ options }) => {
     const made = history(options);
     expect(made.isGone(0)).toBe(true);
     expect(made.isGone(1)).toBe(false);
     expect(made.positionAfter(at(11), at(16))).toBeUndefined();
     expect(made.positionAfter(at(12), at(16))).toBe(1);
+  });
+
+  it.each([
+    { name: "of Latin-1", letter: "x" },
+    { name: "of other letters", letter: "\u4e2d" },
+    { name: "whose lines are six times as long", letter: "\u0001" },
+  ])("keeps no more than its bytes when followers read steps $name", ({ letter }) => {
+    const maxBytes = 300_000;
+    const made = new FollowHistory(at(0), { maxBytes });
+    for (let index = 1; index <= 100; index++) made.changed([change("/davit/a", letter.repeat(5_000))], at(index));
+    const first =
+      Array.from({ length: 100 }, (_, position) => position).find((position) => !made.isGone(position)) ?? 0;
+    for (let position = first; position < made.end; position++) made.linesAt(position);
+    const kept = Array.from({ length: 100 }, (_, position) => position).filter((position) => !made.isGone(position));
+    const lines = kept.map((position) => made.linesAt(position) ?? "");
+    // V8 takes at most two bytes for each unit.
+    expect(lines.reduce((sum, { length }) => sum + 2 * length, 0)).toBeLessThanOrEqual(maxBytes);
+    expect(kept.length).toBeGreaterThan(3);
+  });
+
+  it("has the lines of a step that it drops while a follower reads it", () => {
+    const made = new FollowHistory(at(0), { maxBytes: 4_000 });
+    made.changed([change("/davit/a", "\u0001".repeat(1_000))], at(1));
+    expect(made.linesAt(0)).toContain('"kind":"commit","index":1');
+    expect(made.isGone(0)).toBe(true);
+    expect(made.positionAfter(at(1), at(1))).toBe(made.end);
   });
 
   it("does not keep a step that is too large by itself", () => {

@@ -9,15 +9,14 @@ import { encodeFollowLine, type FollowPlace } from "../../model/follow-line.ts";
 export interface FollowHistoryOptions {
   /** The most steps to keep. The default is enough for a follower that was away for a minute during an upgrade. */
   readonly maxSteps?: number;
-  /** The most bytes of all steps. A single step with more bytes is not kept. */
+  /** The most bytes of all steps and their lines. A single step with more bytes is not kept. */
   readonly maxBytes?: number;
 }
 
 interface HistoryStep extends FollowPlace {
-  readonly changes: readonly DocumentChange[];
-  readonly sizeBytes: number;
-  /** The step's lines, made once for the first follower that gets them. */
-  lines?: string;
+  /** The changes, until the first follower gets their lines. The lines then take their place. */
+  content: readonly DocumentChange[] | string;
+  sizeBytes: number;
 }
 
 /** The members of a dump's first line, besides its kind. */
@@ -67,10 +66,12 @@ export class FollowHistory {
       if (text === undefined) this.#documents.delete(path);
       else this.#documents.set(path, text);
     }
-    const sizeBytes = changes.reduce((sum, { path, text = "" }) => sum + bytesOf(path) + bytesOf(text), 0);
-    this.#steps.push({ index, run, changes, sizeBytes });
-    this.#sizeBytes += sizeBytes;
-    while (this.#steps.length > this.#maxSteps || this.#sizeBytes > this.#maxBytes) this.#drop();
+    const step = { index, run, content: changes, sizeBytes: 0 };
+    this.#steps.push(step);
+    this.#resize(
+      step,
+      changes.reduce((sum, { path, text = "" }) => sum + bytesOf(path, text), 0),
+    );
   }
 
   /**
@@ -92,13 +93,19 @@ export class FollowHistory {
     return position < this.#dropped;
   }
 
-  /** Returns the lines of the step at a position; undefined for `end`. */
+  /**
+   * Returns the lines of the step at a position; undefined for `end`. Lines can take more bytes than their changes. So
+   * this call can drop the oldest steps, even the one at this position.
+   */
   linesAt(position: number): string | undefined {
     const step = this.#steps[position - this.#dropped];
     if (step === undefined) return undefined;
-    const { index, run } = step;
-    step.lines ??= step.changes.map(changeLine).join("") + encodeFollowLine({ kind: "commit", index, run });
-    return step.lines;
+    const { index, run, content } = step;
+    if (typeof content === "string") return content;
+    const lines = content.map(changeLine).join("") + encodeFollowLine({ kind: "commit", index, run });
+    step.content = lines;
+    this.#resize(step, bytesOf(lines));
+    return lines;
   }
 
   /**
@@ -107,6 +114,13 @@ export class FollowHistory {
    */
   dump(greeting: Greeting, now: FollowPlace): Iterator<string> {
     return dumpLines([...this.#documents], greeting, now);
+  }
+
+  /** Counts a step's new size, then drops the oldest steps until the limits hold. */
+  #resize(step: HistoryStep, sizeBytes: number): void {
+    this.#sizeBytes += sizeBytes - step.sizeBytes;
+    step.sizeBytes = sizeBytes;
+    while (this.#steps.length > this.#maxSteps || this.#sizeBytes > this.#maxBytes) this.#drop();
   }
 
   #drop(): void {
@@ -137,10 +151,13 @@ function changeLine({ path, text }: DocumentChange): string {
   return encodeFollowLine(text === undefined ? { kind: "delete", path } : { kind: "put", path, text });
 }
 
+/** The memory of a change beside its texts. */
+const changeBytes = 64;
+
 /**
- * Estimates the memory of a text and of its lines together. V8 takes one byte for each unit of a Latin-1 text. V8 takes
- * two for other texts, so the estimate is then too low by half.
+ * Returns the most memory that texts held together can take. V8 takes one byte for each unit of a Latin-1 text, and two
+ * for other texts.
  */
-function bytesOf(text: string): number {
-  return text.length * 2;
+function bytesOf(...texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length * 2, changeBytes);
 }
