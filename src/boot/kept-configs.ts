@@ -31,12 +31,13 @@ export class KeptConfigs {
 
   /**
    * Caches a config.
-   * @returns the cached object, which `get` returns from now on. If the config is too large to cache, it returns
-   * `rendered`.
+   * @param rendered the same for every request.
+   * @returns the cached object, which `get` returns from now on. If the config is too large to cache, it returns a copy
+   * that is not cached. Both are marked as shared.
    */
   keep({ group, profile }: Machine, part: TemplatePart, rendered: Rendered): Rendered {
     const bytes = sizeOf(rendered);
-    if (bytes > this.#limitBytes) return rendered;
+    if (bytes > this.#limitBytes) return { ...rendered, isShared: true };
     if (this.#sizeBytes + bytes > this.#limitBytes) this.#letGo();
     if (group.configs === undefined) this.#groups.push(group);
     const { body, contentType, byteLength } = rendered;
@@ -58,7 +59,7 @@ export class KeptConfigs {
 }
 
 /** Returns the config that a Group caches for a part, made from any version of its Profile. */
-export function keptOf({ configs }: BootGroup, part: TemplatePart): KeptConfig | undefined {
+function keptOf({ configs }: BootGroup, part: TemplatePart): KeptConfig | undefined {
   if (configs === undefined) return undefined;
   if ("part" in configs) return configs.part === part ? configs : undefined;
   return configs.find((kept) => kept.part === part);

@@ -116,7 +116,8 @@ describe("kept configs", () => {
     const kept = new KeptConfigs({ limitBytes: 1_000 });
     const other = { ...machine, group: selected() };
     kept.keep(other, "generic", config("x"));
-    kept.keep(machine, "ignition", config("x".repeat(1_000)));
+    const large = kept.keep(machine, "ignition", config("x".repeat(1_000)));
+    expect(large.isShared).toBe(true);
     expect(kept.get(other, "generic")?.body).toBe("x");
     expect(kept.get(machine, "ignition")).toBeUndefined();
   });

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BootService } from "../../src/app/boot-service.ts";
-import { configNames } from "../../src/boot/boot-configs.ts";
-import type { Preview, Rendering } from "../../src/http/ops/preview.ts";
+import { BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
+import type { BootView } from "../../src/boot/boot-index.ts";
+import { type Preview, Previews, type Rendering } from "../../src/http/ops/preview.ts";
 import { type Address, authority } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
@@ -196,6 +197,19 @@ describe("a preview", () => {
     const lacks = "which lacks uuid, mac, domain, hostname, serial: the machine may get something else";
     expect(await codes("zone=a")).toEqual([`usesRequest: /generic depends on the request, ${lacks}`]);
     expect(await codes("zone=b")).toEqual([]);
+  });
+
+  it("warns of none that davit has not cached", async () => {
+    const grub = { separator: "auto", commands: "auto" } as const;
+    const uncached = (view: BootView): BootView => ({
+      ...{ selectGroup: (labels) => view.selectGroup(labels), defaultsOf: (group) => view.defaultsOf(group) },
+      select: (labels) => ({ ...view.select(labels), group: { ...view.selectGroup(labels) } }),
+      template: (machine, part, labels) => view.template(machine, part, labels),
+    });
+    const configsOver = (view: BootView) => new BootConfigs({ index: uncached(view), authority: "davit:80", grub });
+    const previews = new Previews({ index: service.index, configsOver });
+    expect((await previews.of("zone=b")).warnings).toEqual([]);
+    expect((await previews.of("zone=a")).warnings).toMatchObject([{ code: "usesRequest" }]);
   });
 
   it("is text for who takes anything, and JSON for who asks for it", async () => {

@@ -13,7 +13,6 @@ import type { BootIndex, BootView } from "../../boot/boot-index.ts";
 import { BootSnapshot } from "../../boot/boot-snapshot.ts";
 import { type Contenders, findContenders } from "../../boot/contenders.ts";
 import { type Explanation, explain } from "../../boot/explain.ts";
-import { keptOf } from "../../boot/kept-configs.ts";
 import type { BootGroup } from "../../boot/known-documents.ts";
 import { type Warning, warningsOf } from "../../boot/warnings.ts";
 import { Turns } from "../../lib/slices.ts";
@@ -44,6 +43,12 @@ export interface Rendering {
   readonly isSecret: boolean;
   /** For a 500, the problem as the log would show it. It quotes no value. */
   readonly problem?: string;
+}
+
+interface PreviewedConfig {
+  readonly rendering: Rendering;
+  /** True for a config part that has data from the request. */
+  readonly usesRequest: boolean;
 }
 
 export interface Preview extends Explanation {
@@ -84,18 +89,19 @@ export class Previews {
     const labels = labelsFromQuery(rawQuery);
     const moment = new BootSnapshot(this.#options.index, labels);
     const contenders = await this.#contenders(moment, labels);
-    const renderings: Rendering[] = [];
+    const previewed: PreviewedConfig[] = [];
     for (const name of configsOf(moment)) {
       await this.#turns.next();
-      renderings.push(await this.#render(name, moment, { labels, rawQuery }));
+      previewed.push(await this.#render(name, moment, { labels, rawQuery }));
     }
+    const renderings = previewed.map(({ rendering }) => rendering);
     const { chosen, profile } = moment;
     const warnings = warningsOf({
       labels,
       selectorLabels: contenders.selectorLabels,
       chosen,
       profile,
-      usesRequest: pathsUsingRequest(moment, renderings),
+      usesRequest: previewed.filter(({ usesRequest }) => usesRequest).map(({ rendering: { path } }) => path),
     });
     return {
       labels: Object.fromEntries(sentLabels(labels)),
@@ -120,16 +126,18 @@ export class Previews {
     name: ConfigName,
     moment: BootSnapshot,
     asked: { readonly labels: Labels; readonly rawQuery: string },
-  ): Promise<Rendering> {
+  ): Promise<PreviewedConfig> {
     const path = `/${name}`;
     try {
       const configs = this.#options.configsOver(moment);
       const { rendered } = await configs.answer(name, { ...asked, userAgent: userAgents[name] ?? "" });
-      return answered(path, rendered, showsSecret(name, moment));
+      // davit marks a part as shared if its template has read nothing of the request.
+      const usesRequest = partAt(name) !== undefined && rendered.isShared !== true;
+      return { rendering: answered(path, rendered, showsSecret(name, moment)), usesRequest };
     } catch (error) {
       // Any other error is a bug.
       if (!(error instanceof BootError)) throw error;
-      return refused(path, error);
+      return { rendering: refused(path, error), usesRequest: false };
     }
   }
 }
@@ -161,17 +169,4 @@ function showsSecret(name: ConfigName, { profile }: BootSnapshot): boolean {
 function configsOf({ profile }: BootSnapshot): readonly ConfigName[] {
   const parts = profile === undefined ? [] : partsOf(profile.content.templates).filter(isGenericPart);
   return [...configNames, ...parts];
-}
-
-/**
- * Returns the paths whose configs have data from the request. davit caches configs without such data in the Group. So a
- * served config that is not in the snapshot's Group has read the request.
- */
-function pathsUsingRequest(moment: BootSnapshot, renderings: readonly Rendering[]): readonly string[] {
-  const used = configsOf(moment).filter((name) => {
-    const part = partAt(name);
-    const isServed = renderings.some(({ path, status }) => path === `/${name}` && status === 200);
-    return isServed && part !== undefined && moment.chosen !== undefined && keptOf(moment.chosen, part) === undefined;
-  });
-  return used.map((name) => `/${name}`);
 }
