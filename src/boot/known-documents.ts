@@ -121,7 +121,11 @@ export class KnownDocuments {
     }
   }
 
-  /** Takes over the document at a path from an older view, if that view has one. */
+  /**
+   * Takes over the document at a path from an older view, if that view has one. Tombstones are not taken over. Only a
+   * tombstone that names no machine can be unreadable, and it delays only Installs. The unreadable
+   * path itself keeps every Install waiting.
+   */
   inherit(path: string, older: KnownDocuments): void {
     const address = documentAddress(path);
     if (address?.kind === "synced") this.synced = older.synced;
