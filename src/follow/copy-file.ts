@@ -6,12 +6,13 @@
  * {"kind":"put","path":"…","text":"…"}        for each document
  * {"kind":"end","sha256":"<of all bytes before this line>"}
  *
- * A follower can do without the copy: an unreadable file counts as missing, and a failed write is retried with the next
- * change.
+ * A follower can do without the copy: an unreadable file counts as missing. A failed write is retried, because a restart
+ * would serve the earlier copy.
  */
 
 import { createHash, hash } from "node:crypto";
 import { basename, dirname } from "node:path";
+import { backoffMs } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Files } from "../lib/files.ts";
@@ -29,7 +30,7 @@ export interface CopyFileOptions {
 }
 
 export interface SavedCopy extends Copy {
-  /** When the copy was saved, by the wall clock: Unix milliseconds. */
+  /** When the copy was given to `keep`, by the wall clock: Unix milliseconds. */
   readonly savedAtMs: number;
 }
 
@@ -40,6 +41,8 @@ const newline = 0x0a;
  * The pause after a write. Changes that are not urgent gather meanwhile, so that a sync of thousands makes few writes.
  */
 const pauseMs = 5_000;
+/** The pauses after failed writes. */
+const retries = { firstMs: 1_000, capMs: 30_000 };
 /** The characters in one piece of the file. Requests are answered between two pieces. */
 const pieceLength = 64 * 1024;
 
@@ -48,7 +51,7 @@ export class CopyFile {
   readonly #stopping = new AbortController();
   /** Ends the pause after a write. */
   #hurry = new AbortController();
-  #wanted: Copy | undefined;
+  #wanted: SavedCopy | undefined;
   #writing: Promise<void> | undefined;
   #problem = "";
 
@@ -76,36 +79,45 @@ export class CopyFile {
    * @param isUrgent true saves the copy without a pause, because a restart must not serve the earlier state.
    */
   keep(copy: Copy, isUrgent = false): void {
-    this.#wanted = copy;
+    this.#wanted = { ...copy, savedAtMs: this.#options.clock.nowMs() };
     this.#writing ??= this.#writeAll();
     if (isUrgent) this.#hurry.abort();
   }
 
-  /** Writes what is not saved yet, without a pause. Idempotent. */
+  /** Tries once to write what is not saved yet, without a pause. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
+    const { clock } = this.#options;
+    let failures = 0;
     for (let copy = this.#wanted; copy !== undefined; copy = this.#wanted) {
+      const isLast = this.#stopping.signal.aborted;
       this.#wanted = undefined;
       this.#hurry = new AbortController();
-      await this.#write(copy);
-      await this.#options.clock.sleep(pauseMs, AbortSignal.any([this.#stopping.signal, this.#hurry.signal]));
+      const isWritten = await this.#write(copy);
+      if (!isWritten && !isLast) this.#wanted ??= copy;
+      const waitMs = isWritten ? pauseMs : backoffMs(failures, retries);
+      failures = isWritten ? 0 : failures + 1;
+      await clock.sleep(waitMs, AbortSignal.any([this.#stopping.signal, this.#hurry.signal]));
     }
     this.#writing = undefined;
   }
 
-  async #write(copy: Copy): Promise<void> {
-    const { files, path, clock, log } = this.#options;
+  /** @returns false after a failure, which it logs unless the last write failed alike. */
+  async #write(copy: SavedCopy): Promise<boolean> {
+    const { files, path, log } = this.#options;
     try {
-      await writeWholeFile(files, dirname(path), basename(path), encodeCopy({ ...copy, savedAtMs: clock.nowMs() }));
+      await writeWholeFile(files, dirname(path), basename(path), encodeCopy(copy));
       this.#problem = "";
+      return true;
     } catch (error) {
       const problem = codeOf(error) ?? messageOf(error);
       if (problem !== this.#problem) log.error({ path, code: problem }, "cannot write the copy to disk");
       this.#problem = problem;
+      return false;
     }
   }
 }

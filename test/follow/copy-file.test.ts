@@ -128,6 +128,39 @@ describe("a copy file", () => {
     expect(said).toEqual([{ path }]);
   });
 
+  it("is written again after a failure, without another change, and keeps the time at which it was true", async () => {
+    const said: object[] = [];
+    const files = new FaultFiles(seededPick(1), { failAt: 2, failFor: 4, failOnly: "open", code: "ENOSPC" });
+    const own = new FakeClock();
+    const log = { ...silentLog, error: (data: object) => said.push(data) };
+    const file = new CopyFile({ path: "/d/copy", files, clock: own, log });
+    const saved = () => open("/d/copy", files).load();
+    file.keep(copy(1));
+    await expect.poll(() => own.sleeping).toBe(1);
+    const keptAtMs = own.nowMs();
+    file.keep(copy(2), true);
+    await expect.poll(() => files.faults).toBeGreaterThan(0);
+    expect((await saved())?.index).toBe(1);
+    const later = async () => {
+      await own.advance(60_000);
+      return (await saved())?.index;
+    };
+    await expect.poll(later).toBe(2);
+    expect((await saved())?.savedAtMs).toBe(keptAtMs);
+    expect(files.faults).toBe(4);
+    expect(said).toEqual([{ path: "/d/copy", code: "ENOSPC" }]);
+    await file.stop();
+  });
+
+  it("is tried once more at the end, and not again and again", async () => {
+    const files = new FaultFiles(seededPick(1), { failAt: 1, failFor: 1_000, failOnly: "open" });
+    const file = open("/d/copy", files);
+    file.keep(copy(1));
+    await expect.poll(() => clock.sleeping).toBe(1);
+    await file.stop();
+    expect(files.faults).toBe(2);
+  });
+
   it("is the old or the new one, whole, whichever operation fails or crashes", async () => {
     for (let call = 1, faults = 1; faults > 0; call++) {
       for (const plan of [{ failAt: call }, { crashAt: call }]) {
