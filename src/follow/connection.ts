@@ -37,6 +37,7 @@ const connectLimitMs = 5_000;
  */
 export async function listenToStore(options: ConnectionOptions): Promise<void> {
   const { signal, connected, heard } = options;
+  if (signal.aborted) return;
   const sent = send(options);
   const silence = new Deadline({ clock: options.clock, durationMs: options.silenceMs });
   const connecting = new Deadline({ clock: options.clock, durationMs: connectLimitMs });

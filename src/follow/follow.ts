@@ -8,6 +8,7 @@
 
 import { backoffMs, jittered } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
+import { Deadline } from "../lib/deadline.ts";
 import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
 import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
@@ -60,6 +61,8 @@ const presetSilenceMs = 30_000;
  * character into at most six.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
+/** After one to two times this duration a new connection replaces one that works, to measure the store's clock anew. */
+const renewMs = 15 * 60_000;
 /**
  * A restarted store is back within seconds. Each wait is random, at most 5 s, so that followers do not all return at
  * once.
@@ -150,11 +153,12 @@ export class StoreFollower implements Feed {
   }
 
   async #followOnce(): Promise<void> {
-    const { url, clock, limits = {} } = this.#options;
+    const { url, clock, random, limits = {} } = this.#options;
     const { silenceMs = presetSilenceMs, maxLineBytes = presetMaxLineBytes } = limits;
     const refuse = (detail: string, cause: unknown) => new FollowError("protocol", detail, { cause });
     const lines = new LineReader({ maxLineBytes, refuse });
-    const { signal } = this.#stopping;
+    const renewal = new Deadline({ clock, durationMs: jittered(renewMs, random) });
+    const signal = AbortSignal.any([this.#stopping.signal, renewal.signal]);
     this.#copy.begin();
     this.#storeClock = undefined;
     const connected = () => {
@@ -169,6 +173,8 @@ export class StoreFollower implements Feed {
       await listenToStore({ url, credentials, place, clock, silenceMs, signal, connected, heard });
     } catch (error) {
       this.#logFailure(error);
+    } finally {
+      renewal.cancel();
     }
   }
 

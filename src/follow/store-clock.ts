@@ -2,15 +2,16 @@
  * A follower's estimate of the store's monotonic clock. A line may take any time to arrive, and a slow connection must
  * not make old lines look new.
  *
- * The first line of a connection cannot be older than the follower's request, so it gives the first estimate. After
- * that both clocks advance alike, except for a small drift.
+ * The first line of a connection cannot be older than the follower's request, so it gives the first estimate. Later
+ * lines cannot confirm it: they may all arrive late. So the estimate is lowered by the largest possible drift, until a
+ * new connection gives a new one.
  */
 
-/** More than two uncorrected clocks drift apart: 200 ppm, 17 s a day. */
-const maxDrift = 0.0002;
+/** More than two clocks drift apart, even while NTP corrects them in opposite directions. */
+const maxDrift = 0.001;
 
 export class StoreClock {
-  /** This process's time minus the store's. It is too large by at most `maxDrift` times the connection's duration. */
+  /** This process's time minus the store's, never too large. */
   #offsetMs: number;
   #atMs: number;
 
@@ -27,12 +28,15 @@ export class StoreClock {
    * Takes the store's time from a later line. @param heardAtMs monotonic time of this process when the line arrived.
    */
   hear(saidMs: number, heardAtMs: number): void {
-    const drifted = this.#offsetMs + (heardAtMs - this.#atMs) * maxDrift;
+    const drifted = this.#offsetMs - (heardAtMs - this.#atMs) * maxDrift;
     this.#offsetMs = Math.min(drifted, heardAtMs - saidMs);
     this.#atMs = heardAtMs;
   }
 
-  /** Converts a time of the store to monotonic time of this process: rather too early than too late. */
+  /**
+   * Converts a time of the store, from the last line, to monotonic time of this process: too early by up to `maxDrift`
+   * of the connection's duration and the delay of its first line, never too late.
+   */
   localTime(storeMs: number): number {
     return storeMs + this.#offsetMs;
   }

@@ -295,6 +295,15 @@ describe("a follower", () => {
 });
 
 describe("a follower with credentials", () => {
+  it("ends while its credentials are read, and asks nothing after that", async () => {
+    const read = Promise.withResolvers<StoreCredentials>();
+    await start({ credentials: () => read.promise });
+    const stopped = follower?.stop();
+    read.resolve({});
+    await stopped;
+    expect(clock.sleeping).toBe(0);
+  });
+
   it("shows its token, read anew for each connection", async () => {
     const tokens = ["first", "second"];
     await start({ credentials: async () => ({ token: tokens.shift() }) });

@@ -65,6 +65,28 @@ it("is not what comes late of a connection that holds lines back", async () => {
   expect(provenAtMs()).toBeLessThan(103_100);
 });
 
+it("is measured anew by a connection that replaces the old one, long before clocks drift apart", async () => {
+  await store.next();
+  await follower.stop();
+  const patient = { credentials: async () => ({}), clock, random: () => 0, log: silentLog };
+  follower = new StoreFollower({ ...patient, url: store.url, limits: { silenceMs: 86_400_000 } });
+  const askedAtMs = clock.monotonicMs();
+  await follower.start();
+  const first = await store.next();
+  first.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }));
+  await expect.poll(provenAtMs).toBe(askedAtMs);
+  await clock.advance(14 * 60_000);
+  expect([first.response.destroyed, follower.status.isConnected]).toEqual([false, true]);
+  await clock.advance(60_000);
+  await expect.poll(() => follower.status.isConnected).toBe(false);
+  await clock.advance(1_000);
+  const second = await store.next();
+  expect(second.target).toContain("cluster=c&after=2&run=a");
+  second.say({ kind: "resume", cluster: "c", nowMs: 906_000 }, beat(2, { nowMs: 906_000, provenMs: 905_000 }));
+  await expect.poll(provenAtMs).toBeGreaterThan(clock.monotonicMs() - 3_000);
+  expect(provenAtMs()).toBeLessThanOrEqual(askedAtMs + 900_000);
+});
+
 it("stays while the store has no proof, and is void with another copy", async () => {
   const first = await store.next();
   first.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }), beat(3, { nowMs: 6_000 }));
