@@ -57,7 +57,7 @@ export class EtcdCalls {
   async run<T>({ repeat, send, signal, withinMs = this.#options.withinMs }: EtcdCall<T>): Promise<T> {
     const { clock, endpoints, tryMs } = this.#options;
     const endsAtMs = clock.monotonicMs() + withinMs;
-    let mayBeDone = false;
+    const failures = new EtcdFailures(endpoints.all.length);
     for (let tries = 1; ; tries++) {
       const endpoint = endpoints.preferred;
       const limitMs = Math.min(tryMs, Math.max(1, endsAtMs - clock.monotonicMs()));
@@ -65,10 +65,10 @@ export class EtcdCalls {
         return await this.within(limitMs, signal, (limit) => this.#attempt(endpoint, send, limit));
       } catch (thrown) {
         const error = asEtcdError(thrown, endpoint.origin, true);
-        mayBeDone ||= error.mayBeDone;
-        if (error.reason !== "unavailable" || (error.mayBeDone && !repeat)) throw error.afterEarlierTry(mayBeDone);
-        endpoints.failed(endpoint);
-        if (!(await this.#mayGoOn({ tries, endsAtMs, signal }))) throw error.afterEarlierTry(mayBeDone);
+        failures.add(error, limitMs === tryMs);
+        if (error.isOfEndpoint) endpoints.failed(endpoint);
+        if (!failures.mayRepeat(repeat)) throw failures.outcome;
+        if (!(await this.#mayGoOn({ tries, endsAtMs, signal }))) throw failures.outcome;
       }
     }
   }
@@ -162,6 +162,39 @@ export class EtcdCalls {
 /** etcd refuses a request with `hasleader` at once when it has no leader. */
 function headers(token: string | undefined): Readonly<Record<string, string>> {
   return token === undefined ? { hasleader: "true" } : { hasleader: "true", token };
+}
+
+/** What the tries of one request ended with. */
+class EtcdFailures {
+  readonly #endpoints: number;
+  #last: EtcdError | undefined;
+  /** Denied tries in a row: another endpoint may have another certificate, or know the user. */
+  #denials = 0;
+  #mayBeDone = false;
+  #informative: EtcdError | undefined;
+
+  constructor(endpoints: number) {
+    this.#endpoints = endpoints;
+  }
+
+  /** @param isWhole the try had its whole time. A last try that was cut short says nothing about the cause. */
+  add(error: EtcdError, isWhole: boolean): void {
+    this.#last = error;
+    this.#mayBeDone ||= error.mayBeDone;
+    this.#denials = error.reason === "denied" ? this.#denials + 1 : 0;
+    if (isWhole || this.#informative === undefined) this.#informative = error;
+  }
+
+  mayRepeat(repeat: boolean): boolean {
+    if (this.#last?.mayBeDone === true && !repeat) return false;
+    if (this.#last?.reason === "denied") return this.#denials < this.#endpoints;
+    return this.#last?.reason === "unavailable";
+  }
+
+  get outcome(): EtcdError | undefined {
+    const error = this.#last?.reason === "unavailable" ? this.#informative : this.#last;
+    return this.#mayBeDone ? error?.afterEarlierTry() : error;
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

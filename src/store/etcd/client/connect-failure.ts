@@ -45,7 +45,11 @@ const sentences: readonly Sentence[] = [
     text: "it refuses davit's client certificate, or requires one",
     isDenied: true,
   },
-  { codes: /^ERR_OSSL_|^ERR_TLS_|^ERR_CRYPTO_/, text: "davit's client certificate and key do not fit", isDenied: true },
+  {
+    codes: /^ERR_OSSL_|^ERR_TLS_|^ERR_CRYPTO_/,
+    text: "davit's client certificate and key do not fit, or cannot be read",
+    isDenied: true,
+  },
   {
     codes: /^(ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/,
     text: "it does not speak TLS: use http:// in the endpoint",
@@ -64,6 +68,7 @@ export function connectFailure(error: unknown, isTls: boolean): ConnectFailure {
 
 /** The other side took the connection, and ended it or said something else than HTTP/2. */
 function earlyEnd(code: string, isTls: boolean): string {
-  if (isTls) return `it ended the connection at once${code === "" ? "" : ` (${code})`}`;
-  return "it ended the connection at once: use https:// in the endpoint if it speaks TLS";
+  const what = `it ended the connection at once${code === "" ? "" : ` (${code})`}`;
+  const [other, does] = isTls ? ["http", "does not speak"] : ["https", "speaks"];
+  return `${what}: use ${other}:// in the endpoint if it ${does} TLS`;
 }

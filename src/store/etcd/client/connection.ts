@@ -4,6 +4,8 @@
  */
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import type { Clock } from "../../../lib/clock.ts";
 import { Deadline } from "../../../lib/deadline.ts";
 import { ConnectFailure, connectFailure } from "./connect-failure.ts";
@@ -81,63 +83,55 @@ export class EtcdConnection {
   #open(): Promise<ClientHttp2Session> {
     if (this.#isClosed) return Promise.reject(new ConnectFailure("davit ended the connection"));
     if (this.#opening !== undefined) return this.#opening;
-    const opening = this.#connect(() => {
+    const forget = () => {
       if (this.#opening === opening) this.#opening = undefined;
-    });
+    };
+    const opening = this.#connect(forget);
     this.#opening = opening;
-    // Whoever waits gets the rejection; there may be nobody left.
-    opening.catch(() => {});
+    // Whoever waits gets the rejection, too.
+    opening.catch(forget);
     return opening;
   }
 
   /** @param ended is called when the session takes no more requests. */
   async #connect(ended: () => void): Promise<ClientHttp2Session> {
-    const isTls = this.#options.url.protocol === "https:";
+    const { url, tls, clock } = this.#options;
+    const limit = new Deadline({ clock, durationMs: connectLimitMs });
     try {
-      const session = this.#newSession(ended);
-      await this.#settled(session, isTls);
+      const socket = openSocket(url, tls);
+      limit.signal.addEventListener("abort", () => socket.destroy(new ConnectFailure("no connection in time")));
+      const session = this.#sessionOver(socket, ended);
+      await answers(session, socket);
       session.setLocalWindowSize(connectionWindowBytes);
       void this.#ping(session);
       return session;
     } catch (error) {
-      ended();
-      throw connectFailure(error, isTls);
+      throw connectFailure(error, url.protocol === "https:");
+    } finally {
+      limit.cancel();
     }
   }
 
-  #newSession(ended: () => void): ClientHttp2Session {
-    const { url, tls } = this.#options;
-    const [ca, cert, key] = [tls.ca?.(), tls.cert?.(), tls.key?.()];
-    const session = connect(url.origin, {
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
+  #sessionOver(socket: Socket, ended: () => void): ClientHttp2Session {
+    const session = connect(this.authority, {
+      createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: streamWindowBytes },
       maxSessionMemory: maxSessionMemoryMb,
     });
     this.#sessions.add(session);
-    session.on("error", ended);
-    session.on("goaway", ended);
-    session.on("close", () => {
+    // A session that ends by an error of TLS emits no event of its own.
+    socket.on("error", (error) => {
+      session.destroy(error);
+      socket.destroy();
+    });
+    socket.on("close", () => {
       this.#sessions.delete(session);
       ended();
     });
+    session.on("error", ended);
+    session.on("goaway", ended);
+    session.on("close", ended);
     return session;
-  }
-
-  /** Resolves with the server's first frame: only then it speaks HTTP/2 and has taken the client's certificate. */
-  async #settled(session: ClientHttp2Session, isTls: boolean): Promise<void> {
-    const limit = new Deadline({ clock: this.#options.clock, durationMs: connectLimitMs });
-    limit.signal.addEventListener("abort", () => session.destroy(new ConnectFailure("no connection in time")));
-    try {
-      await new Promise<void>((resolve, reject) => {
-        session.once("remoteSettings", () => resolve());
-        session.once("error", reject);
-        session.once("close", () => reject(connectFailure(undefined, isTls)));
-      });
-    } finally {
-      limit.cancel();
-    }
   }
 
   /** Gives up the session when a ping is not answered. Without streams etcd allows almost no pings. */
@@ -168,3 +162,37 @@ function streamOf(session: ClientHttp2Session, headers: OutgoingHttpHeaders): Cl
     throw new ConnectFailure("the connection was lost", { cause: error });
   }
 }
+
+/** Resolves with the server's first frame: only then it speaks HTTP/2 and has taken the client's certificate. */
+function answers(session: ClientHttp2Session, socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.once("remoteSettings", () => resolve());
+    session.once("error", reject);
+    socket.once("error", reject);
+    socket.once("close", () => reject(new Error("closed")));
+  });
+}
+
+function openSocket(url: URL, tls: EtcdTls): Socket {
+  const isTls = url.protocol === "https:";
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const place = {
+    host,
+    port: Number(url.port === "" ? defaultPorts[isTls ? "https" : "http"] : url.port),
+    noDelay: true,
+  };
+  if (!isTls) return connectTcp(place);
+  const [ca, cert, key] = [tls.ca?.(), tls.cert?.(), tls.key?.()];
+  return connectTls({
+    ...place,
+    ALPNProtocols: ["h2"],
+    // A server name is never an address (RFC 6066, section 3). The certificate is checked for the host in both cases.
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+  });
+}
+
+// That a URL leaves out.
+const defaultPorts = { http: "80", https: "443" };

@@ -221,7 +221,7 @@ export class EtcdClient {
     try {
       yield* watchAt(watch, { endpoint, calls: this.#calls, tryMs: this.#tryMs, signal });
     } catch (error) {
-      if (error instanceof EtcdError && error.reason === "unavailable") this.#endpoints.failed(endpoint);
+      if (error instanceof EtcdError && error.isOfEndpoint) this.#endpoints.failed(endpoint);
       throw error;
     }
   }

@@ -40,9 +40,14 @@ export class EtcdError extends Error {
     this.compactRevision = compactRevision;
   }
 
+  /** Another endpoint may answer differently. */
+  get isOfEndpoint(): boolean {
+    return this.reason === "unavailable" || this.reason === "denied";
+  }
+
   /** The same failure of a request whose earlier try may have taken effect. */
-  afterEarlierTry(mayBeDone: boolean): EtcdError {
-    return mayBeDone ? this.#with(true) : this;
+  afterEarlierTry(): EtcdError {
+    return this.#with(true);
   }
 
   /** The same failure of a request that changes nothing. */
