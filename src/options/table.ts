@@ -36,7 +36,7 @@ export const serviceOptions = {
     flag: "source-grace",
     value: "DURATION",
     preset: "10s",
-    help: "after a restart, wait this long for the source or the store before serving the copy on disk",
+    help: "how long a restarted davit waits for the source or the store; after that it serves the copy on disk",
     read: one(readDuration),
   } satisfies Option<number>,
   maxStalenessMs: {
@@ -44,53 +44,54 @@ export const serviceOptions = {
     value: "DURATION",
     preset: "60s",
     help:
-      "machines of a Profile with effect Install wait if the source was last heard longer ago, or not since the " +
-      "start; give followers at least the value of their store; 0s: they never wait for the source",
+      "machines of a Profile with effect Install wait if davit last heard the source longer ago than this, or not " +
+      "yet since its start; give a follower at least the value of its store; 0s: they never wait for the source",
     read: one(readLimit),
   } satisfies Option<number>,
   bootAddress: {
     flag: "boot-address",
     value: "HOST:PORT",
     preset: "[::]:8080",
-    help: "listens for machines; open to everyone, and nothing on it changes state",
+    help: "address on which machines reach davit; it is open to everyone, and no request to it changes state",
     read: one(readAddress),
   } satisfies Option<Address>,
   opsAddress: {
     flag: "ops-address",
     value: "HOST:PORT",
     preset: "127.0.0.1:8081",
-    help: "listens for /livez /readyz /metrics /version, /preview and /history, see --ops-token-file",
+    help: "address of /livez, /readyz, /metrics and /version, and of /preview and /history (see --ops-token-file)",
     read: one(readAddress),
   } satisfies Option<Address>,
   opsTokenFile: fileOption(
     "ops-token-file",
-    "/preview and /history need one of these tokens, a line each; default: none, and loopback alone shows them",
+    "tokens, one per line; /preview and /history need one of them; default: none, and only a loopback --ops-address " +
+      "serves these two",
   ),
   advertiseAddress: {
     flag: "advertise-address",
     value: "HOST:PORT",
     help:
-      "the address by which machines reach the boot service, as in {{davit.url}}; " +
-      "default: the boot address, or the first global address where that is a wildcard",
+      "the address at which machines reach the boot service, as in {{davit.url}}; default: the boot address; " +
+      "if that is a wildcard, the first global address",
     read: one(readAddress),
   } satisfies Option<Address>,
   clientLimitExempt: {
     flag: "client-limit-exempt",
     value: "CIDR",
     repeatable: true,
-    help: "no limit by client for this network, such as a NAT's: it may have all connections and downloads",
+    help: "network without limits by client, such as a NAT's: one address may use all connections and downloads",
     read: readNetworks,
   } satisfies Option<BlockList | undefined>,
   trustedProxies: {
     flag: "trusted-proxy",
     value: "CIDR",
     repeatable: true,
-    help: "take the client for these limits from the X-Forwarded-For of proxies in this network; default: from none",
+    help: "network of proxies; for limits by client, the address in their X-Forwarded-For is the client; default: none",
     read: readNetworks,
   } satisfies Option<BlockList | undefined>,
   assetsDir: directoryOption(
     "assets-dir",
-    "kernels and initrds, served below /assets/; default: none, and /assets/ is 404",
+    "directory of kernels and initrds, served below /assets/; default: none, and /assets/ answers 404",
   ),
   assetsCacheBytes: {
     flag: "assets-cache-bytes",
@@ -101,45 +102,45 @@ export const serviceOptions = {
   } satisfies Option<number>,
   signingKey: fileOption(
     "signing-key",
-    "OpenPGP private key, armored or binary, that signs rendered configs; default: none, and signatures are 404",
+    "OpenPGP private key, armored or binary, that signs rendered configs; default: none, and signatures answer 404",
   ),
   signingPassphraseFile: fileOption(
     "signing-passphrase-file",
-    "its passphrase, on the first line; or give the variable DAVIT_SIGNING_PASSPHRASE",
+    "passphrase of --signing-key, on the first line; or set the variable DAVIT_SIGNING_PASSPHRASE",
   ),
   grubSigningKey: fileOption(
     "grub-signing-key",
-    "sign /grub by this key instead of --signing-key, and nothing else: for GRUB images that trust no other key",
+    "private key that signs only /grub, instead of --signing-key: for GRUB images that trust only this key",
   ),
   grubSigningPassphraseFile: fileOption(
     "grub-signing-passphrase-file",
-    "its passphrase, on the first line; or give the variable DAVIT_GRUB_SIGNING_PASSPHRASE",
+    "passphrase of --grub-signing-key, on the first line; or set the variable DAVIT_GRUB_SIGNING_PASSPHRASE",
   ),
   grubSeparator: {
     flag: "grub-separator",
     value: "auto|semicolon|comma",
     preset: "auto",
-    help: "between host and port in GRUB locations",
+    help: "the sign before the host in GRUB locations, as in (http;HOST:PORT); auto: comma for GRUB, else semicolon",
     read: one(readChoice(["auto", "semicolon", "comma"])),
   } satisfies Option<"auto" | "semicolon" | "comma">,
   grubCommands: {
     flag: "grub-commands",
     value: "auto|efi|plain",
     preset: "auto",
-    help: "linuxefi and initrdefi, or linux and initrd",
+    help: "efi: configs load by linuxefi and initrdefi; plain: by linux and initrd; auto: plain for arm64, else efi",
     read: one(readChoice(["auto", "efi", "plain"])),
   } satisfies Option<"auto" | "efi" | "plain">,
   logLevel: {
     flag: "log-level",
     value: logLevels.join("|"),
     preset: "info",
-    help: "this level and everything above it is logged",
+    help: "log messages of this level and above",
     read: one(readChoice(logLevels)),
   } satisfies Option<LogLevel>,
   logFormat: {
     flag: "log-format",
     value: "json|pretty",
-    help: "default: pretty on a terminal, else json",
+    help: "format of log lines; default: pretty on a terminal, else json",
     read: one(readChoice(["json", "pretty"])),
   } satisfies Option<"json" | "pretty">,
 };
@@ -160,17 +161,20 @@ export const serveOptions = {
   } satisfies Option<readonly string[]>,
   kubernetes: {
     flag: "kubernetes",
-    help: "read them from a cluster; default: on in a pod without --manifests",
+    help: "read these objects from a cluster; default: on in a pod without --manifests",
     read: one(readSwitch),
   } satisfies Option<boolean>,
   kubeconfig: {
-    ...fileOption("kubeconfig", "how to reach the cluster; default: KUBECONFIG, the pod's account, ~/.kube/config"),
+    ...fileOption(
+      "kubeconfig",
+      "how to reach the cluster; default: KUBECONFIG, then the pod's account, then ~/.kube/config",
+    ),
     needs: [cluster],
   },
   context: {
     flag: "context",
     value: "NAME",
-    help: "context of the kubeconfig; default: its current one",
+    help: "context of the kubeconfig; default: its current context",
     read: one(readText),
     needs: [cluster],
   } satisfies Option<string>,
@@ -178,20 +182,20 @@ export const serveOptions = {
     flag: "namespace",
     value: "NAMESPACE",
     repeatable: true,
-    help: "watch this namespace of the cluster; default: that of the pod or of the context",
+    help: "watch this namespace of the cluster; default: the namespace of the pod or of the context",
     read: each(readNamespace),
     needs: [cluster],
     excludes: { name: "allNamespaces", excess: "Too many namespaces" },
   } satisfies Option<readonly string[]>,
   allNamespaces: {
-    ...switchOption("all-namespaces", "watch every namespace of the cluster, which needs a ClusterRole"),
+    ...switchOption("all-namespaces", "watch every namespace of the cluster; davit needs a ClusterRole for this"),
     needs: [cluster],
   },
   watchSilenceMs: {
     flag: "watch-silence",
     value: "DURATION",
     preset: "150s",
-    help: "cut a watch of the cluster that is silent for so long, and list everything anew",
+    help: "after this time without a message on a watch of the cluster, end the watch and list its objects anew",
     read: one(readWait),
   } satisfies Option<number>,
   dataDir: {
@@ -209,7 +213,7 @@ export const serveOptions = {
   backupDir: {
     ...newDirectoryOption(
       "backup-dir",
-      "directory of these backups, on another disk than --data-dir; created with mode 0700",
+      "directory of these backups: choose another disk than that of --data-dir; created with mode 0700",
     ),
     needs: [{ name: "backupEveryMs", lack: "No schedule", example: "24h" }],
   },
@@ -217,52 +221,55 @@ export const serveOptions = {
     flag: "backup-keep",
     value: "COUNT",
     preset: "7",
-    help: "how many of the newest ones to keep; davit removes nothing else from the directory",
+    help: "how many backups to keep; davit removes older ones and unfinished ones of the same store, and no other file",
     read: one(readCount),
   } satisfies Option<number>,
   adminNamespace: {
     flag: "admin-namespace",
     value: "NAMESPACE",
     help:
-      "matchAll and priority of Groups count in this namespace only, and its Groups win ties with those of others; " +
-      "default: they count in every namespace of --manifests",
+      "the only namespace whose Groups may use matchAll and priority, and win ties with Groups of other namespaces; " +
+      "default: davit's own if it watches several namespaces of a cluster, else every namespace may use them",
     read: one(readNamespace),
   } satisfies Option<string>,
   tombstoneTtlMs: {
     flag: "tombstone-ttl",
     value: "DURATION",
     preset: "60s",
-    help: "machines whose own Group was removed wait this long before a less specific one may take them",
+    help: "after a Group is removed, its machines wait at least this long before a less specific Group may take them",
     read: one(readWait),
   } satisfies Option<number>,
   onDamage: {
     flag: "on-damage",
     value: "refuse|move-aside",
     preset: "refuse",
-    help: "a damaged data directory ends the start, or is moved aside: the store begins empty, and the source fills it",
+    help: "with a damaged data directory: refuse to start, or move it aside and fill an empty store from the source",
     read: one(readChoice(["refuse", "move-aside"])),
   } satisfies Option<"refuse" | "move-aside">,
   storeAddress: {
     flag: "store-address",
     value: "HOST:PORT",
     preset: "127.0.0.1:2379",
-    help: "listens for the key API; off loopback it needs TLS and authentication, or --store-insecure",
+    help: "address of the key API; an address other than loopback needs TLS and authentication, or --store-insecure",
     read: one(readAddress),
   } satisfies Option<Address>,
   storeInsecure: switchOption(
     "store-insecure",
-    "let --store-address be off loopback without TLS or authentication: anyone may read and write keys",
+    "allow a --store-address other than loopback without TLS or authentication: anyone may read and write keys",
   ),
-  ...certificatePair("TLS certificate of the store listener, PEM with its chain; followed"),
-  storeClientCaFile: fileOption("store-client-ca-file", "clients of the store need a certificate by one of these, PEM"),
+  ...certificatePair("TLS certificate of the store listener with its chain, PEM; davit follows changes of the file"),
+  storeClientCaFile: fileOption(
+    "store-client-ca-file",
+    "authorities, PEM; clients of the store need a certificate of one of them",
+  ),
   storeTokenFile: fileOption(
     "store-token-file",
-    "clients of the store need one of these tokens, a line each, as Bearer or as the password of Basic",
+    "tokens, one per line; clients of the store need one of them, as Bearer or as the password of Basic",
   ),
   storeOwnCertificate: {
     ...switchOption(
       "store-own-certificate",
-      "TLS by a certificate that davit makes and renews; its authority is in DATA-DIR/certificate/ca.pem",
+      "TLS with a certificate that davit makes and renews; clients trust the authority in DATA-DIR/certificate/ca.pem",
     ),
     excludes: { name: "storeCertFile", excess: "Two certificates of the store" },
   },
@@ -270,14 +277,14 @@ export const serveOptions = {
     flag: "store-certificate-name",
     value: "HOST",
     repeatable: true,
-    help: "name or address in that certificate, beside localhost and the host of --store-advertise-url",
+    help: "name or address in davit's own certificate, besides localhost and the host of --store-advertise-url",
     read: each(readHost),
     needs: [ownCertificate],
   } satisfies Option<readonly string[]>,
   storeCaConfigMap: {
     flag: "store-ca-configmap",
     value: "NAME",
-    help: "keep that authority's certificate in this ConfigMap of davit's own namespace, as ca.crt; it must exist",
+    help: "existing ConfigMap in davit's own namespace; davit writes the authority of its certificate there, as ca.crt",
     read: one(readObjectName),
     needs: [cluster, ownCertificate],
   } satisfies Option<string>,
@@ -285,7 +292,7 @@ export const serveOptions = {
     flag: "store-allow-service-account",
     value: "NAMESPACE/NAME",
     repeatable: true,
-    help: "clients of the store may send a token of this ServiceAccount of the cluster",
+    help: "clients of the store may read and write with a token of this ServiceAccount of the cluster",
     read: each(readServiceAccount),
     needs: [cluster],
   } satisfies Option<readonly string[]>,
@@ -293,7 +300,7 @@ export const serveOptions = {
     flag: "store-read-service-account",
     value: "NAMESPACE/NAME",
     repeatable: true,
-    help: "the same for clients that follow and read, and may not write: followers",
+    help: "clients of the store, such as followers, may read but not write with a token of this ServiceAccount",
     read: each(readServiceAccount),
     needs: [cluster],
   } satisfies Option<readonly string[]>,
@@ -301,7 +308,7 @@ export const serveOptions = {
     flag: "store-token-audience",
     value: "AUDIENCE",
     preset: "davit",
-    help: "the audience that such tokens must have",
+    help: "the audience that tokens of ServiceAccounts must have",
     read: one(readText),
   } satisfies Option<string>,
   allowedHosts: {
@@ -309,8 +316,8 @@ export const serveOptions = {
     value: "HOST",
     repeatable: true,
     help:
-      "host name that clients of a store without credentials may use, beside IP addresses, localhost and " +
-      "the host of --store-advertise-url",
+      "host name by which clients may reach a store without credentials; IP addresses, localhost and the host of " +
+      "--store-advertise-url are always allowed",
     read: each(readHost),
   } satisfies Option<readonly string[]>,
   storeMaxValueBytes: {
@@ -325,7 +332,7 @@ export const serveOptions = {
     flag: "store-quota-bytes",
     value: "BYTES",
     preset: "1073741824",
-    help: "limit of the names and values that clients write; beyond it the store takes only deletes",
+    help: "limit of the names and values that clients write; at the limit the store refuses writes that enlarge it",
     read: one(readBytes),
   } satisfies Option<number>,
   // Each watch needs about 10 KiB, most of it for the connection.
@@ -340,8 +347,8 @@ export const serveOptions = {
     flag: "store-advertise-url",
     value: "URL",
     help:
-      "where clients of the store find it, as http://HOST:PORT; " +
-      "default: the store address, or the first global address where that is a wildcard",
+      "the URL at which clients reach the store, as http://HOST:PORT; default: the store address; if that is a " +
+      "wildcard, the first global address",
     read: one(readServerUrl),
   } satisfies Option<URL>,
   ...serviceOptions,
@@ -349,7 +356,7 @@ export const serveOptions = {
 
 /** The options by which a client reaches the store of another davit. */
 export const storeClientOptions = {
-  storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
+  storeTokenFile: fileOption("store-token-file", "token to send to the store: the first one in the file"),
   storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
   ...certificatePair("client certificate for the store, PEM"),
 };
@@ -367,13 +374,13 @@ export const bootOptions = {
   storeTokenFile,
   dataDir: directoryOption(
     "data-dir",
-    "data directory of a davit serve on this computer: send its local token to the store; only by the flag",
+    "data directory of a davit serve on this computer: its local token goes to the store; no variable sets this",
   ),
   ...storeTls,
   copyFile: {
     flag: "copy-file",
     value: "FILE",
-    help: "keep the last copy here, mode 0600, to answer machines after a restart without the store",
+    help: "file of the last copy, mode 0600; after a restart it answers machines while the store is away",
     read: one(readText),
   } satisfies Option<string>,
   ...serviceOptions,

@@ -8,10 +8,12 @@ const path = join(import.meta.dirname, "../../docs/reference/options.md");
 
 const head = `# Options
 
-Every option of \`davit serve\` and \`davit boot\`. [operations.md](../operate/operations.md) has the reasons. Each can be given as an
-environment variable, too: \`DAVIT_BOOT_ADDRESS\` for \`--boot-address\`; a list is separated by commas there. A flag wins.
+Every option of \`davit serve\` and \`davit boot\`. [operations.md](../operate/operations.md) has the reasons.
 
-This page is made by \`npm run options\` of \`src/options/table.ts\`.
+Every option can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\` for \`--boot-address\`. In a
+variable, commas separate the values of a list. A flag overrides the variable.
+
+\`npm run options\` generates this page from \`src/options/table.ts\`.
 `;
 
 interface Row {
