@@ -5,8 +5,8 @@ import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /**
  * Returns the authority (`HOST:PORT`) for absolute URLs: the configured one, else the listening address. A wildcard
- * becomes this machine's first IPv4 address that is neither internal nor link-local. If there is none, it becomes such
- * an IPv6 address, else loopback. davit prefers IPv4 because more firmware supports it.
+ * becomes this computer's first IPv4 address that is neither internal nor link-local. Without such an address, it
+ * becomes an IPv6 address of that kind, else loopback. davit prefers IPv4 because more firmware supports it.
  */
 export function advertisedAuthority(
   given: Address | undefined,

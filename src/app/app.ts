@@ -1,6 +1,6 @@
 /**
- * `davit serve`: builds and starts every part, and stops them in reverse order. This file gives the parts the machine's
- * disk, network and randomness.
+ * `davit serve`: builds and starts every part, and stops them in reverse order. Here the parts get access to the
+ * computer's disk, network and random numbers.
  */
 
 import { createHash, randomBytes, randomInt } from "node:crypto";
@@ -50,7 +50,7 @@ export interface Served {
   readonly version: string;
   readonly profiles: number;
   readonly groups: number;
-  /** Files and documents that cannot be used. */
+  /** How many files and documents of the source cannot be used. */
   readonly problems: number;
   /** Where the objects come from. */
   readonly source: string;
@@ -96,7 +96,8 @@ export class App {
   /**
    * Starts every part and resolves when all of them listen. `ready` resolves later, when davit begins to answer
    * machines.
-   * @throws {StartError | WalError} with one sentence for the operator. Then call `stop` to end the started parts.
+   * @throws {StartError | WalError} with one sentence for the operator. After an error, the caller must call `stop`,
+   * which ends the parts that have started.
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
     await this.#refusePublicData();
@@ -105,7 +106,7 @@ export class App {
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const backups = this.#scheduleBackups(store);
     const keys = this.#storeService(store, objects);
-    // Registered before a later line can fail, because the constructor of `keys` has already started timers.
+    // The constructor of `keys` has started a timer. `stop` must end it even if one of the next lines fails.
     this.#stops.unshift(() => keys.stop());
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
@@ -131,7 +132,7 @@ export class App {
     return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
   }
 
-  /** Reports not ready at once, then finishes running work and closes the store. Idempotent. */
+  /** Reports not ready. Then finishes the requests in flight, and stops every part and the store. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
@@ -259,7 +260,7 @@ export class App {
   /** Problems for the operator, one per line. */
   #attention(store: Store, { view }: Source): readonly string[] {
     const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
-    // `problems` already says why an object is refused, and where it is.
+    // `problems` already has each refused object, with its place and the reason.
     const objects = this.#statuses
       .attention()
       .filter(({ reason }) => reason !== "Refused")

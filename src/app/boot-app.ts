@@ -71,7 +71,8 @@ export class BootApp {
   /**
    * Starts every part and resolves when all of them listen. `ready` resolves later, when davit begins to answer
    * machines.
-   * @throws {StartError} with one sentence for the operator. Then call `stop` to end the started parts.
+   * @throws {StartError} with one sentence for the operator. After an error, the caller must call `stop`, which ends
+   * the parts that have started.
    */
   async start(): Promise<{ readonly ready: Promise<ServedFromStore> }> {
     const { config, version } = this.#options;
@@ -95,7 +96,7 @@ export class BootApp {
     return { ready };
   }
 
-  /** Reports not ready at once, then finishes running work and updates the copy on disk. Idempotent. */
+  /** Reports not ready. Then updates the copy on disk, and finishes the requests in flight. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     await this.#follower.stop();

@@ -99,7 +99,8 @@ export class BootService {
   }
 
   /**
-   * Listens for operators. Call this first, so that operators can see why davit does not answer machines yet.
+   * Listens for operators. Call this before `listenForMachines`, so that operators can see why davit does not answer
+   * machines yet.
    * @throws {StartError}
    */
   async listenForOperators(behind: Backend): Promise<Address> {
@@ -186,8 +187,9 @@ export class BootService {
 
   /**
    * Opens the service for machines when `heard` resolves. If that takes longer than the grace time, davit serves the
-   * copy on disk. Resolves when the service is open. Never resolves if davit stops first, because then it must not
-   * serve an old copy.
+   * copy on disk, if it has one. Resolves when davit can answer machines. If davit stops before that, this never
+   * resolves and the service stays closed. A stop also ends the grace time, so without this rule a stopping davit would
+   * begin to serve an old copy.
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;
@@ -205,7 +207,7 @@ export class BootService {
     this.#stopping.abort();
   }
 
-  /** Waits for running requests and closes the listeners: first the one for machines. Idempotent. */
+  /** Finishes the requests in flight. Closes the listener for machines, then the one for operators. Idempotent. */
   async stop(): Promise<void> {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
@@ -245,7 +247,10 @@ export class BootService {
     return { host: address, port: actualPort };
   }
 
-  /** Reports when only some machines get answers (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
+  /**
+   * Returns a line for the operator while only some machines get answers
+   * (docs/internals/decisions/0001-first-sync-with-a-broken-file.md).
+   */
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
@@ -273,7 +278,8 @@ export class BootService {
   }
 
   #bootConfigs(): BootConfigs {
-    // The port is known only after listening, and a request may arrive first.
+    // `#configs` needs the port of the listener for machines. A request may arrive after this listener has opened and
+    // before `listenForMachines` has set `#configs`.
     if (this.#configs === undefined) throw new BootError("notReady");
     return this.#configs;
   }

@@ -15,15 +15,18 @@ export interface ObjectSource {
   readonly source: Source;
   /** Writes statuses to another place besides the log; undefined if only the log has them. */
   readonly statusSink: StatusSink | undefined;
-  /** The only namespace whose Groups may use `matchAll` and a priority; undefined allows it in every namespace. */
+  /** The only namespace whose Groups may use `matchAll` and a priority; undefined if all Groups may use them. */
   readonly adminNamespace: string | undefined;
   /** The source's name for people. */
   readonly place: string;
-  /** Gets the keys of ServiceAccount tokens and publishes the store's authority; undefined for objects from files. */
+  /**
+   * Gets the public keys that verify ServiceAccount tokens, and publishes the CA certificate that clients of the store
+   * need. Undefined for objects from files.
+   */
   readonly trust: ClusterTrust | undefined;
-  /** A command that adds the first objects. It works in the package's own directory. */
+  /** A command that adds the first objects. Its paths are relative to the directory of davit's package. */
   readonly firstCommand: string;
-  /** Problems of the connection to the source, for a person: a line each. */
+  /** Problems of the connection to the source, one per line, for the operator. */
   attention(): readonly string[];
   /** Sets the metrics that are computed only for a scrape. */
   measure(): void;

@@ -151,7 +151,10 @@ export class StoreService {
     metrics.unsentBytes.set({ listener: "store" }, this.#unsent?.bytes ?? 0);
   }
 
-  /** Ends watches, streams to followers and backups, waits for other requests, and closes the listener. Idempotent. */
+  /**
+   * Ends watches, backups and the streams to followers. Then finishes the other requests in flight and closes the
+   * listener. Idempotent.
+   */
   async stop(): Promise<void> {
     for (const part of this.#trusted) await part?.stop();
     this.#door?.stop();

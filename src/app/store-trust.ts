@@ -1,4 +1,4 @@
-/** The parts of the store's authentication that need no files of users: its own certificate, and a cluster's tokens. */
+/** The store's authentication without files from the operator: a certificate of davit's own, and a cluster's tokens. */
 
 import { join } from "node:path";
 import type { OwnCertificate } from "../certificates/own-certificate.ts";
@@ -18,13 +18,13 @@ export interface StoreTrustOptions {
   readonly log: Log;
 }
 
-// Names for clients on the same machine and for clients that reach the store through a forwarded port.
+// Names for clients on the same computer and for clients that reach the store through a forwarded port.
 const loopbackHosts = ["localhost", "127.0.0.1", "::1"];
 
 /**
  * Makes the certificate files if needed and returns them; undefined if the operator did not ask for a certificate that
  * davit makes.
- * @throws {StartError} when it cannot be saved.
+ * @throws {StartError} when the certificate cannot be saved.
  */
 export async function openOwnCertificate(options: StoreTrustOptions): Promise<OwnCertificate | undefined> {
   const { config, trust, clock, log } = options;
