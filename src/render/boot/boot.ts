@@ -7,14 +7,14 @@ import { wordsOf } from "./kernel-words.ts";
 import { type Filled, hasValue, type Pieces, textOf, valueMatches } from "./pieces.ts";
 
 /**
- * In characters. Linux takes only 2 to 4 KiB of arguments. Longer texts would make each request of GRUB slow, because
- * davit fills in GRUB's tokens for each request.
+ * In characters. Linux takes only 2 to 4 KiB of arguments. Longer texts than this would make each request of GRUB slow,
+ * because davit fills in the `${...}` tokens for each of these requests.
  */
 const maxLength = 64 * 1024;
 
 /**
- * A kernel section whose templates are rendered. In arguments, values stay marked, because each client quotes them
- * differently.
+ * A kernel section whose templates are rendered. In arguments, the parts that a tag printed stay marked, because davit
+ * quotes them in another way for iPXE than for GRUB.
  */
 export interface FilledKernel extends Omit<KernelBoot, "args"> {
   readonly kind: "kernel";
@@ -27,8 +27,8 @@ export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local
  * Renders every text of a boot section. `${...}` stays as it is, for the client. An initrd or argument whose result is
  * empty is left out, so that a condition can enclose its whole text.
  * @param compile makes a template of a text; the caller may cache templates.
- * @throws {RenderError} for a broken template, an empty kernel, more than 64 KiB of text, a control character, or a
- * value in kernel or initrd that a client would misread. (A line break would end the line of a script.)
+ * @throws {RenderError} for a broken template, an empty kernel, more than 64 KiB of text, a control character (a line
+ * break would end the line of a script), or a value in kernel or initrd that a client would misread.
  */
 export function renderBoot(boot: KernelBoot, variables: Variables, compile: (text: string) => Template): FilledKernel {
   const render = (text: string) => renderBootText(text, variables, compile);

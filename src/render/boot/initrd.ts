@@ -11,8 +11,8 @@ export interface NamedInitrd {
 }
 
 /**
- * True for a boot section with initrds, but with neither an `initrd=` argument nor `efiInitrd`, which adds these
- * arguments. An older UEFI iPXE hands an initrd to the kernel only by such an argument.
+ * True for a boot section that has initrds but no `initrd=` argument, and whose `efiInitrd` does not add one. An older
+ * UEFI iPXE hands an initrd to the kernel only by such an argument.
  */
 export function lacksInitrdArgument({ initrd, args, efiInitrd }: KernelBoot): boolean {
   return initrd.length > 0 && !efiInitrd && !args.some((arg) => /(^|\s)initrd=/.test(arg));

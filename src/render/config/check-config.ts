@@ -1,5 +1,5 @@
 /**
- * Checks the text of each config part and makes it an answer. A new part needs a row here and one in
+ * Checks the text of each config part and turns it into an answer. A new part needs a row here and one in
  * `model/profile.ts`.
  */
 
@@ -45,8 +45,8 @@ export function rulesOf(part: TemplatePart): ConfigRules {
 }
 
 /**
- * Checks a cloud-config, rendered or raw. It is the user data of cloud-init. A script (`#!`) is served unchecked. The
- * endpoint `/cloud` is deprecated.
+ * Checks a cloud-config, rendered or raw. A cloud-config is the user data of cloud-init. A script (`#!`) is served
+ * unchecked. The endpoint `/cloud`, which serves these texts, is deprecated.
  */
 export function renderCloudConfig(text: string): Rendered {
   if (!text.startsWith("#!")) {

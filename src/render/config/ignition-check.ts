@@ -127,7 +127,7 @@ class IgnitionCheck {
 }
 
 /**
- * Returns the mistake in the type or form of a value; undefined if there is none. It does not look at members or
+ * Returns the mistake in the type or form of a value; undefined if there is none. It does not check members or
  * elements.
  */
 function mistakeOf(value: JsonValue, shape: Shape): string | undefined {

@@ -55,7 +55,7 @@ export function ignitionValue(text: string): JsonObject {
 
 /**
  * Reads a text as YAML.
- * @param fault the place of the mistake that the text has as JSON, which is more precise than its place as YAML.
+ * @param fault the place of the first JSON mistake, which is more precise than the place that the YAML parser finds.
  * Undefined for a text that does not begin like JSON.
  */
 function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {

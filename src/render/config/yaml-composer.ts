@@ -60,7 +60,7 @@ class StrictComposer extends Composer {
       if (!hasWarned && typeof note === "function") note(source, code, message, isWarning);
       hasWarned = true;
     };
-    // The member is private only in the package's types. If the package renames it, parsing is slower, but has the same
+    // `onError` is private only in the package's types. If the package renames it, parsing is slower, but has the same
     // result.
     Reflect.set(this, "onError", stop);
   }

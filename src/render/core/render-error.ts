@@ -109,7 +109,7 @@ export class RenderError extends Error {
 
   /**
    * Returns the message without its place.
-   * @param isSecret true leaves out the variable's name, because it is part of a secret template.
+   * @param isSecret true for a secret template. The message then leaves out the variable's name, which is part of it.
    */
   sentence(isSecret: boolean): string {
     const name = this.#variable === undefined || isSecret ? "" : `: "${shown(this.#variable)}"`;

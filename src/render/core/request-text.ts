@@ -1,16 +1,16 @@
 /**
  * Quotes the strings of a request in answers that davit signs. A signature covers only the bytes of an answer, not its
- * path. So GRUB or a shell may run a signed answer that was made for another purpose. The strings of a request must be
- * only data to both of them.
+ * path. So GRUB or a shell may run a signed answer that was made for another purpose. So both of them must
+ * read the strings of a request as data only.
  */
 
 import { assert } from "../../lib/errors.ts";
 
-// Without `=`: GRUB reads a line `check_signatures=no` as an assignment.
+// The pattern leaves out `=`, because GRUB reads a line `check_signatures=no` as an assignment.
 const harmless = /^[A-Za-z0-9._:@%+,/-]*$/;
 
-// With the `&` and `=` of queries. Every part after an `&` needs a `=`, unless it is empty: a shell would run any other
-// part as a command.
+// The pattern allows the `&` and `=` of queries. Every part after an `&` needs a `=`, unless it is empty: a shell would
+// run any other part as a command.
 const harmlessQuery = /^[A-Za-z0-9._:@%+,/=-]*(?:&(?:[A-Za-z0-9._:@%+,/-]*=[A-Za-z0-9._:@%+,/=-]*)?)*$/;
 
 /** True if a string is one plain word to GRUB, to a shell, in JSON and in YAML, and assigns nothing. */

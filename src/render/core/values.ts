@@ -38,7 +38,7 @@ export function textOf(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "number") return numberText(value);
   if (isList(value)) return value.map(textOf).join(",");
-  // Handlebars prints objects in the same way. The author sees that the helper `json` is missing.
+  // Handlebars prints objects in the same way, which shows the author that the helper `json` is missing.
   return isJsonObject(value) ? "[object Object]" : String(value);
 }
 

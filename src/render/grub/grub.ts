@@ -1,8 +1,8 @@
 /**
- * Writes GRUB configs in a form that boots every tested GRUB (2.06 and 2.12, BIOS and UEFI). The documented entry comes
- * first. Then come functions for commands that a build of GRUB may lack. The last line resolves plain paths on the
- * server that GRUB asked. GRUB uses a function only if the command is missing. It runs an entry only after it has read
- * the whole file.
+ * Writes GRUB configs in a form that boots every tested GRUB (2.06 and 2.12, BIOS and UEFI). A config begins with the
+ * menu entry. Functions follow for the commands `linuxefi` and `initrdefi`, which a build of GRUB may lack. GRUB uses a
+ * function only if it lacks the command. The last line makes GRUB read paths without a device from the server that sent
+ * the config. GRUB runs the entry only after it has read the whole file, so all of this may follow the entry.
  *
  * Every word is quoted. So data never becomes syntax, and a value is never split into two words.
  */
@@ -19,8 +19,8 @@ import { type GrubGuard, guardedLines } from "./guard.ts";
 import { fillTokens, kernelWord, quote } from "./words.ts";
 
 /**
- * The character between `http` and the address. Every GRUB reads the comma. The documented form has a semicolon, which
- * only one old fork reads.
+ * The character between `http` and the address. Every GRUB reads the comma, and only one old fork reads the semicolon.
+ * `auto` writes the comma for GRUB itself, and the semicolon for other clients (docs/reference/api-boot.md).
  */
 export type GrubSeparator = "auto" | "semicolon" | "comma";
 /** The pair of commands: `linuxefi` and `initrdefi`, or `linux` and `initrd`. */
@@ -45,7 +45,7 @@ export interface GrubInput {
   readonly commands: GrubCommands;
   /** True if GRUB itself asks: see `isGrub`. */
   readonly isGrubClient: boolean;
-  /** Allows only one machine to boot the config; undefined allows every machine. */
+  /** Allows only one machine to boot the config; undefined if every machine may boot it. */
   readonly guard?: GrubGuard | undefined;
 }
 

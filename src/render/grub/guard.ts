@@ -2,7 +2,7 @@
  * Restricts a config to one machine. GRUB runs any config with a valid signature, whatever machine it was made for. So
  * without a guard, one machine's installer could run on any other machine.
  *
- * A guard fails closed: a GRUB that lacks a command or a variable counts as another machine.
+ * A guard fails closed: a GRUB that lacks a command or a variable is refused like another machine.
  */
 
 import type { Labels } from "../../model/labels.ts";

@@ -2,8 +2,9 @@
  * Makes GRUB wait. GRUB runs the body of an answer whatever its status, and ignores `Retry-After`. So the body of a 503
  * is a script that sleeps and reads its own address again, until it gets another answer.
  *
- * Only the first such script loops. A script that the loop reads stores its reason in a variable and ends. So hours of
- * waiting take no more memory. The address is GRUB's own `$config_file`: nothing from the request is in the script.
+ * Only the first such script loops. A script that the loop reads stores its reason in a variable and ends. So the loop
+ * needs the same memory for hours as for seconds. The address is GRUB's own `$config_file`: nothing from the request is
+ * in the script.
  */
 
 import { quote } from "./words.ts";
@@ -20,8 +21,8 @@ const maxSilences = 12;
 export function waitingConfig(words: string, seconds: number): string {
   const end = ".".repeat(maxSilences);
   const again = `"Asking again in ${seconds} seconds"`;
-  // GRUB does not report whether it could read a file. The configs of davit set `default`. If `default` keeps this
-  // value, GRUB has read no such config.
+  // GRUB does not report whether it could read a file. The configs with a menu entry set `default`. If `default` keeps
+  // the value `unread`, GRUB has read no such config.
   const unread = "davit";
   const lines = [
     `# ${words}`,

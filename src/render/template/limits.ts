@@ -139,7 +139,7 @@ export class RenderBudget {
 
 /**
  * Counts a value that is about to be written as text, with the elements of nested lists.
- * @param whole true for JSON: the members of objects count, too.
+ * @param whole true for JSON, which also writes the members of objects.
  */
 export function countValue(value: JsonValue | undefined, whole: boolean, budget: RenderBudget): void {
   if (typeof value === "string") {

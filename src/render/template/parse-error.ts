@@ -17,7 +17,7 @@ const tokenReasons = new Map<string, RenderReason>([
 /** Converts one error of `Handlebars.parse`. */
 export function toRenderError(error: unknown): RenderError {
   if (!(error instanceof Error)) return new RenderError("syntax");
-  // Errors of the grammar's own checks have the place.
+  // An error of the grammar's own checks has a line and a column.
   const { lineNumber, column } = { lineNumber: undefined, column: undefined, ...fieldsOf(error) };
   if (typeof lineNumber === "number" && typeof column === "number") {
     const reason = error.message.startsWith("Invalid path") ? "syntax" : "blockMismatch";
@@ -52,7 +52,7 @@ function lexerPosition(atEnd: boolean): TextPosition | undefined {
   return { line, column: column + 1 };
 }
 
-/** Reads a member at a path that the package's types lack. Returns an empty object if one is missing. */
+/** Returns the object at a path of names that the package's types lack; an empty object if a name is missing. */
 function fieldsOf(start: object, ...names: readonly string[]): object {
   let value: unknown = start;
   for (const name of names) value = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;

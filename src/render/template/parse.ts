@@ -43,7 +43,7 @@ function toProgram(program: hbs.AST.Program | undefined, locals: Locals): Progra
   });
 }
 
-/** Converts a text. If the parser removed white space at its start, its place is behind that white space. */
+/** Converts a text. The parser may have removed white space at the text's start: then the place is after that space. */
 function toText(statement: hbs.AST.ContentStatement): Program {
   // The package's types declare `original` wrongly.
   const { value: text, original }: { readonly value: string; readonly original: unknown } = statement;

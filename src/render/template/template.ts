@@ -34,8 +34,8 @@ export interface Template {
    */
   pieces(variables: Variables, budget?: RenderBudget): readonly Piece[];
   /**
-   * Returns the place in the template from which a place in its result comes; undefined for an empty result. It renders
-   * the template again.
+   * Returns the place in the template that yields a place in the result; undefined for an empty result. It renders the
+   * template again.
    * @throws {RenderError} as `render`.
    */
   origin(variables: Variables, place: TextPosition): TextPosition | undefined;

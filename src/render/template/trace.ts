@@ -1,6 +1,6 @@
 /**
- * Traces the pieces of a result back to the template. A mistake in a result has a place there, but the author corrects
- * the template. Loops and conditions make the lines of the two differ.
+ * Traces the pieces of a result back to the template. A check reports the place of a mistake in the result, but the
+ * author corrects the template. Loops and conditions make the lines of template and result differ.
  */
 
 import { advance, isBefore, type TextPosition, textStart } from "../core/text-position.ts";
@@ -46,8 +46,8 @@ export class PlaceTrace implements Trace {
   }
 
   /**
-   * The place in the template. If the wanted place is after the end, it is the place of the last piece. Undefined for
-   * an empty result.
+   * The place in the template. If the wanted place is after the end of the result, this is the place of the last piece.
+   * Undefined for an empty result.
    */
   get found(): TextPosition | undefined {
     return this.#found;

@@ -31,7 +31,7 @@ export interface TemplateScope extends BootScope {
   readonly rawQuery: string;
 }
 
-/** Records what a template reads of its request. The template can print nothing else of the request. */
+/** Records what a template reads of its request. Anything of the request that a template prints is recorded here. */
 export class RequestReads {
   readonly #noted: (() => void) | undefined;
   #isAny = false;
