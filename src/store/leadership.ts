@@ -1,8 +1,9 @@
 /**
- * What only one member of a store may do: end expired nodes, take snapshots, and follow a source. The leader does it
- * from the record that begins its term until the log deposes it. The log refuses its fenced records from then on.
+ * Decides when this member leads. Only the leader ends expired nodes, takes snapshots and follows a source. A member
+ * leads from the record that begins its term until the log deposes it. From then on, the log refuses the fenced records
+ * of this member.
  *
- * A store that has no other members leads from its start to its end.
+ * The only member of a store leads from its start to its stop.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -34,7 +35,7 @@ export class Leadership {
     this.#options = options;
   }
 
-  /** True from the record that begins this member's term on. */
+  /** True while this member leads. */
   get isLeading(): boolean {
     return this.#isLeading;
   }
@@ -76,7 +77,7 @@ export class Leadership {
         return;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
-        // The log has logged the reason.
+        // The `LogPort` has already logged the reason.
         await clock.sleep(retryMs, signal);
       }
     }

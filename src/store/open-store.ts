@@ -56,7 +56,7 @@ const asideName = /^damaged-(\d+)$/;
  * byte. The caller holds the directory's lock.
  *
  * It begins with the oldest segment, and syncs after each file. So a crash leaves a log without its beginning, which
- * the next start refuses, too. It never leaves a log without its end.
+ * the next start refuses, too. A crash never leaves a log without its end.
  * @returns the folder's path.
  * @throws {WalError} unusable.
  */

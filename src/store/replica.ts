@@ -1,6 +1,6 @@
 /**
- * The state that a log builds: the tree, its history, and whose changes they are. It logs records, applies what the log
- * delivers, in this run and in every later one, and knows nothing of watches, limits or time.
+ * The state that a log builds: the tree, its history and its lineage. A replica logs records, and applies the records
+ * that the log delivers. It knows nothing of watches, quotas or expiry.
  */
 
 import { inSlices, nextTurn } from "../lib/slices.ts";
@@ -45,10 +45,13 @@ export interface ReplicaListener {
   deposed(): void;
 }
 
-/** A record on its way through the log. It needs no decoding, because `encodeRecord` omits nothing. */
+/**
+ * A record on its way through the log. When the log delivers it, its bytes need no decoding, because `encodeRecord`
+ * omits nothing.
+ */
 interface Proposed {
   readonly record: CommandRecord;
-  /** Set when the log delivers it; still undefined then if it changed nothing. */
+  /** Set when the log delivers the record; stays undefined if the record changed nothing. */
   outcome: Applied | StoreError | undefined;
 }
 
@@ -60,7 +63,7 @@ export class Replica {
   readonly lineage = new Lineage();
   readonly #log: LogPort;
   readonly #runClock: RunClock;
-  /** Records that this process proposed, until they are delivered, by their bytes. */
+  /** The records that this process proposed and the log has not delivered yet, by their bytes. */
   readonly #proposed = new Map<Uint8Array, Proposed>();
   /** The fields for the next records of this run; undefined as soon as a record with the run is in the log. */
   #newRun: NewRun | undefined;
@@ -100,7 +103,7 @@ export class Replica {
     this.#isReplaying = false;
   }
 
-  /** Begins the run of a log that no other davit may write. The next records carry it. */
+  /** Begins the run of a log that no other davit may write. The next records carry its id. */
   beginRun(): void {
     const { run, term } = this.#log.identity;
     const beganAtMs = this.#log.membership.now().atMs;

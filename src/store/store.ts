@@ -6,8 +6,8 @@
  *
  * Reads skip a node as soon as its ttl is over. Before a write, the store logs the end of every due node (`Expiry`).
  * Times are by a clock that never steps during a run. A start keeps the remaining ttl of each node, even if the
- * machine's clock was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are davit's
- * tombstones: they must not end before davit has read its sources again.
+ * computer's clock was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are
+ * davit's tombstones: they must not end before davit has read its sources again.
  *
  * The store knows no documents and no HTTP. Its callers decide which client may write or read a key.
  */
@@ -151,12 +151,12 @@ export class Store {
     return this.#log.trouble;
   }
 
-  /** This davit among those that write the store. */
+  /** What this davit knows about the members of the store's log. */
   get membership(): LogMembership {
     return this.#log.membership;
   }
 
-  /** Calls `listener` now if this davit leads the store, and whenever it begins or stops to. */
+  /** Calls `listener` now if this davit leads the store, and whenever it begins or stops leading. */
   onLeadership(listener: LeadershipListener): void {
     this.#leadership.onChange(listener);
   }
@@ -209,7 +209,8 @@ export class Store {
   }
 
   /**
-   * Lists a directory in its present state, in steps. A key's list holds only the key. The caller must call `end`.
+   * Lists a directory in its present state, in steps. The list of a key holds only this key. The caller must call
+   * `end`.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   list(path: StorePath, options: ListOptions = {}): Listing {
@@ -282,7 +283,8 @@ export class Store {
   /** Notifies everybody that the state was replaced by that of a snapshot. */
   #replaced(sequence: number): void {
     this.#snapshotter.loaded(sequence);
-    // A watcher may have missed events that the history no longer has. It comes again with the index that it wants.
+    // A watcher may have missed events that the history no longer has. Its client can watch again from the index that
+    // it needs.
     this.#hub.endAll("overtaken");
     this.#expiry.noticeTimers();
     for (const { prefix, listener } of this.#followers) {

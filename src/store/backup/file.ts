@@ -9,7 +9,7 @@ import { type BackupHead, BackupReader } from "./format.ts";
 export interface SaveBackupOptions {
   readonly files: Files;
   readonly path: string;
-  /** True allows the replacement of a file at `path`. */
+  /** If true, a file at `path` may be replaced. */
   readonly mayReplace: boolean;
   /** The backup's source, for messages. */
   readonly name: string;

@@ -2,9 +2,9 @@
  * Makes a data directory from a backup: a new cluster, whose history begins there.
  *
  * Its indexes begin far beyond those of the backup, and beyond any that clients saw after the backup was taken. A
- * client of the lost store may still wait for that store's next event. The new store answers at once that the history
- * is gone. Otherwise the client would wait until the new store reached that index. Followers recognise another store by
- * its cluster id.
+ * client of the lost store may still wait for that store's next event. The new store answers immediately that the
+ * history is gone. With smaller indexes, the client would wait until the new store reached that event's index.
+ * Followers recognise another store by its cluster id.
  *
  * A restore writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
  * interrupted restore leaves no store that looks whole.
@@ -43,8 +43,8 @@ export interface Restored {
 }
 
 /**
- * How far the store index and the sequence leap. A store makes fewer changes than this between its last backup and its
- * loss.
+ * How far the store index and the sequence leap. davit assumes that a store makes fewer changes than this between its
+ * last backup and its loss.
  */
 export const restoreLeap = 1_000_000;
 

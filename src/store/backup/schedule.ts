@@ -86,7 +86,7 @@ export class BackupSchedule {
     this.#counted = this.#failures;
   }
 
-  /** Begins the schedule. If this store has no backup yet, it takes the first one at once. */
+  /** Begins the schedule. If this store has no backup yet, it takes the first one immediately. */
   start(): void {
     this.#running ??= this.#run();
   }
@@ -131,7 +131,9 @@ export class BackupSchedule {
     }
   }
 
-  /** Takes a backup, unless the newest one is young enough. Then it removes surplus backups. */
+  /**
+   * Takes a backup if the newest one is old enough. After that, or if no backup was due, it removes surplus backups.
+   */
   async #round(): Promise<void> {
     const { store, files, directory, keep, everyMs } = this.#options;
     const { clusterId } = store.identity;

@@ -13,17 +13,17 @@ import type { FileNode } from "../tree/tree-node.ts";
 interface WrittenValue {
   readonly path: StorePath;
   readonly value: string;
-  /** Lifetime from the record's time on. Absent for a permanent node; a node with 0 is due at once. */
+  /** Lifetime from the record's time on. Absent for a permanent node; a node with 0 is due immediately. */
   readonly ttlSeconds?: number;
 }
 
 interface Created extends WrittenValue {
-  /** True makes an empty directory instead of a file, and ignores `value`. */
+  /** If true, the command makes an empty directory instead of a file, and ignores `value`. */
   readonly dir?: boolean;
 }
 
 interface Refreshing {
-  /** True keeps the present value, ignores the given one, and notifies no watcher. */
+  /** If true, the command keeps the present value, ignores `value`, and notifies no watcher. */
   readonly refresh?: boolean;
 }
 
@@ -75,11 +75,20 @@ export type Command = SingleCommand | ExpireCommand | Batch<SingleCommand | Expi
 
 /** A command in the form in which it is logged. */
 export interface CommandRecord {
-  /** When the command was proposed: Unix milliseconds by the clock of its run. `apply` uses no other time. */
+  /**
+   * When the command was proposed: Unix milliseconds by the clock of its run, or of the leader of `clockTerm`. `apply`
+   * uses no other time.
+   */
   readonly atMs: number;
-  /** The run that proposed the command (`Lineage`). Only the first changes of a run carry it. */
+  /**
+   * The id of the run that proposed the command (`Lineage`). Only the first changes of a run carry it, and a record
+   * that begins a term.
+   */
   readonly run?: string | undefined;
-  /** When that run began, by its clock. The first records of a run carry it. Records of earlier versions do not. */
+  /**
+   * When that run began, by the run's clock. Only the first records of a run carry it. Records of older davits never
+   * do.
+   */
   readonly beganAtMs?: number | undefined;
   /** The term of the leader whose clock gave `atMs`; absent in a log with one member. */
   readonly clockTerm?: number | undefined;

@@ -29,7 +29,7 @@ export interface ExpiryOptions {
 const maxExpiriesPerRecord = 500;
 // Removing this many timers takes a millisecond or two.
 const timersPerSlice = 2_000;
-// An election takes this long at most: the former leader's lease ends first.
+// An election takes this long at most, because the lease of a former leader ends sooner.
 const leaderWaitMs = 7_000;
 // The pause after the log failed. It is short, so that nodes end soon after the log works again.
 const retryMs = 500;
@@ -43,7 +43,7 @@ export class Expiry {
   #alarmAtMs = Number.NEGATIVE_INFINITY;
   #isLeading = false;
   #running: Promise<void> = Promise.resolve();
-  /** Resolves at the next change of a timer, while a write waits for the leader to end nodes. */
+  /** Resolves at the next `noticeTimers`; undefined unless a write waits for the leader to end nodes. */
   #changed: PromiseWithResolvers<void> | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
@@ -52,7 +52,7 @@ export class Expiry {
     this.#options = options;
   }
 
-  /** Begins or stops to end nodes: only the leader does. */
+  /** Begins or stops ending nodes, which only the leader does. */
   lead(isLeading: boolean): void {
     this.#isLeading = isLeading;
     this.#alarm.abort();
@@ -103,7 +103,7 @@ export class Expiry {
     }
   }
 
-  /** Waits until the leader has ended what is due. @throws {StoreError} logFailed if it does not in time. */
+  /** Waits until the leader has ended what is due. @throws {StoreError} logFailed if the leader takes too long. */
   async #waitForLeader(nowMs: number): Promise<void> {
     const { clock } = this.#options;
     const giveUp = new AbortController();

@@ -54,9 +54,9 @@ export class OperationCounts {
   /** Counts a command. @param changes how many changes it made; undefined when it was refused. */
   applied(command: Command, changes: number | undefined): void {
     if (command.kind !== "batch") this.#appliedOne(command, changes);
-    // A batch with an expiry has only expiries. Void ones do not count.
+    // A batch with an expiry has only expiries. Void expiries are not counted.
     else if (command.commands[0]?.kind === "expire") this.#add("expireCount", changes);
-    // A refused batch does not say which command failed, so it counts nothing.
+    // A refused batch does not say which command failed, so none of them is counted.
     else if (changes !== undefined) for (const each of command.commands) this.#appliedOne(each, 1);
   }
 

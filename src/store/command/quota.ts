@@ -45,7 +45,7 @@ function growthOf(tree: Tree, command: SingleCommand): number {
   const isDirectory = "dir" in command && command.dir === true;
   const valueBytes = isDirectory ? 0 : Buffer.byteLength(command.value);
   if (command.kind !== "createInOrder") return tree.growthBy(command.path, valueBytes);
-  // The command's path is the directory of the new file. If the directory is missing, davit makes it, so its names
-  // count, too.
+  // The command's path is the directory of the new file. If directories on this path are missing, davit makes them, and
+  // their names take room, too.
   return valueBytes + inOrderNameBytes + tree.growthBy(command.path, 0);
 }

@@ -1,7 +1,7 @@
 /**
- * Carries the remaining time of each timer from one run to the next. Each run has its own clock, which may be wrong, so
- * davit never compares times of two runs. For timers, no time passes between the last record of a run and the beginning
- * of the next run.
+ * Carries the remaining time of each timer from one run to the next. In a log with several members, each leader's term
+ * counts as a run here. Each run has its own clock, which may be wrong, so davit never compares times of two runs. For
+ * timers, no time passes between the last record of a run and the beginning of the next run.
  *
  * When a replay reaches the first record of a run, it adjusts the timers as that run did at its start.
  */
@@ -16,12 +16,17 @@ export interface NewRun {
   readonly beganAtMs: number;
 }
 
-/** True for a mark: a command that changes nothing and only records its time. `Lineage` ignores marks. */
+/**
+ * True for a mark: a command that changes nothing and only records its time. `Lineage` ignores a mark without a `run`.
+ */
 export function isMark(command: Command): boolean {
   return command.kind === "batch" && command.commands.length === 0;
 }
 
-/** The fields of a new run that a record of this command carries. A mark lacks `run`, because it makes no change. */
+/**
+ * Returns the fields that the record of a command carries while its run is new. For a mark, `run` is left out: a mark
+ * makes no change, so it must not change the lineage.
+ */
 export function newRunOf({ run, beganAtMs }: NewRun, command: Command): Partial<NewRun> {
   return isMark(command) ? { beganAtMs } : { run, beganAtMs };
 }
@@ -49,7 +54,7 @@ export class RunClock {
     this.#lastAtMs = atMs;
   }
 
-  /** Begins the run of a term. @param nowMs the beginning, by the clock of that run. */
+  /** Begins the run of a leader's term. @param nowMs when it begins, by the clock of that run. */
   begin(term: number, nowMs: number): void {
     this.#timers.beginRun(nowMs, this.#lastAtMs, this.#isAgeless);
     this.#term = term;
@@ -57,8 +62,9 @@ export class RunClock {
 
   /**
    * Takes the times of the next record.
-   * @returns its time by the clock of its run. A record that another member stamped by the clock of an earlier leader
-   * counts as made with the last record before it: the two clocks may differ by any amount.
+   * @returns the record's time by the clock of its run. A member may have stamped the record by the clock of an earlier
+   * leader. Then the result is the time of the previous record, because the clocks of two leaders may differ by any
+   * amount.
    */
   record(term: number, { atMs, beganAtMs = atMs, clockTerm }: Omit<CommandRecord, "command">): number {
     if (term !== this.#term) this.begin(term, beganAtMs);

@@ -14,8 +14,8 @@ export interface LogIdentity {
   /** Grows with every new leader. For a file, every start is a new leader. */
   readonly term: number;
   /**
-   * A random id of this start, in the same form. The term does not identify a start: starts on two copies of a log have
-   * equal terms.
+   * A random id of this start, in the same form. The term does not identify a start: starts on two copies of a log can
+   * have equal terms.
    */
   readonly run: string;
 }
@@ -31,7 +31,7 @@ export interface LogMember {
 
 /** The time that a record is given. */
 export interface LogTime {
-  /** Unix milliseconds by the leader's clock, which never steps while it leads. */
+  /** Unix milliseconds by the leader's clock, which never steps while that member leads. */
   readonly atMs: number;
   /** The term of that leader; undefined for a log with one member. */
   readonly term: number | undefined;
@@ -40,23 +40,23 @@ export interface LogTime {
 /**
  * `full`: the disk has no room, and the log takes only records with `frees`. `readOnly`: the disk fails. In both cases
  * the log becomes `writable` again as soon as the disk works. `lost`: another process may be writing to the directory,
- * so this one never writes again. `closed`: not replayed yet, or stopped.
+ * so this process never writes again. `closed`: not replayed yet, or stopped.
  */
 export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
 
-/** This davit among those that write the log. */
+/** What this davit knows about the members of its log. */
 export interface LogMembership {
   /** True while this member may propose fenced records. */
   readonly isLeader: boolean;
   /** The id of the leader; undefined while there is none. */
   readonly leaderId: string | undefined;
-  /** All members that are known to run, this one first; empty for a log that only one davit may write. */
+  /** All members that are known to be running, this one first; empty for a log that only one davit may write. */
   readonly members: readonly LogMember[];
   /** The time for a new record, and for reads that skip expired nodes. */
   now(): LogTime;
   /**
-   * Resolves once every record that any member had committed before this call was delivered here.
-   * @throws {WalError} when the order of the records cannot be asked for.
+   * Resolves when the listener has received every record that any member committed before the call.
+   * @throws {WalError} when davit cannot find out which records were committed.
    */
   barrier(): Promise<void>;
 }
@@ -79,7 +79,10 @@ export interface ProposeOptions {
   readonly frees?: boolean;
   /** The log takes the record only while this member leads. */
   readonly fenced?: boolean;
-  /** The record begins this member's term; it is fenced. A log with several members needs one after each election. */
+  /**
+   * The record begins this member's term, and is fenced, too. In a log with several members, the new leader proposes
+   * such a record after each election.
+   */
   readonly beginsTerm?: boolean;
 }
 
@@ -91,13 +94,13 @@ export type CommittedListener = (sequence: number, bytes: Uint8Array, term: numb
 
 /** What a log with several members reports besides records. */
 export interface MembershipListener {
-  /** This member was elected, and has applied all earlier records. Its next proposal has `beginsTerm`. */
+  /** This member was elected, and has applied all records before the election. Its next proposal has `beginsTerm`. */
   elected(): void;
   /** This member no longer leads; the log refuses its fenced records. */
   deposed(): void;
   /**
    * Records after the last delivered one are gone, because a snapshot replaced them. The log delivers later records
-   * once this has resolved.
+   * after the returned promise has resolved.
    * @throws {WalError} when the snapshot cannot be read to its end.
    */
   leftBehind(snapshot: Snapshot): Promise<void>;
@@ -147,8 +150,8 @@ export interface LogPort {
    */
   loadSnapshot(): Promise<Snapshot | undefined>;
   /**
-   * Allows the log to remove records before `sequence`; it never removes later ones. @throws {WalError} when the disk
-   * fails.
+   * Allows the log to remove records before `sequence`. The log keeps this record and all later ones.
+   * @throws {WalError} when the disk fails.
    */
   releaseBefore(sequence: number): Promise<void>;
   /** Logs the waiting proposals, ends the log cleanly and releases the directory; idempotent. */

@@ -21,7 +21,10 @@ export interface NodeRecord {
   readonly value?: string;
   /** When the node ends, Unix milliseconds; absent for a permanent node. */
   readonly expiresAtMs?: number;
-  /** Whole seconds until then, rounded up; absent when the end has passed, and for a permanent node. */
+  /**
+   * Whole seconds until the end, rounded up; in a record by `stateOf`, the requested ttl. Absent when the end has
+   * passed, and for a permanent node.
+   */
   readonly ttlSeconds?: number;
   readonly createdIndex: number;
   readonly modifiedIndex: number;

@@ -1,6 +1,6 @@
 /**
- * Every refusal of the store, with the numbers and texts that v2 clients know (etcd v3.4.23 v2error/error.go).
- * A refusal is no fault: a refused command stays in the log, and every replay refuses it in the same way.
+ * Every refusal of the store, with the numbers and texts that v2 clients know (etcd v3.4.23 v2error/error.go). A
+ * refusal is no fault. A command that the tree refuses stays in the log, and every replay refuses it in the same way.
  */
 
 export interface StoreRefusal {

@@ -1,10 +1,11 @@
 /**
- * Records which start made the store's last change. Index and term are not enough: a volume that is reset to an older
- * copy reaches the same index and term again, with other changes. So each start has a random id, its run. If two stores
- * have the same run and index, their histories are equal up to that index.
+ * Records which start made the store's last change. The index and the term of the change are not enough: a volume that
+ * is reset to an older copy reaches the same index and term again, with other changes. So each start has a random id,
+ * its run. If two stores have the same run and index, their histories are equal up to that index.
  *
  * The first records of a start carry its run. As soon as one of them is in the log, later records do not carry it:
- * records of the same term belong to the same run. If no record of a term carries a run, an older davit wrote them.
+ * records of the same term belong to the same run. In a log with several members, the record that begins a leader's
+ * term carries the run of that leader. If no record of a term carries a run, an older davit wrote them.
  */
 
 export interface Origin {

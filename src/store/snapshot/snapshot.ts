@@ -44,7 +44,7 @@ export interface StoreState {
   /** Time of the last record by the clock of its run; absent if unknown. */
   readonly atMs?: number | undefined;
   readonly events: readonly StoreEvent[];
-  /** The nodes in steps; undefined for a step that only takes time. */
+  /** The nodes in steps; undefined for a step without a node. */
   readonly nodes: Iterable<StoredNode | undefined>;
 }
 
@@ -98,7 +98,7 @@ export class StateReader {
   #origin: Origin | undefined;
   #atMs: number | undefined;
 
-  /** @param tree and history must be empty. */
+  /** Both `tree` and `history` must be empty. */
   constructor(tree: Tree, history: EventRing) {
     this.#tree = tree;
     this.#history = history;

@@ -64,7 +64,7 @@ export class Snapshotter {
     this.#interval = options.interval ?? presetInterval;
   }
 
-  /** Called with the sequence of the snapshot that the start loaded. */
+  /** Called with the sequence of a snapshot that replaced the state. */
   loaded(sequence: number): void {
     this.#newest = sequence;
   }

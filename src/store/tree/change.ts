@@ -6,7 +6,7 @@ import type { DirectoryNode } from "./tree-node.ts";
 /** The result of one change. */
 export interface Change {
   readonly event: StoreEvent;
-  /** The removed directory with its content. Use it only during the notification, because it can be large. */
+  /** The removed directory with its content. Do not keep it after the notification, because it can be large. */
   readonly removed?: DirectoryNode;
 }
 
@@ -25,7 +25,7 @@ export interface Creation extends Writing {
   readonly value: string;
   readonly dir?: boolean;
   readonly action: "set" | "create";
-  /** True replaces an existing file. False refuses the creation if a node is there. */
+  /** If true, the creation replaces an existing file. If false, it is refused if a node is there. */
   readonly replaces: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** Collects the children of a directory in steps, and sorts them in parts: sorting a million at once takes a second. */
+/**
+ * Collects the children of a directory in steps, and sorts them in parts: sorting a million in one step takes a second.
+ */
 
 import { merged } from "../../lib/merge.ts";
 import { compareBytes } from "../../lib/order.ts";
@@ -7,7 +9,10 @@ import type { TreeNode } from "./tree-node.ts";
 export type Child = readonly [name: string, node: TreeNode];
 
 export interface ChildQuery {
-  /** True sorts by the bytes of the names; otherwise children keep the order in which they were collected. */
+  /**
+   * If true, children are sorted by the bytes of their names. Otherwise they keep the order in which they were
+   * collected.
+   */
   readonly sorted?: boolean;
   /** Leaves out the children for which it returns false. */
   readonly accepts?: (name: string, node: TreeNode) => boolean;

@@ -32,7 +32,7 @@ export class DetachedTimers {
     this.#waiting = [];
   }
 
-  /** Takes some of them out of the set. @param max how many, at most. */
+  /** Takes some detached timers out of the set, at most `max`. */
   sweep(max: number): void {
     const { timers, isArmed } = this.#options;
     for (let swept = 0; swept < max; swept++) {

@@ -10,9 +10,9 @@ import { isDue, shownOf, type TreeNode, versionOf } from "./tree-node.ts";
 import type { FrozenWalk } from "./tree-walk.ts";
 
 export interface ListOptions {
-  /** True lists the content of directories below, too. */
+  /** If true, the content of directories below is listed, too. */
   readonly recursive?: boolean;
-  /** True sorts by the bytes of the path; otherwise the order is arbitrary. */
+  /** If true, nodes are sorted by the bytes of their paths. Otherwise the order is arbitrary. */
   readonly sorted?: boolean;
 }
 

@@ -40,7 +40,7 @@ export interface FrozenWalkOptions {
   readonly top: TreeNode;
   /** The tree's index when the walk begins. */
   readonly index: number;
-  /** True allows `FrozenWalks` to end this walk early, to free the nodes that it keeps. */
+  /** If true, `FrozenWalks` may end this walk early, to free the nodes that it keeps. */
   readonly mayBeOvertaken: boolean;
   readonly onEnd: () => void;
 }
@@ -117,7 +117,7 @@ export class FrozenWalk {
 
   /**
    * Collects the children of a directory that the walk has reached, in steps. Any time may pass between two steps. The
-   * result takes some words of memory for each name. Call it once for each directory.
+   * result takes a few bytes of memory for each name. Call it once for each directory.
    */
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;

@@ -57,7 +57,10 @@ const inOrderDigits = 20;
 
 export class Tree {
   #root = newDirectory(0, undefined);
-  /** The timers of nodes with an end, unless taken out for logging; and timers of removed nodes, until swept. */
+  /**
+   * The timers of nodes with an end, without those that `Expiry` has taken out to log. Timers of removed nodes stay
+   * until they are swept.
+   */
   readonly timers = new ExpiringSet();
   readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
   #index = 0;
@@ -142,7 +145,7 @@ export class Tree {
 
   /**
    * Changes an existing node and keeps its createdIndex. A file gets the new value. A directory keeps its content. Both
-   * get a new modifiedIndex. Both get the new end, or become permanent without one.
+   * get a new modifiedIndex. Both get the new end; without a ttl they become permanent.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory; notFile for a value on a directory.
    */
   overwrite(overwriting: Overwriting): Change {
@@ -349,7 +352,7 @@ export class Tree {
     return node.kind === "directory" ? { event, removed: node } : { event };
   }
 
-  /** Makes a change that a batch can undo. Only `restore` changes the tree in another way. */
+  /** Makes a change that a batch can undo. Only `restore` and `adopt` change the tree in another way. */
   #put(place: NodePlace, node: TreeNode | undefined): void {
     const before = place.directory.children.get(place.name);
     this.#undo?.push(() => this.#set(place, node, before));

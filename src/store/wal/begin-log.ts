@@ -42,8 +42,8 @@ export function randomId(random: BeginLogOptions["random"]): bigint {
 }
 
 /**
- * Syncs the parent directory, which has the name of a new directory. If davit has no permission to read the parent,
- * somebody else made the directory, and it needs no sync.
+ * Syncs the parent directory, because the name of a new directory is stored there. If davit has no permission to read
+ * the parent, somebody else made the directory, and it needs no sync.
  */
 async function syncParent(files: Files, directory: string): Promise<void> {
   try {

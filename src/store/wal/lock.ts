@@ -20,7 +20,7 @@ export interface DirectoryLock {
 export type LockDirectory = (directory: string, options?: LockOptions) => DirectoryLock;
 
 export interface LockOptions {
-  /** False leaves a malformed lock file unchanged and throws `unusable`. True unless given. */
+  /** If false, a malformed lock file stays unchanged, and locking throws `unusable`. True unless given. */
   readonly mends?: boolean;
 }
 
@@ -35,8 +35,8 @@ const notDatabaseCode = 26;
  * Locks a directory by an exclusive transaction on `lock.db`, an empty database. Node has no API for file locks. A file
  * with a process id proves nothing in containers, where ids repeat.
  *
- * If `lock.db` has other content, davit empties the file and does not remove it. Otherwise two starts could each make
- * and lock a different file.
+ * If `lock.db` has other content, davit empties the file and does not remove it. If davit removed the file, two starts
+ * could each make and lock a different one.
  */
 export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) => {
   const path = join(directory, lockName);

@@ -173,8 +173,8 @@ async function endGivenBy(files: Files, path: string): Promise<number | undefine
 }
 
 /**
- * Checks that a segment follows the previous one without a gap. The first one must begin at the snapshot's end or
- * earlier.
+ * Checks that a segment follows the previous one without a gap. The first segment must begin right after the snapshot's
+ * last record, or earlier.
  */
 function checkFollows(head: SegmentHead, previous: LogEnd | undefined, after: number, path: string): void {
   const expectedSequence = (previous?.lastSequence ?? after) + 1;

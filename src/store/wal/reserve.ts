@@ -2,7 +2,8 @@
  * Reserves room on the disk by a file. When the disk is full, the log removes the file, and can then still log records
  * that free room. The log makes the file again as soon as the disk has room.
  *
- * The file has random bytes. A file system that compresses files or omits zeros would reserve no room for other bytes.
+ * The file has random bytes. A file system that compresses files or omits zeros would reserve no room for bytes that it
+ * can shorten.
  */
 
 import { join } from "node:path";

@@ -222,7 +222,7 @@ function writeFailure(error: unknown): WalError {
   return new WalError("appendFailed", `Writing the log: ${messageOf(error)}`, { cause: error });
 }
 
-/** True if more room on the disk would help. It also looks at the cause of a `WalError`. */
+/** True if more room on the disk would help. It also checks the cause of a `WalError`. */
 export function isNoSpace(error: unknown): boolean {
   if (error instanceof WalError && error.cause !== undefined) return isNoSpace(error.cause);
   const code = codeOf(error);

@@ -47,7 +47,7 @@ export class SnapshotFiles {
     return this.#readFailure;
   }
 
-  /** The damaged or unreadable snapshots that `load` found before a whole one. */
+  /** The damaged or unreadable snapshots that are newer than the one that `load` returned. */
   get passedOver(): readonly PassedOver[] {
     return this.#passedOver;
   }

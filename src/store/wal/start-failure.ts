@@ -29,7 +29,10 @@ export function startFailure(doing: string, path: string, error: unknown): unkno
   return new WalError("unusable", `${doing} "${path}": ${sentence}`, { cause: error });
 }
 
-/** The error to throw for a failed write beside the log. Logs the disk's errors, and leaves all others unchanged. */
+/**
+ * The error to throw when saving a snapshot or removing segments failed. Logs an error of the disk. Any other error
+ * stays unchanged.
+ */
 export function snapshotFailure(log: Log, doing: string, error: unknown): unknown {
   if (error instanceof WalError || codeOf(error) === undefined) return error;
   log.error({ err: error }, "snapshot cannot be kept");

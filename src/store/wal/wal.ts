@@ -208,7 +208,7 @@ export class FileLog implements LogPort {
     if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of a write that was never answered were cut off the log");
     log.info({ directory, records: end.lastSequence, cutBytes, clean: end.isSealed }, "log opened");
     const hasReserve = await this.#makeReserve();
-    // This writes only the term. On a full disk it fails, and the next successful batch carries it.
+    // This writes only the term. On a full disk this fails, and the next successful batch carries the term.
     const result = await this.#begin([]).appended;
     if (result instanceof WalError) this.#setStatus(statusAfter(result, writer));
     else this.#setStatus(hasReserve ? "writable" : "full");

@@ -32,7 +32,7 @@ function* filesOf({ event, removed }: Change): Iterable<readonly [StorePath, str
   if (removed !== undefined) {
     for (const [path, { kind }] of walkBelow(node.path, removed)) if (kind === "file") yield [path, undefined];
   }
-  // A directory has no value, but its creation may replace a file, and a removed file has its value in `prevNode`.
+  // A removed file has its value only in `prevNode`. So has a file that a new directory replaced.
   if (node.value !== undefined || prevNode?.value !== undefined) yield [node.path, node.value];
 }
 

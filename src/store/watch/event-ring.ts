@@ -54,7 +54,7 @@ export class EventRing {
     return { oldestIndex: this.#oldest + first, events: all.slice(first) };
   }
 
-  /** Begins an empty history at an index, which its first event must have. */
+  /** Sets the index of the first event of an empty history. */
   beginAt(index: number): void {
     assert(this.#oldest === this.#next, "Only an empty history can begin");
     this.#oldest = index;

@@ -9,11 +9,11 @@
  * These watchers get an event (etcd v3.4.23 v2store/watcher_hub.go):
  * - watchers of its path;
  * - recursive watchers of a directory above, unless the path has a hidden name below that directory;
- * - for a directory that was deleted or has expired, watchers of its former content. `resume` no longer knows the
- *   content, so there it is enough that the watched path is below the directory.
+ * - for a directory that was deleted or has expired, watchers of its former content. `resume` no longer knows that
+ *   content. It delivers the event to a watcher of any path below the directory.
  * Refreshes are in the history, but no watcher gets them.
  *
- * If an event has many watchers, the hub notifies 64 of them at once and the others later, 64 at a time. Other work
+ * If an event has many watchers, the hub notifies 64 of them in one turn, and 64 more in each later turn. Other work
  * runs in between. Each watcher still gets each event once and in order.
  */
 
@@ -35,11 +35,11 @@ import { EventRing } from "./event-ring.ts";
 export interface WatchOptions {
   /** The watched path. Its node may be missing. */
   readonly path: StorePath;
-  /** True also watches everything below the path. */
+  /** If true, the watch includes everything below the path. */
   readonly recursive?: boolean;
   /** The index of the first wanted event; absent or 0 for changes from now on. */
   readonly waitIndex?: number;
-  /** True continues the watch after its first event. */
+  /** If true, the watch continues after its first event. */
   readonly stream?: boolean;
   /** Returns false for events that the watch skips. */
   readonly accepts?: (event: StoreEvent) => boolean;
@@ -50,8 +50,8 @@ export type WatchEnd = "overtaken" | "stopped";
 
 export interface WatchListener {
   /**
-   * Takes an event, and returns false to pause the watcher until `resume`. Without `stream` the watch ends before the
-   * call.
+   * Takes an event, and returns false to pause the watcher until `resume`. Without `stream`, the hub has already
+   * removed the watcher when it makes this call, and ignores the result.
    */
   event(event: StoreEvent): boolean;
   /** Called when the hub, not the holder of the handle, closes the watcher. */
@@ -83,7 +83,7 @@ export type Defer = (work: () => void) => void;
 /** How many watchers get events in one turn. Each takes about 15 µs, mostly to write to its connection. */
 const sliceSize = 64;
 
-/** The most late events of all watchers together. Beyond this limit, the hub delivers all of them at once. */
+/** The most late events of all watchers together. If there are more, the hub delivers all of them in the same turn. */
 const maxLate = 100_000;
 
 export class WatchHub {
@@ -103,7 +103,7 @@ export class WatchHub {
 
   /**
    * @param maxWatchers how many may watch at a time; more are refused.
-   * @param later defers deliveries; undefined delivers all events at once.
+   * @param later defers deliveries. If it is undefined, the hub delivers every event in the turn in which it happens.
    */
   constructor(ring: EventRing = new EventRing(), maxWatchers = Number.POSITIVE_INFINITY, later?: Defer) {
     this.#ring = ring;
@@ -177,8 +177,8 @@ export class WatchHub {
   #deliver(watcher: Watcher, event: StoreEvent): void {
     const { cursor, isFlowing, options } = watcher;
     if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
-    // The watcher has examined all events up to this one, including those that it skipped. Without this, a later pause
-    // would count the skipped ones as missed.
+    // Moves the cursor behind this event, because the watcher has examined all events up to here, even skipped ones.
+    // With an older cursor, the hub would deliver these again after a pause, or close the watcher as overtaken.
     watcher.cursor = this.#ring.nextIndex;
     if (this.#later !== undefined && (watcher.late !== undefined || this.#brought >= sliceSize)) {
       this.#keepForLater(watcher, event);
