@@ -26,8 +26,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * The longest time to open a connection, including TLS. In a cluster, a name may resolve to a removed pod for some
- * seconds. That address never answers, but a retry may get another one.
+ * The longest time to open a connection, including TLS. In a cluster, a name may resolve to the address of a
+ * removed pod for some seconds. The removed pod never answers, but a retry may get the address of another pod.
  */
 const connectLimitMs = 5_000;
 

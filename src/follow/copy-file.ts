@@ -1,6 +1,6 @@
 /**
- * Keeps the copy on disk, so that a follower can answer machines after a restart even if the store is away. It is one
- * file, which is always replaced as a whole. Only its owner can read it, because it contains texts of Secrets:
+ * Keeps the copy on disk, so that a follower can answer machines after a restart even if the store is away. The copy
+ * is one file, which is always replaced as a whole. Only the file's owner can read it, because it has texts of Secrets:
  *
  * {"kind":"copy","version":1,"cluster":"<id>","index":N,"run":"<id>","savedAtMs":N}
  * {"kind":"put","path":"…","text":"…"}        for each document
@@ -38,7 +38,8 @@ const formatVersion = 1;
 const newline = 0x0a;
 
 /**
- * The pause after a write. Changes that are not urgent gather meanwhile, so that a sync of thousands makes few writes.
+ * The pause after a write. Changes that are not urgent gather meanwhile, so that a sync of thousands of objects makes
+ * few writes.
  */
 const pauseMs = 5_000;
 /** The pauses after failed writes. */
@@ -59,7 +60,7 @@ export class CopyFile {
     this.#options = options;
   }
 
-  /** Reads the copy of an earlier run; undefined if there is no usable one. */
+  /** Reads the copy that an earlier process saved; undefined if there is no usable copy. */
   async load(): Promise<SavedCopy | undefined> {
     const { files, path, log } = this.#options;
     try {
@@ -106,7 +107,7 @@ export class CopyFile {
     this.#writing = undefined;
   }
 
-  /** @returns false after a failure, which it logs unless the last write failed alike. */
+  /** @returns false after a failure. It logs the failure, unless the last write failed with the same error. */
   async #write(copy: SavedCopy): Promise<boolean> {
     const { files, path, log } = this.#options;
     try {

@@ -51,7 +51,7 @@ export class FollowedCopy {
   #pending = new Map<string, string | undefined>();
   #isGreeted = false;
 
-  /** @param served the copy of an earlier run. */
+  /** @param served the copy on disk, which an earlier process saved. */
   constructor(served?: Copy) {
     if (served !== undefined) this.#served = { ...served, documents: new Map(served.documents) };
   }

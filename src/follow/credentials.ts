@@ -1,6 +1,6 @@
 /**
- * Reads the files that a follower needs to authenticate itself and its store. It reads them again for each connection,
- * because they are replaced from time to time.
+ * Reads the files that a follower needs to authenticate itself and its store. The follower reads them again for each
+ * connection, because operators and clusters replace them from time to time.
  */
 
 import { createSecureContext } from "node:tls";
@@ -19,7 +19,7 @@ export interface CredentialFiles {
 
 /**
  * Reads and checks the files.
- * @throws {FileError} that names the file that cannot be read or used.
+ * @throws {FileError} if a file cannot be read or used. The message names the file.
  */
 export async function readCredentials(files: CredentialFiles): Promise<StoreCredentials> {
   const { tokenFile, caFile, certFile, keyFile } = files;

@@ -44,7 +44,7 @@ export interface FollowStatus {
   readonly ageSeconds: number | undefined;
   /**
    * A monotonic time: the served copy includes everything that the store's source had reported up to then. It is
-   * undefined until the store has sent a proof in this run, and while `isWithheld`.
+   * undefined while `isWithheld`, and until this process has received a proof for the served copy.
    */
   readonly provenAtMs: number | undefined;
 }
@@ -57,15 +57,16 @@ interface Listening {
 /** The time of three heartbeats. */
 const presetSilenceMs = 30_000;
 /**
- * The longest line that a store sends. A document has at most a few templates of 1 MiB each. JSON within JSON turns a
- * character into at most six.
+ * The longest line that the follower takes. The templates of a Profile have at most 4 MiB together. They are encoded as
+ * JSON twice, first in the document and then in the line, which makes seven bytes of one byte at most: 28 MiB. Metadata
+ * have no limit of their own. If they make a line longer than this, the follower cannot follow the store.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
 /** After one to two times this duration a new connection replaces one that works, to measure the store's clock anew. */
 const renewMs = 15 * 60_000;
 /**
- * A restarted store is back within seconds. Each wait is random, at most 5 s, so that followers do not all return at
- * once.
+ * The waits are short, because a restarted store is back within seconds. `jittered` adds a random part of up to the same
+ * length, so a wait is at most 5 s, and followers do not all return at the same moment.
  */
 const retries = { firstMs: 125, capMs: 2_500 };
 
@@ -95,7 +96,8 @@ export class StoreFollower implements Feed {
   }
 
   /**
-   * Resolves when the served copy first equals the store in this run. Before that, the store must have finished a sync.
+   * Resolves the first time after `start` that the served copy equals the store. A copy without the document of a sync
+   * does not count, because machines may not be answered from it.
    */
   get heard(): Promise<void> {
     return this.#heard.promise;
@@ -197,8 +199,8 @@ export class StoreFollower implements Feed {
     if (!this.#isConnected) this.#options.log.info({ index: this.#copy.place?.index }, "following the store");
     this.#isConnected = true;
     if (effect.kind !== "withheld") this.#lastFailure = "";
-    // The store sends a heartbeat only to a follower that has caught up. It disconnects a slow follower before that,
-    // and such a follower must not reconnect at once.
+    // The store sends a heartbeat only to a follower that has caught up. A follower that is too slow gets none before
+    // the store disconnects it, so its waits grow with each attempt.
     if (line.kind === "heartbeat") this.#attempt = 0;
     this.#apply(effect);
   }
@@ -280,8 +282,8 @@ export class StoreFollower implements Feed {
 }
 
 /**
- * True if the earlier copy could install a machine by mistake: another copy replaced it, a Profile changed, or a Group
- * is held or removed.
+ * True if the copy must be saved without a pause. Otherwise a restart could serve the older copy on disk, and install a
+ * machine by mistake. This is so if another copy is served now, if a Profile changed, or if a Group is held or removed.
  */
 function isUrgent(effect: Exclude<LineEffect, { kind: "none" }>): boolean {
   if (effect.kind !== "changed") return effect.kind === "replaced";

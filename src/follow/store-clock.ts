@@ -3,11 +3,11 @@
  * not make old lines look new.
  *
  * The first line of a connection cannot be older than the follower's request, so it gives the first estimate. Later
- * lines cannot confirm it: they may all arrive late. So the estimate is lowered by the largest possible drift, until a
- * new connection gives a new one.
+ * lines cannot confirm the estimate, because all of them may arrive late. So the estimate is lowered by the largest
+ * possible drift, until a new connection gives a new estimate.
  */
 
-/** More than two clocks drift apart, even while NTP corrects them in opposite directions. */
+/** A limit that the drift between two clocks never reaches, even while NTP corrects them in opposite directions. */
 const maxDrift = 0.001;
 
 export class StoreClock {
@@ -34,8 +34,8 @@ export class StoreClock {
   }
 
   /**
-   * Converts a time of the store, from the last line, to monotonic time of this process: too early by up to `maxDrift`
-   * of the connection's duration and the delay of its first line, never too late.
+   * Converts a time of the store, from the last line, to monotonic time of this process. The result is never too late.
+   * It is too early by at most `maxDrift` of the connection's duration, plus the delay of the connection's first line.
    */
   localTime(storeMs: number): number {
     return storeMs + this.#offsetMs;

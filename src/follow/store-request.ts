@@ -5,10 +5,10 @@ import { request as httpsRequest } from "node:https";
 import { codeOf } from "../lib/errors.ts";
 import { FollowError } from "./follow-error.ts";
 
-/** The client credentials, and the authorities that the client trusts. Certificates and keys are PEM. */
+/** A client's credentials, and the certificate authorities that the client trusts. Certificates and keys are PEM. */
 export interface StoreCredentials {
   readonly token?: string | undefined;
-  /** The authorities to trust, instead of the public ones. */
+  /** The certificate authorities to trust instead of the public ones. */
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
