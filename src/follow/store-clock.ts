@@ -35,7 +35,7 @@ export class StoreClock {
 
   /**
    * Converts a time of the store, from the last line, to monotonic time of this process. The result is never too late.
-   * It is too early by at most `maxDrift` of the connection's duration, plus the delay of the connection's first line.
+   * It is too early by at most twice `maxDrift` of the connection's duration, plus the delay of the first line.
    */
   localTime(storeMs: number): number {
     return storeMs + this.#offsetMs;
