@@ -91,7 +91,7 @@ function metadataAdvice(metadata: JsonObject): readonly Advice[] {
   return texts.map((text) => ({ code: "shared-metadata-name", field, text }));
 }
 
-// iPXE splits a line into words, and these words end the command or begin a comment (measured with iPXE 1.0.0+).
+// iPXE splits a line into words, and some words end the command or begin a comment (measured with iPXE 1.0.0+).
 function argumentAdvice(list: string, args: readonly string[]): readonly Advice[] {
   return args.flatMap((arg, at) => {
     const text = endOf(arg);
@@ -105,7 +105,7 @@ function endOf(arg: string): string | undefined {
   return ["||", "&&", ";"].includes(arg) ? `is ${arg}: iPXE ends the command there` : undefined;
 }
 
-/** Advice on a Profile that boots an installer but has no effect. It reports only the first match. */
+/** Advice on a Profile that boots an installer but does not set `effect`. It reports only the first match. */
 function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   if (spec.effect !== undefined) return [];
   for (const [field, text] of bootTexts(spec)) {

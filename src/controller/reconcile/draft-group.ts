@@ -1,11 +1,12 @@
 /**
- * Drafts the documents of a Group. The newest version counts. While the newest version is refused, the last accepted
- * version of the same uid counts, as far as both agree:
+ * Drafts the documents of a Group from its newest version. While the newest version is refused, davit uses the last
+ * accepted version of the same uid. It also respects what it can read of the refused version:
  *
- * - A machine that either version holds is held.
- * - If the versions differ in machines or Profile, the machines of both wait. They also wait if the refused version's
- *   selector or Profile cannot be read. So no machine boots by a version that its author meant to replace.
- * - A refused version with another selector gets a second document, the twin.
+ * - If either version sets `hold`, the Group is held.
+ * - If the two versions differ in selector or Profile, the machines of both versions wait. The machines of the accepted
+ *   version also wait if the refused version's selector or Profile cannot be read. So no machine boots by a version
+ *   that its author meant to replace.
+ * - If the refused version has another selector, it gets a second document, the twin.
  *
  * Pure.
  */
@@ -82,7 +83,10 @@ function draftRefused({ id, object, stored }: KnownGroup, refusal: Refusal, allo
   };
 }
 
-/** The last accepted version, held if a refused version sets `hold`. Its machines wait unless the versions agree. */
+/**
+ * The last accepted version, held if a refused version sets `hold`. Its machines wait unless the refused versions have
+ * the same selector and Profile.
+ */
 function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: boolean): GroupDocument {
   const { spec } = accepted;
   const isHeld = !spec.hold && known.some(({ hold }) => hold);
@@ -108,8 +112,8 @@ function firstRefused(
 }
 
 /**
- * The twin. It has the higher priority of both versions, so that it outranks every Group that the accepted version
- * outranked. A selector with `matchAll` always has priority 0.
+ * The document of the twin. It has the higher one of the two versions' priorities, so that it outranks every Group that
+ * the accepted version outranked. A selector with `matchAll` always has priority 0.
  */
 function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | undefined): GroupDocument {
   const priority = Math.max(spec.priority, accepted?.spec.priority ?? 0);
@@ -117,8 +121,8 @@ function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | und
 }
 
 /**
- * The refusal of the newest version. A stand-in counts as refused even if the view has no refusal of it. That happens
- * while its file is being rewritten.
+ * The refusal of the newest version. While the file of a stand-in is being rewritten, the view may have no refusal of
+ * it. The stand-in counts as refused even then.
  */
 function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
   if (refusal !== undefined || object?.refusal === undefined) return refusal;
@@ -127,9 +131,13 @@ function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
 }
 
 /**
- * The document of a Group on which davit failed. The previous version stays only if nothing but metadata differs.
- * Otherwise a stand-in makes its machines wait: a machine that is held now, or has another Profile now, must not boot
- * as before.
+ * The document of a Group on which davit failed.
+ *
+ * - If the newest version is refused, the stored document stays, and its machines wait.
+ * - If the newest version differs from the last accepted one only in metadata, the last accepted one stays, unless the
+ *   Group waits for a newer version of its Profile.
+ * - Otherwise the machines of the newest version wait. If it holds them or names another Profile, for example, they
+ *   must not boot as before.
  */
 export function groupStandIn(given: KnownGroup): GroupDocument | undefined {
   const known = withoutHidden(given);
@@ -155,8 +163,8 @@ function acceptedStandIn(
 }
 
 /**
- * The stored `flaw` and `oldProfile` of a Group that still has the same Profile. They count until a look finds
- * something else.
+ * The stored `flaw` and `oldProfile` of a Group, if its uid and Profile are still the same. davit keeps these marks
+ * until it has checked the Group with its Profile again.
  */
 export function stateBefore(
   stored: GroupDocument | undefined,
@@ -166,9 +174,10 @@ export function stateBefore(
 }
 
 /**
- * Refuses a Group whose expressions the API server hides. A CRD older than expressions removes them without a new
- * generation. davit accepted this generation with them, and without them the Group would take more machines. Files are
- * exempt: their generation never changes, and nothing hides their expressions.
+ * Refuses a Group whose expressions the API server hides. If the cluster's CRD is so old that it lacks
+ * `matchExpressions`, the API server removes the expressions without a new generation. davit has already accepted this
+ * generation with its expressions. Without the expressions, the Group would take more machines. Files are exempt: their
+ * generation never changes, and nothing hides their expressions.
  */
 function withoutHidden(known: KnownGroup): KnownGroup {
   const { object, stored } = known;

@@ -25,7 +25,7 @@ const installers: readonly InstallerArguments[] = [
   { installer: "Talos", names: ["talos.config"] },
 ];
 
-/** What to do if a Profile boots an installer and has no effect. */
+/** What to do if a Profile boots an installer and does not set `effect`. */
 export const effectCure = "set effect: Install, or effect: Boot where disks are left alone";
 
 /** The first installer argument in a text, and its installer; undefined if there is none. */

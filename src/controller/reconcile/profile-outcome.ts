@@ -28,7 +28,10 @@ interface Around {
   readonly faults: Faults;
 }
 
-/** Plans a Profile. A Profile that is not in view now keeps its documents, but installs no machine. */
+/**
+ * Plans a Profile. If the Profile is not in view, but may exist, its stored content stays, but installs no machine. For
+ * a pending Profile, see `abandonProfile`.
+ */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
   const { view, world, faults } = around;
   const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
@@ -76,8 +79,8 @@ export function profileStanding(
 }
 
 /**
- * Remembers which Profiles are refused. Groups report that their Profile is refused, so davit looks at them again when
- * this changes.
+ * Remembers which Profiles are refused. Groups report whether their Profile is refused, so davit plans them again when
+ * that changes.
  */
 export class RefusedProfiles {
   readonly #keys = new Set<string>();

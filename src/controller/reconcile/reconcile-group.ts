@@ -1,6 +1,6 @@
 /**
- * Makes a Group's document and status. Selector, profileRef, priority and hold take effect at once, whatever the state
- * of the Group's Profile. Otherwise its machines would get a less specific Group. Pure.
+ * Makes a Group's document and status. Selector, profileRef, priority and hold take effect immediately, whatever the
+ * state of the Group's Profile. Otherwise the Group's machines would get a less specific Group. Pure.
  */
 
 import { countingAtOnce } from "../../model/at-once.ts";
@@ -59,7 +59,7 @@ export function groupChanges(
 
 /**
  * The holds that take effect before the first list is complete: they make machines of stored Groups wait. The first
- * list may take long, for example while a namespace cannot be read. A hold in another namespace must not wait for it.
+ * list may take long, for example while a namespace cannot be read. Holds in other namespaces must not wait that long.
  */
 export function earlyHolds(
   names: readonly ObjectName[],

@@ -62,7 +62,7 @@ export function reconcileProfile(
   };
 }
 
-/** The outcome of a Profile with only a refused version in view: its stored content stays, or its machines wait. */
+/** The outcome if the view has only a refused version of a Profile: the stored content stays, or its machines wait. */
 export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { uid, namespace } = refusal;
   const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
@@ -75,8 +75,8 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
 }
 
 /**
- * The outcome of a Profile on which davit failed: its last good content, or a stand-in that makes its machines wait.
- * Content that was never valid as a whole must not boot them.
+ * The outcome of a Profile on which davit failed: its last good content, or a document that makes its machines wait.
+ * They must not boot from content that was never valid as a whole.
  */
 export function failProfile(object: ObjectMeta, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { namespace, uid, generation } = object;
@@ -91,7 +91,7 @@ export function failProfile(object: ObjectMeta, stored: StoredProfile, world: Pr
 
 /**
  * The outcome if `failProfile` throws, too, or if the Profile is pending. A stored document of this object stays.
- * Otherwise a stand-in replaces what is stored.
+ * Otherwise a document that makes machines wait replaces what is stored.
  */
 export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
   const isStored = stored.document !== undefined && stored.document.uid === object.uid;
@@ -121,7 +121,7 @@ function asOutdated(document: ProfileDocument): ProfileDocument {
   return { ...document, outdated: true };
 }
 
-/** A document that makes machines wait. All parts are broken, for boot services that do not know `failed` yet. */
+/** A document that makes machines wait. All parts are broken, because older boot services do not know `failed`. */
 function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument {
   const broken = { kind: "broken" } as const;
   const templates = Object.fromEntries(templateParts.map((part) => [part, broken]));
@@ -166,9 +166,9 @@ function documentChanges(
 }
 
 /**
- * An older version, made as safe as the newest version asks, even if the newest is not usable otherwise. If the newest
- * boots machines from their disk, so does the result. If the newest is an `Install`, so is the result, and its machines
- * wait.
+ * Makes an older version as safe as the newest version, even if the newest version is otherwise not usable. If the
+ * newest version boots machines from their disk, so does the result. If the newest version has the effect `Install`, so
+ * has the result, and its machines wait.
  */
 function cautious(
   older: ProfileDocument,

@@ -45,8 +45,8 @@ export interface ProfileWorld {
   /** Lower-case hex. */
   readonly sha256: (text: string) => string;
   /**
-   * The findings if a Group would lose a config by the next content. Then the last good content stays, although the
-   * next content is valid.
+   * The findings if some Group's config works with the last good content but would fail with the next content. Then the
+   * last good content stays, although the next content is valid.
    */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
