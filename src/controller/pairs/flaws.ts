@@ -68,8 +68,8 @@ export class Flaws {
   }
 
   /**
-   * The Groups whose verdict changes when their Profile gets this content, and those whose flaw it has no time to
-   * check. It looks first at the Groups that have a flaw.
+   * The Groups whose verdict changes when their Profile gets this content, and those whose flaw this step has no time
+   * to check. Groups that have a flaw are checked first.
    */
   changedBy(profile: ObjectName, content: ProfileContent, budgets: FlawBudgets): readonly ObjectName[] {
     const flawed = this.#verdicts.of(profile).filter(({ flaw }) => flaw !== undefined);

@@ -14,7 +14,9 @@ import type { Outcome } from "../status/conditions.ts";
 
 export class OlderProfiles {
   readonly #documents: Pick<Documents, "profile">;
-  /** Whether davit serves an older version of a Profile: by key, for the Profiles that this run planned. */
+  /**
+   * Whether davit serves an older version of a Profile: by key, for the Profiles that davit planned since its start.
+   */
   readonly #isOlder = new Map<string, boolean>();
   /** Groups that wait for a newer version of their Profile. */
   readonly #late = new ByReference<ObjectName>();
@@ -68,8 +70,8 @@ export class OlderProfiles {
 }
 
 /**
- * True if the newer selector takes machines that the older one does not. An older version was not written for those
- * machines.
+ * True if the newer selector takes machines that the older one does not. No older version, of the Profile or of the
+ * Group's metadata, was written for those machines.
  */
 export function takesOthers(before: SelectorSpec, spec: SelectorSpec): boolean {
   return !implies(selectionOf(spec), selectionOf(before));

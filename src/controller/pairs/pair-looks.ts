@@ -1,4 +1,7 @@
-/** Makes the looks at one version of a Profile. A look finds what fails for a Group, within a budget. */
+/**
+ * Makes the looks at one version of a Profile. Such a look finds what fails for a Group, within a budget. It is not a
+ * look of the directory source.
+ */
 
 import { type ProfileDocument, profilePath } from "../../model/documents.ts";
 import type { ProfileContent } from "../../model/profile.ts";

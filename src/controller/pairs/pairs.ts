@@ -1,12 +1,12 @@
 /**
- * Checks a Profile together with each of its Groups (a pair) before a newer version of either takes effect. davit does
- * not accept a newer version if the Group would lose a config by it. Such a config worked before, and would now fail
- * for every request. The cause is an undefined variable or an invalid result. Then the Profile keeps its whole last
- * good content, or the Group keeps its last good metadata and arguments. davit first tries the newest versions of both,
- * so a variable that is renamed on both sides changes in one step.
+ * Checks a Profile together with each of its Groups (a pair) before a newer version of either takes effect. A Group
+ * loses a config if the config worked before and would now fail for every request, because of an undefined variable or
+ * an invalid result. davit does not accept a newer version by which a Group loses a config. Instead, the Profile keeps
+ * its whole last good content, or the Group keeps its last good metadata and arguments. davit first tries the newest
+ * versions of both, so a variable that is renamed on both sides changes in one step.
  *
- * It compares variable names, which takes milliseconds for thousands of Groups. It also renders for as many Groups as
- * its budget allows. The trials (`trials.ts`) find the rest after the step.
+ * This check compares variable names, which takes milliseconds for thousands of Groups. It also renders for as many
+ * Groups as its budget allows. The trials (`trials.ts`) find the rest after the step.
  */
 
 import type { GroupDocument, ProfileDocument } from "../../model/documents.ts";
@@ -109,7 +109,7 @@ export class Pairs {
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
   /** Groups that keep older metadata and arguments. */
   readonly #kept = new ByReference<Kept>();
-  /** One budget for rendering all Groups of this step, because all of them may be new at once. */
+  /** One budget for rendering all Groups of this step, because a step may change all of them. */
   #groupRenders = budgets(profileWork);
   /** Groups that kept a stored flaw because this step had no time to look at them. */
   #open: ObjectName[] = [];
@@ -159,8 +159,8 @@ export class Pairs {
 
   /**
    * Runs `look`, which may call `judge` for this Profile.
-   * @param concerned receives the Groups whose `Harm` changed. It receives no others, because davit looks at the
-   * Profile again for each Group in it.
+   * @param concerned receives the Groups whose `Harm` changed. It receives no others, because each Group in `concerned`
+   *   makes davit plan the Profile again.
    */
   judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
     const key = objectKey(profile);
