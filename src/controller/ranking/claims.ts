@@ -10,7 +10,7 @@ import { implies, selectionOf } from "../../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
-// Beyond this limit, the oldest later claims are merged into one for each label, which has the latest index of them.
+// Beyond this limit, the oldest later claims are merged into one for each label, which has the latest index among them.
 const mostLaterClaims = 32;
 
 type ClaimPlace = Omit<LaterClaim, "at">;
@@ -48,8 +48,8 @@ function counts({ label, values, isName }: LaterClaim, of: string, value: string
 }
 
 /**
- * The later claim, without values that the selector no longer names. If it names one of these again, that is a new
- * claim.
+ * The later claim, without values that the selector no longer names. If the selector names such a value again, that is
+ * a new claim.
  */
 function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClaim[] {
   const named = new Set(namedValues(selection, claim.label));
@@ -58,8 +58,8 @@ function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClai
 }
 
 /**
- * The values that a narrower selector names, for each label whose values the previous selector did not name. They get a
- * new claim: a selector for a whole vendor, for example, claims no single machine.
+ * The values that a narrower selector names, for each label whose values the previous selector did not name. These
+ * values get a new claim, because the previous selector, for example for a whole vendor, claimed no single machine.
  */
 function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] {
   return labelsOf(after).flatMap((label) => {

@@ -25,11 +25,11 @@ export type Standing =
   | { readonly kind: "free" }
   /** Every machine that this Group selects gets another Group. */
   | { readonly kind: "shadowed"; readonly by: Group }
-  /** At least some of the machines that both select get no Group. */
+  /** At least some of the machines that both Groups select get no Group. */
   | { readonly kind: "tied"; readonly with: Group }
   /**
-   * Some machines that both select get the other Group, which is in another namespace. Mostly, that namespace claimed
-   * the machines first.
+   * Some machines that both Groups select get the other Group, which is in another namespace. Mostly, that namespace
+   * claimed the machines first.
    */
   | { readonly kind: "outclaimed"; readonly by: Group };
 
@@ -43,9 +43,9 @@ export interface Affected {
 
 /**
  * Limits on comparisons between Groups. `most` is for the standing of one Group. `ofStep` is for all standings of a
- * step, and again for the search for Groups that the step affects. After `ofStep` is used up, each standing still gets
- * `least`. `ofStep` is enough for 256 names. After a larger step, the resync finds the rest: its steps have at most 256
- * names.
+ * step. The search for Groups that the step affects has its own limit of the same size. After the standings have used
+ * up `ofStep`, each further standing still gets `least`. `ofStep` is enough for 256 names. After a larger step, the
+ * resync finds the rest: its steps have at most 256 names.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 
@@ -174,7 +174,8 @@ export class Ranking {
   }
 
   /**
-   * The Groups that match a machine. If there are too many, only the two given Groups and the first one in the order.
+   * The Groups that match a machine. If there are too many, only the two given Groups and the first matching Group in
+   * the order.
    */
   #contenders(
     group: Group,
@@ -274,8 +275,8 @@ function textOf(standing: Standing): string {
 }
 
 /**
- * Sample machines that both selectors match: one for each value of the first Group's list that both accept. Without a
- * list, at most one machine.
+ * Sample machines that both selectors match: one for each value in the first Group's `In` expression that both
+ * selectors accept. Without such an expression, at most one machine.
  */
 function* commonMachines(group: Group, other: Group, most: number): Iterable<Labels> {
   const selector = { ...group.selector, ...other.selector };
@@ -298,7 +299,7 @@ function isSame(group: Group, other: Group): boolean {
 
 /**
  * Finds the first Group in the order that selects all machines of `group`; `known` if no earlier Group does. Each list
- * is in the order, too.
+ * is sorted in this order.
  */
 function firstAbove(
   group: Group,
@@ -353,7 +354,7 @@ function mayLose(other: Group, group: Group): boolean {
 
 /**
  * One list of index texts for each positive requirement of a Group. A Group that selects only machines of this Group is
- * in the index under a text of each list.
+ * in the index under at least one text of each list.
  */
 function placesOf({ selector, expressions }: Group): readonly (readonly string[])[] {
   const labels = Object.entries(selector).map(([label, value]) => [labelText(label, value)]);
