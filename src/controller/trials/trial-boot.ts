@@ -98,7 +98,10 @@ function kernelFaults(
 
 const sampleGrub = { title: "", authority: "", separator: "auto", commands: "auto", isGrubClient: false } as const;
 
-/** The faults in what a client would get: one for each faulty argument if davit can find these, or else one for all. */
+/**
+ * The faults in what a client would get: one for each faulty argument. If davit cannot find the faulty arguments, one
+ * for the whole boot section.
+ */
 function argumentFaults(
   client: BootClient,
   filled: FilledKernel,

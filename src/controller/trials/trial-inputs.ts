@@ -86,7 +86,7 @@ export function secretTexts(
   });
 }
 
-/** Splits trials into jobs. A job has Groups of one Profile, and as many as one message may hold. */
+/** Splits trials into jobs. A job has Groups of one Profile, and no more of them than one message may hold. */
 export function byProfile<Due extends { readonly input: TrialInput }>(
   dues: readonly Due[],
 ): readonly (readonly Due[])[] {

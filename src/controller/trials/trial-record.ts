@@ -9,7 +9,8 @@ export type TrialState =
   | { readonly kind: "failed"; readonly failure: string };
 
 /**
- * The summary for a Profile. `kind` is the first of failed, pending and lost that a Group of it has; otherwise over.
+ * The summary for a Profile. `kind` is the first of failed, pending and lost that one of its Groups has; otherwise
+ * over.
  */
 interface Summary {
   readonly kind: TrialState["kind"];

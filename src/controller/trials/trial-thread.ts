@@ -26,7 +26,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 
 // Every render has its own limits. This limit is for unforeseen cases: no job delays others longer than this.
 const limitMs = 60_000;
 
-// Changes come in bursts, so the thread waits for more before it ends.
+// Changes come in bursts, so the thread waits for more jobs before it ends.
 const idleMs = 10_000;
 
 // Node's type stripping runs the sources as they are. A build has the same file, compiled.

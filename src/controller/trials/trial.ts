@@ -158,7 +158,8 @@ class Bench {
   }
 
   /**
-   * A variable that no request defines. Rendering may stop earlier, at a variable that only the sample request lacks.
+   * Finds a variable that no request defines. Rendering alone might not find it, because rendering stops at the first
+   * undefined variable. That may be one that only the sample request lacks.
    */
   #absent(text: string, variables: Variables): AbsentVariable | undefined {
     const needs = this.#needs.get(text) ?? this.#readNeeds(text);

@@ -4,7 +4,8 @@
  *
  * It promises:
  * - A trial begins only when the store has its input.
- * - A Group is tried again only if its document or its Profile's has changed, or if the last trial did not end.
+ * - A Group is tried again only if its document or its Profile's document has changed, or if the last trial did not
+ *   end.
  * - Trials take at most half of one processor's time.
  */
 
@@ -60,7 +61,7 @@ const maxGroupsPerJob = 128;
 // In characters of Group documents. Reading 100 KiB takes about a millisecond.
 const sliceLength = 512 * 1024;
 
-/** Shorter rests are added up, because a timer would make each of them much longer. */
+/** Shorter pauses are added up, because a timer would make each of them much longer. */
 const leastRestMs = 20;
 
 export class Trials {
@@ -72,7 +73,7 @@ export class Trials {
   readonly #inputs: TrialInputs;
   readonly #stopping = new AbortController();
   readonly #slices = new Slices(sliceLength);
-  /** The rests that are added up and not yet taken. */
+  /** The sum of the short pauses that are still to be made. */
   #owedMs = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -182,7 +183,8 @@ export class Trials {
   }
 
   /**
-   * Runs a job. If there is no answer, it runs both halves of the job, so that one Group does not affect the others.
+   * Runs a job. If there is no answer, it runs each half as a job of its own, so that one Group does not affect the
+   * others.
    */
   async #try(job: readonly Due[]): Promise<void> {
     if (this.#stopping.signal.aborted) return;
