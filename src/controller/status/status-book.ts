@@ -30,8 +30,8 @@ interface BookEntry {
 type Readiness = (typeof readinesses)[number];
 const readinesses = ["true", "false", "held"] as const;
 
-// A write to an API server takes 20 to 50 ms. With this many at once, davit reaches the intended maximum of 150 a
-// second.
+// A write to an API server takes 20 to 50 ms. With this many parallel writes, davit reaches the intended maximum of 150
+// a second.
 const maxWrites = 8;
 
 export class StatusBook {
@@ -97,7 +97,7 @@ export class StatusBook {
       const [name] = await this.#queue.take(1);
       if (name === undefined) return;
       const key = objectKey(name);
-      // Two writes at once could arrive in the wrong order.
+      // Two parallel writes of one status could arrive in the wrong order.
       await this.#writes.get(key);
       if (this.#writes.size >= maxWrites) await Promise.race(this.#writes.values());
       this.#writes.set(
@@ -127,8 +127,8 @@ export class StatusBook {
 }
 
 /**
- * Reasons for not being ready that end by themselves or with another object, or that are intended. All others need a
- * person.
+ * The reasons for not being ready that are intended, end by themselves, or end when another object changes. All other
+ * reasons need a person.
  */
 const passing: ReadonlySet<string> = new Set([
   ...["ProfileNotFound", "ProfileOutdated", "TemplateNotFound"],

@@ -58,7 +58,7 @@ export class StatusComposer {
     this.#patience = new DelayedNames({ clock: options.clock, delayMs: shortPatienceMs, due });
   }
 
-  /** Shows no more statuses that waited; idempotent. */
+  /** Stops showing the statuses that still wait; idempotent. */
   stop(): void {
     this.#isStopped = true;
     this.#patience.stop();
@@ -72,7 +72,9 @@ export class StatusComposer {
     if (name.kind === "Group" || !this.found(name)) this.#patience.add([name]);
   }
 
-  /** Shows an object's status, with what its trials have found so far. */
+  /**
+   * Shows an object's status, with what its trials found. @returns false if the status must still wait for its trials.
+   */
   found(name: ObjectName): boolean {
     const key = objectKey(name);
     const status = this.#reported.get(key)?.status;

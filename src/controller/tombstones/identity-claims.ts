@@ -2,9 +2,8 @@
  * Finds which machines a Group claims: those that its selector names by identity labels, or else all that it matches.
  * Pure.
  *
- * A Group with a list of 5,000 addresses gets a tombstone for each address. So no tombstone may hold the whole list:
- * each holds only its own address. Any other long list of the selector is replaced by the condition that the label is
- * present.
+ * A Group with a list of 5,000 addresses gets a tombstone for each address. If each tombstone had the whole list, that
+ * would be 25 million addresses. So each has only its own address, and the selector's other long lists are shortened.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -69,8 +68,8 @@ function selectorJson(labels: GroupSpec["selector"], expressions: readonly Expre
 }
 
 /**
- * Replaces a long `In` by the label's presence, and a long `NotIn` by one without values. So more machines wait, but a
- * needless minute of waiting does no harm.
+ * Replaces a long `In` by `Exists`, and a long `NotIn` by one without values. So more machines wait, but a needless
+ * minute of waiting does no harm.
  */
 function shortened(expression: Expression): Expression {
   const { key, operator, values } = expression;

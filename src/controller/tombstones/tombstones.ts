@@ -2,8 +2,8 @@
  * Plans tombstones. The step that removes a Group, or changes its selector, also writes tombstones. If the selector
  * names values of identity labels, it writes one for each of these values. If the selector names no machine, it writes
  * one for the whole selector. Until a tombstone ends, machines that the old selector matches wait, instead of getting a
- * Group that ranks behind the removed one. `boot/known-tombstones.ts` has the exact rules. So while thousands of Groups
- * are removed, no named machine gets a catch-all, or another Group that would install the machine again.
+ * Group that ranks behind the removed one. So while thousands of Groups are removed, no named machine gets a catch-all,
+ * or another Group that would install the machine again. `boot/known-tombstones.ts` has the exact rules.
  *
  * If another Group outranks the removed one on all of its machines, no tombstone is written. No machine had the removed
  * Group, so no machine of another Group should wait for it.
@@ -239,13 +239,13 @@ function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
   return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
 }
 
-/** The Group, without reasons to wait that may end before it returns. A tie is such a reason. */
+/** The Group, without reasons to wait that may end before the Group returns. A tie is such a reason. */
 function lasting(id: string, spec: GroupSpec, { refused, outdated }: GroupState): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, spec, { ...(refused && { refused }), ...(outdated && { outdated }) });
 }
 
-/** The removed Group, as far as it concerns these machines. */
+/** The removed Group, with only the part of its selector that concerns the tombstone's machines. */
 function groupOf({ id, spec, gone: { labels, expressions, rank } }: Grave): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, { ...spec, selector: labels, expressions }, rank);

@@ -24,7 +24,8 @@ export interface TombstoneVigilOptions {
 /** This many changes within a tombstone's lifetime are a mass change. Fewer are changes to single machines. */
 const massCount = 10;
 
-// At most this many changes of each other namespace count. So no other namespace alone can keep machines waiting.
+// For a tombstone, all changes of its own namespace and of the admin namespace count. Of every other namespace, at most
+// this many changes count, so that no such namespace alone can keep machines waiting.
 const mostOfAnother = 4;
 
 // While there are mass changes, a tombstone is renewed until it is this old. The slowest removal seen, kubectl's prune
