@@ -2,9 +2,10 @@
  * The controller keeps the documents below `/davit` in line with a source's objects, and reports each object's status.
  *
  * It is level-based: a change only says which name to look at. A reconcile then reads the source's view and the store
- * as they are now. Names that a source reports together are written as one step, and so is the first full list. Then
- * the controller writes `/davit/synced`; the boot service answers no machine before this key exists. In the background,
- * trials render what machines would get, and `status-composer.ts` adds their findings to the statuses.
+ * as they are now. Names that a source reports together are written as one step, and so is the first full list. When
+ * the first list is stored, the controller writes `/davit/synced`; the boot service answers no machine before this key
+ * exists. In the background, trials render what machines would get, and `status-composer.ts` adds their findings to the
+ * statuses.
  *
  * The step that removes a Group also writes its tombstones, see `tombstones.ts`. Tombstones last longer while more
  * Groups may be removed or may return, see `vigil.ts`.
@@ -57,7 +58,7 @@ export interface ControllerOptions {
   readonly tombstoneTtlSeconds: number;
   /** The only namespace where matchAll, broad selectors and priority count; undefined if they count everywhere. */
   readonly adminNamespace?: string | undefined;
-  /** Called once, when this run's first full list is in the store. */
+  /** Called once: when the first full list since the start is in the store. */
   readonly onSynced: () => void;
   /** Called before each try to store the first complete list, and again after it is stored. */
   readonly onComplete?: () => void;
@@ -102,7 +103,7 @@ export class Controller implements SourceListener {
   #isSynced = false;
   /** True until a sync has seen a complete view: the store may still have objects that left the source. */
   #awaitsWholeView = true;
-  /** True if a complete list of this run is in the store. */
+  /** True if a complete list was stored since the start. */
   #wasWhole = false;
   /** How many lists in a row were empty. */
   #emptyLists = 0;
@@ -151,7 +152,7 @@ export class Controller implements SourceListener {
     await this.#options.source.start(this);
   }
 
-  /** Resolves after the running step and the running status writes; idempotent. */
+  /** Ends all work; idempotent. Resolves when the current step and the current status writes are done. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#queue.stop();
@@ -205,8 +206,8 @@ export class Controller implements SourceListener {
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // A change may be as old as an outage. Until the change is stored, `provenAtMs` does not pass the source's current
-    // value.
+    // After an outage, a change may be as old as the outage. So the controller's `provenAtMs` stays at the source's
+    // current value until the change is stored.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
@@ -266,7 +267,10 @@ export class Controller implements SourceListener {
     return this.#vigil.due(this.#documents.tombstones(), this.#options.source.isFollowed);
   }
 
-  /** Renews the tombstones that are due. If the store refuses, the next check tries again those that still exist. */
+  /**
+   * Renews the tombstones that are due. If the store refuses, the next check tries again with the tombstones that still
+   * exist.
+   */
   async #renewTombstones(): Promise<void> {
     const ttlSeconds = this.#options.tombstoneTtlSeconds;
     const writes = this.#tombstonesDue().map((path) => ({ path, text: this.#documents.textAt(path), ttlSeconds }));

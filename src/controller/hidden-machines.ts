@@ -1,10 +1,10 @@
 /**
  * Makes machines wait if an unreadable Group may name them.
  *
- * - If the selector of a refused Group cannot be read whole, it may name any machine. So in that Group's namespace, an
- *   Install waits unless its own Group names machines.
- * - A lost namespace may hold a Group for any machine. So in every namespace, an Install waits unless its Group names
- *   machines.
+ * - If the selector of a refused Group cannot be read whole, it may name any machine. So in that Group's namespace, a
+ *   machine waits instead of installing, unless its own Group names machines by an identity label.
+ * - A lost namespace may hold a Group for any machine. So in every namespace, a machine waits instead of installing,
+ *   with the same exception.
  * - All machines of a Group in a lost namespace wait, because the Group may have changed.
  */
 
@@ -30,7 +30,8 @@ export class HiddenMachines {
 
   /**
    * Records whether the view refuses this Group with a selector that cannot be read whole.
-   * @returns true if the namespace got its first such Group, or lost its last one: then all its Groups need new marks.
+   * @returns true if the namespace got its first such Group, or lost its last one: then all Groups of the namespace
+   *   need new marks.
    */
   note(name: ObjectName): boolean {
     const { namespace } = name;

@@ -1,6 +1,7 @@
 /**
- * Plans steps. For some objects, a plan has the documents to store and the statuses to show, by the source's current
- * view. Planning changes neither the view nor the store, so a plan that was not written is made again.
+ * Plans steps. A plan has the documents to store and the statuses to show for the objects of one step. It follows from
+ * the source's current view. Planning changes neither the view nor the store, so a plan that was not written is made
+ * again.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -227,7 +228,7 @@ export class Planner {
       addTo(draft.names, name);
       groups.push(this.#draftGroup(name, draft));
     }
-    // Drafting the siblings may have changed them, too, and this affects further Groups.
+    // The siblings may have changed, too, and their changes may affect further Groups.
     const late = this.#ranking.takeAffected();
     for (const id of [...late.siblings, ...late.others]) addTo(draft.alsoLookAt, groupName(id));
     return groups;

@@ -1,6 +1,6 @@
 /**
- * Collects names, and passes all of them on after one delay. The delay begins with the first name. It passes each name
- * once.
+ * Collects names, and passes all of them on after one delay. The delay begins with the first name. A name that is added
+ * several times meanwhile is passed on once.
  */
 
 import type { Clock } from "../../lib/clock.ts";

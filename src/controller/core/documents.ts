@@ -27,7 +27,10 @@ import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
 
-/** A document's new text, or undefined to remove it. It expires after `ttlSeconds`, if set. */
+/**
+ * A document's new text; undefined to remove the document. If `ttlSeconds` is set, the document expires after this
+ * time.
+ */
 export interface DocumentWrite extends DocumentChange {
   readonly ttlSeconds?: number;
 }
@@ -75,7 +78,7 @@ export class Documents implements FeedListener {
 
   /**
    * The index for claims made now: the store's index. It is 0 until the whole source was read once, because a part that
-   * is read late may hold the older Groups. So all claims until then are equally old.
+   * is read late may hold the older Groups. So all claims that are made before that are equally old.
    */
   get claimIndex(): number {
     return this.#isComplete ? this.#store.indexes.storeIndex : 0;

@@ -15,7 +15,7 @@ export function addTo(names: Map<string, ObjectName>, name: ObjectName): void {
   names.set(objectKey(name), name);
 }
 
-/** The names of the first map that the second map lacks. */
+/** The names that are in the first map but not in the second one. */
 export function withoutThose(
   names: ReadonlyMap<string, ObjectName>,
   those: ReadonlyMap<string, ObjectName>,

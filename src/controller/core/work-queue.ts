@@ -41,7 +41,7 @@ interface Working {
 interface WaitingItem<Item> {
   readonly item: Item;
   readonly sinceMs: number;
-  /** Added by `addTogether`: `take` returns all of these at once. */
+  /** Added by `addTogether`: one call of `take` returns all of these. */
   readonly isReported: boolean;
 }
 
@@ -91,7 +91,7 @@ export class WorkQueue<Item> {
 
   /**
    * Adds names whose changes belong together: a reader that sees only some of them sees a state that never existed. So
-   * `take` returns all names at once that this method added, even those of several calls.
+   * one call of `take` returns all names that this method has added, even by several calls.
    * @param sinceMs monotonic: the changes may be as old as this. By default they are new.
    */
   addTogether(items: Iterable<Item>, sinceMs?: number): void {
@@ -103,7 +103,7 @@ export class WorkQueue<Item> {
 
   /**
    * Adds names again, together and after a delay, because the work on them failed. The delay doubles with each failure
-   * in a row. The name with the most failures decides.
+   * in a row. The name with the most failures decides the delay.
    */
   retryLater(items: readonly Item[]): void {
     if (items.length === 0) return;
