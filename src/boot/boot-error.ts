@@ -9,10 +9,10 @@ export const bootRefusals = {
   noProfile: "no profile",
   /** The group's Profile was removed a moment ago, and may return. */
   vanished: "profile removed a moment ago",
-  /** The Profile has no such config, or boots machines from their own disks. */
+  /** The Profile lacks the requested config, or boots machines from their own disks. */
   noPart: "no such config",
   held: "held",
-  /** A Group that selected the machine was removed or changed a moment ago. Its objects may still be changing. */
+  /** A Group that selected the machine was removed or changed a moment ago. More changes may follow soon. */
   bereft: "group removed a moment ago",
   /** The group's newest version was refused. No older version selects the same machines for the same Profile. */
   refused: "group refused",
@@ -26,11 +26,11 @@ export const bootRefusals = {
   unreadable: "identity not readable",
   /** A label that names the machine occurs twice, with different values. */
   ambiguous: "identity ambiguous",
-  /** The Profile overwrites disks, and davit cannot be sure that the objects still say so. */
+  /** The Profile overwrites disks, and davit cannot prove that the machine should install now. */
   doubtful: "install not certain",
   /** Part of the source is unreadable, and an object in that part could change the answer. */
   withheld: "withheld until every object is readable",
-  /** Too many slow configs wait already. */
+  /** Too many slow configs already wait for the thread that makes them. */
   busy: "too many large configs are being made",
   /** A template or its result cannot be used. */
   broken: "config broken",
@@ -44,7 +44,7 @@ export interface BootErrorSubject {
   readonly group?: string;
   /** The Profile's `namespace/name`. */
   readonly profile?: string;
-  /** The problem in davit's own words, without any value. */
+  /** The problem in davit's own words. It can name fields and variables, but it never quotes their values. */
   readonly problem?: string;
   readonly cause?: unknown;
 }

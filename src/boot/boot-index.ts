@@ -44,7 +44,7 @@ export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
   /** For the settling time. Absent if all documents are present from the start. */
   readonly clock?: Pick<Clock, "monotonicMs">;
-  /** Checked before the index returns a Profile that installs. If it is absent, no proof is ever too old. */
+  /** Says whether the last proof is too old for an `Install`. Absent if no proof is ever too old. */
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
 }
 
@@ -62,12 +62,14 @@ export class BootIndex implements FeedListener {
     this.#freshness = freshness;
   }
 
-  /** Allows answers. Called after davit has heard from the source in this run, or after the grace time. */
+  /** Allows answers. Called when davit has heard from the source since its start, or after the grace time. */
   open(): void {
     this.#isOpen = true;
   }
 
-  /** Restarts the settling time. The first complete list of this run is in the store, or will be there in a moment. */
+  /**
+   * Restarts the settling time. Called when the first complete list since the start is, or soon will be, in the store.
+   */
   listed(): void {
     this.#settling.begin();
   }
@@ -249,14 +251,14 @@ export class BootIndex implements FeedListener {
     if (!namesMachine(group) && this.#mayMatter(flaws)) throw new BootError("unreadable", subject);
   }
 
-  /** True if a Group selects by one of the unreadable labels, or did so until a moment ago. */
+  /** True if a Group selects by one of the unreadable labels, or a Group that was removed a moment ago did. */
   #mayMatter({ unreadable }: LabelFlaws): boolean {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
   /**
-   * True for a Group that nothing in the source defines any more, unless an equal Group selects the machine. A user who
-   * renames a Group creates the new one before deleting the old one.
+   * True for a Group that nothing in the source defines any more, unless another Group that is alike and has the same
+   * outcome selects the machine. A user who renames a Group can create the new one before deleting the old one.
    */
   #mayBeGone(group: BootGroup, labels: Labels): boolean {
     if (!group.isLeaving) return false;

@@ -73,9 +73,9 @@ export interface Made {
 }
 
 /**
- * In bytes of template text, two for each character. The cache has room for 32 templates of the largest size (1 MiB),
- * or for 15,000 of the usual 2 KiB. A compiled template takes about ten times its text, so a full cache takes well
- * under 1 GiB.
+ * The cache's limit in bytes of template text: two for each character. The cache has room for 32 templates of the
+ * largest size (1 MiB), or for 15,000 of the usual 2 KiB. A compiled template takes about ten times its text, so a full
+ * cache takes well under 1 GiB.
  */
 const templateCacheBytes = 64 * 1024 * 1024;
 
@@ -84,12 +84,13 @@ const shortWork = 300_000;
 /** The largest template that the main thread parses. Parsing takes about 10 µs for each expression. */
 const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
 /**
- * The longest results that the main thread checks, in characters. That takes about 15 ms for YAML, and 3 ms for JSON.
+ * The longest results that the main thread checks, in characters. Checking one takes about 15 ms for YAML, and 3 ms for
+ * JSON.
  */
 const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
 /**
- * The most lines to compare with each request. Metadata with more of them is not cached: it is rendered again for each
- * request.
+ * The most lines of metadata to compare with each request. Metadata with more of these lines is not cached: davit
+ * renders it again for each request.
  */
 const maxKeptLines = 2_000;
 

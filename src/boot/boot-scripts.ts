@@ -78,7 +78,7 @@ export class BootScripts {
 
   /**
    * Returns kernel and initrds as scripts name them. Undefined for a Profile's own script, for a boot from disk, and if
-   * they take long to make.
+   * rendering takes long.
    * @throws {BootError} as `ipxe`.
    * @throws {RenderError} as `ipxe`.
    */

@@ -1,6 +1,7 @@
 /**
- * Ranks all Groups for one machine: those that match, and those that nearly match. It looks at every Group, in slices;
- * 100,000 Groups take some tens of milliseconds. Selection never does this.
+ * Ranks all Groups for one machine: those that match, and those that nearly match. It checks every Group, in slices;
+ * 100,000 Groups take some tens of milliseconds. Previews and logs use it. The selection for a boot does not: it finds
+ * the Group in an index.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -31,7 +32,7 @@ export interface ContestOptions<Entry extends Group> {
 /** The work of one millisecond. */
 const groupsPerSlice = 1_000;
 
-/** Looks at every Group. It yields at the end of each slice. */
+/** Checks every Group. It yields at the end of each slice. */
 export function* findContenders<Entry extends Group>({
   groups,
   labels,

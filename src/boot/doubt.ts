@@ -6,7 +6,7 @@ import type { Staleness } from "./freshness.ts";
 export type Doubt = keyof typeof doubtTexts;
 export type CommonDoubt = Staleness | "half" | "unreadable";
 
-/** The text for people, in davit's own words, without any value. */
+/** Each doubt's text for people. The texts are fixed, so they quote nothing from an object or a request. */
 export const doubtTexts = {
   outdatedGroup:
     "the Group's newest version is refused, it may be deleted, or an unreadable Group may select this machine",

@@ -1,6 +1,6 @@
 /**
- * Measures the age of the last proof that the served documents match the objects. Each request for a Profile that
- * installs checks this age. So the check costs only a subtraction.
+ * Measures the age of the last proof that the served documents match the objects. The check of this age costs only a
+ * subtraction, because each request for a Profile that installs makes it.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -123,8 +123,8 @@ export class KnownDocuments {
 
   /**
    * Takes over the document at a path from an older view, if that view has one. Tombstones are not taken over. Only a
-   * tombstone that names no machine can be unreadable, and it delays only Installs. The unreadable
-   * path itself keeps every Install waiting.
+   * tombstone that names no machine can be unreadable, and such a tombstone delays only Installs. While its path is in
+   * `unreadable`, every Install waits without it.
    */
   inherit(path: string, older: KnownDocuments): void {
     const address = documentAddress(path);

@@ -142,8 +142,8 @@ export class KnownTombstones {
 }
 
 /**
- * True if all labels and expressions of both Groups count for their rank. Between namespaces, some of a tenant's do not
- * count (`tenant-rank.ts`).
+ * True if all labels and expressions of both Groups count for their rank. Between namespaces, some expressions of a
+ * tenant's Group do not count (`tenant-rank.ts`).
  */
 function areRankedAlike(gone: Group, group: Group): boolean {
   return isSameNamespace(gone, group) || (!gone.isTenant && !group.isTenant);

@@ -1,9 +1,9 @@
 /**
  * Logs which Group nearly matched a machine that matches no Group: once a minute for each set of labels.
  *
- * The search looks at every Group. So it runs after the answer, in slices, for one machine at a time. After each
- * search, davit rests fifty times as long as the search took. Only a few machines may wait for a search. davit skips
- * others until they ask again. So a storm of machines costs no more than a few machines.
+ * The search checks every Group. So it runs after the answer, in slices, for one machine at a time. After each search,
+ * davit rests fifty times as long as the search took. Only a few machines may wait for a search. davit ignores any
+ * further machine until it asks again. So a storm of machines costs no more than a few machines.
  */
 
 import { hash } from "node:crypto";
@@ -46,7 +46,7 @@ export class NearMisses {
     this.#options = options;
   }
 
-  /** Notes a machine that matches no Group. It never waits. */
+  /** Notes a machine that matches no Group. The call never waits for the search. */
   report(labels: Labels): void {
     // This check comes first, so that a storm costs nothing more.
     if (this.#waiting.length >= maxWaiting || this.#stopping.signal.aborted) return;
@@ -60,7 +60,7 @@ export class NearMisses {
     this.#stopping.abort();
   }
 
-  /** True for a set of labels that was not logged for a minute. It starts the next minute. */
+  /** True for a set of labels that was not logged for a minute. The call then starts the set's next minute. */
   #isDue(labels: Labels): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [key, dueMs] of this.#logged) {

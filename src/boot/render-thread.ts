@@ -148,7 +148,7 @@ export class RenderThread {
 
 type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;
 
-/** Converts the end of a job. A job without an answer is not final: it may succeed on a quieter machine. */
+/** Converts the end of a job. A job without an answer is not final: it may succeed when the processor is less busy. */
 function outcomeOf(end: End) {
   if (end.kind !== "answered") return { error: new RenderError("stopped"), isFinal: false };
   if ("made" in end.answer) return { made: end.answer.made };
