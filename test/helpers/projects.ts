@@ -109,6 +109,7 @@ export const moved: readonly Moved[] = [
   { file: "sign/signer.test.ts", to: "integration", because: "needs gpg" },
   { file: "sign/signing-key.test.ts", to: "integration", because: "needs gpg" },
   { file: "store/etcd/client.test.ts", to: "integration", because: "needs etcd" },
+  { file: "store/etcd/limits.test.ts", to: "integration", because: "needs etcd" },
   { file: "store/etcd/login.test.ts", to: "integration", because: "needs etcd" },
   { file: "store/etcd/members.test.ts", to: "integration", because: "needs etcd" },
   { file: "store/etcd/tls.test.ts", to: "integration", because: "needs etcd" },

@@ -27,8 +27,9 @@ export interface EtcdConnectionOptions {
 const pingEveryMs = 6_500;
 const pingLimitMs = 5_000;
 const connectLimitMs = 5_000;
+const retireAfterMs = 1_000;
 const streamWindowBytes = 1024 * 1024;
-// A watch that nobody reads holds back its own stream only: the connection's window is that of many streams.
+// Of all streams together, so that a watch that catches up does not slow down the requests beside it.
 const connectionWindowBytes = 64 * 1024 * 1024;
 // What Node may buffer for one connection before it refuses new streams, in MB: many batches of 1 MiB.
 const maxSessionMemoryMb = 256;
@@ -129,9 +130,20 @@ export class EtcdConnection {
       ended();
     });
     session.on("error", ended);
-    session.on("goaway", ended);
+    session.on("goaway", () => {
+      ended();
+      void this.#retire(session, socket);
+    });
     session.on("close", ended);
     return session;
+  }
+
+  /** etcd stops: requests get their answers, then watches end, which would hear nothing more (etcd 3.6 waits for them). */
+  async #retire(session: ClientHttp2Session, socket: Socket): Promise<void> {
+    const closed = new AbortController();
+    socket.once("close", () => closed.abort());
+    if (!socket.destroyed) await this.#options.clock.sleep(retireAfterMs, closed.signal);
+    session.destroy(new ConnectFailure("it stops"));
   }
 
   /** Gives up the session when a ping is not answered. Without streams etcd allows almost no pings. */

@@ -187,7 +187,7 @@ export class EtcdClient {
     { everyMs, signal }: { readonly everyMs: number; readonly signal: AbortSignal },
   ): AsyncGenerator<EtcdRenewal, void> {
     while (!signal.aborted && !this.#closed.signal.aborted) {
-      const renewal = await this.#renewal(id, { signal, withinMs: everyMs });
+      const renewal = await this.#renewal(id, { signal, withinMs: Math.max(everyMs, this.#tryMs) });
       if (renewal !== undefined) yield renewal;
       const sinceMs = renewal === undefined ? 0 : this.#clock.monotonicMs() - renewal.sentAtMs;
       if (renewal !== undefined) await this.#clock.sleep(Math.max(0, everyMs - sinceMs), signal);
