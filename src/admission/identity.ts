@@ -1,8 +1,8 @@
 /**
  * Finds out from `apiVersion`, `kind` and `metadata` which object a document describes.
  *
- * A Profile or Group whose API group only resembles davit's is an error, as for kubectl. If davit ignored such a
- * document, a typing error would remove an object and give its machines to a less specific Group.
+ * If the API group of a Profile or Group only resembles davit's, davit reports an error, as kubectl does. If davit
+ * ignored such a document, a typing error would remove an object and give its machines to a less specific Group.
  */
 
 import type { FindingCode } from "../model/findings.ts";

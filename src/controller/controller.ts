@@ -56,7 +56,7 @@ export interface ControllerOptions {
   readonly davitUrl?: string;
   /** How long a machine waits after its Group was removed: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
-  /** The only namespace where matchAll, broad selectors and priority count; undefined if they count everywhere. */
+  /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
   readonly adminNamespace?: string | undefined;
   /** Called once: when the first full list since the start is in the store. */
   readonly onSynced: () => void;
@@ -241,7 +241,7 @@ export class Controller implements SourceListener {
     if ((await this.#write(writes)) !== "written") this.#queue.retryLater(names);
   }
 
-  /** Looks at everything at intervals, and repairs changes that others made to documents and statuses. */
+  /** Plans everything again at intervals. This repairs documents and statuses that somebody else changed. */
   async #resync(): Promise<void> {
     const { clock, random } = this.#options;
     for (;;) {

@@ -44,7 +44,7 @@ export interface PlannerOptions {
   readonly davitUrl?: string;
   /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
-  /** The only namespace where matchAll, broad selectors and priority count; undefined if they count everywhere. */
+  /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
   readonly adminNamespace?: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Planned {
   readonly status: ObjectStatus | undefined;
   /** True when the step removes the documents of an object that is gone. */
   readonly isRemoved: boolean;
-  /** The findings that the status sums up; undefined if davit could not look at the object. */
+  /** The findings that the status sums up; undefined if davit did not check the object's spec. */
   readonly reported?: Findings | undefined;
 }
 

@@ -31,7 +31,10 @@ export class Withheld {
     else this.#stored.delete(objectKey(name));
   }
 
-  /** Returns a Group's document, marked `leaving` if the Group may be gone. Then an Install waits. */
+  /**
+   * Returns a Group's document, marked `leaving` if the Group may be gone. Then its machines wait instead of
+   * installing.
+   */
   mark(document: GroupDocument, name: ObjectName): GroupDocument {
     const isLeaving = this.#stored.has(objectKey(name)) || this.#source.view.isLeaving?.(name) === true;
     return isLeaving ? { ...document, leaving: true } : document;

@@ -57,7 +57,7 @@ export class LookLog {
     if (objects.length > maxLines) this.#log.info({ count: objects.length }, "many objects left the manifests");
   }
 
-  /** Logs files that count later than others. */
+  /** Logs files that count in full later than usual. */
   unfinished(files: readonly UnfinishedFile[]): void {
     for (const { label, why } of files.slice(0, maxLines)) {
       const finding: FindingCode = "unfinished-file";

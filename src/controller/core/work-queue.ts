@@ -1,8 +1,8 @@
 /**
  * Holds names that wait for work, for one worker. A name waits only once, however often it is added, so the number of
- * objects bounds the queue. A name that is added while the worker has it waits again. Names that failed together return
- * together, after a delay. The delay doubles with each failure in a row, and `retryLimit` bounds the rate of all
- * retries.
+ * objects bounds the queue. If a name is added while the worker has it, the name waits again. Names that failed
+ * together return together, after a delay. The delay doubles with each failure in a row, and `retryLimit` bounds the
+ * rate of all retries.
  */
 
 import { backoffMs } from "../../lib/backoff.ts";

@@ -1,7 +1,7 @@
 /**
  * Finds flaws: parts of an installing Profile that fail for a Group with every request. The Group's machines then wait,
- * whichever part they ask for. A verdict stays until the Profile or the Group changes, so a resync does not look again.
- * If a step has no time to look, a stored flaw stays until a later step looks.
+ * whichever part they ask for. A verdict stays until the Profile or the Group changes, so a resync does not repeat the
+ * check. If a step has no time for the check, a stored flaw stays until a later step checks the Group.
  */
 
 import type { ProfileContent } from "../../model/profile.ts";

@@ -178,7 +178,8 @@ export class Pairs {
 
   /**
    * Brings a Group's document and status in line with its Profile.
-   * @param contents the planned contents, by the keys of their Profiles. For other Profiles, the stored content counts.
+   * @param contents the planned contents, by the keys of their Profiles. For other Profiles, davit uses the stored
+   *   content.
    */
   settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): SettledGroup {
     const { id, stored, draft, document } = pair;

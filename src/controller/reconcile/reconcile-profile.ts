@@ -138,8 +138,8 @@ export function removeProfile(namespace: string, name: string, stored: StoredPro
 }
 
 /**
- * The changes to a Profile's documents, in order. A secret's text is written before the document that names it, and
- * removed after the document that no longer names it.
+ * The changes to a Profile's documents, in order. A secret's text is written before the document that names it. It is
+ * removed after the new document, which no longer names it, is written.
  */
 function documentChanges(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,

@@ -65,7 +65,7 @@ export interface Outcome {
   readonly changes: readonly DocumentChange[];
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
-  /** The findings that the status sums up; undefined if davit could not look at the object. */
+  /** The findings that the status sums up; undefined if davit did not check the object's spec. */
   readonly reported?: Findings;
   /** For a Profile whose spec was resolved: the content that its machines get. */
   readonly content?: ProfileContent | undefined;
@@ -78,7 +78,7 @@ export interface Findings {
   readonly findings: readonly Finding[];
   readonly sync: SyncState;
   readonly advice: readonly Advice[];
-  /** True if davit did not look at references. */
+  /** True if davit did not resolve the references. */
   readonly isUnresolved?: boolean;
   /** The condition `Conflicted`, for a Group. */
   readonly conflict?: Condition;

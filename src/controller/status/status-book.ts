@@ -55,7 +55,7 @@ export class StatusBook {
     this.#running = this.#run();
   }
 
-  /** Finishes the running writes and begins no others; idempotent. */
+  /** Begins no further writes, and waits until the current ones are done; idempotent. */
   async stop(): Promise<void> {
     this.#queue.stop();
     await this.#running;

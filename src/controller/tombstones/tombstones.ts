@@ -216,8 +216,9 @@ function gravesIn(
 }
 
 /**
- * The claim of a Group of this namespace that had the same machines and was just removed, as their tombstones record
- * it. For several machines, it is the latest claim. Undefined if a machine has no such tombstone.
+ * The claim of a Group that was just removed, as the tombstones of its machines record it. The Group had the same
+ * machines as the new one, and was in the same namespace. If a tombstone records several such claims, the oldest one is
+ * used. Of the claims to several machines, the latest one is returned. Undefined if a machine has no such tombstone.
  */
 export function claimLeft(
   id: string,

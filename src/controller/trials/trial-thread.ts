@@ -7,7 +7,7 @@ import type { Trial, TrialJob } from "./trial.ts";
 export interface TrialRunner {
   /** Tries the Groups of a job. The previous job must have ended. @returns undefined if the job has no answer. */
   run(job: TrialJob): Promise<readonly Trial[] | undefined>;
-  /** Gives up the running job; idempotent. */
+  /** Cancels the current job; idempotent. */
   stop(): Promise<void>;
 }
 

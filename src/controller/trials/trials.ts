@@ -88,7 +88,7 @@ export class Trials {
     this.#running = this.#run();
   }
 
-  /** Gives up the running trials, and reports no more changes; idempotent. */
+  /** Cancels the current trials, and reports no more changes; idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#queue.stop();
