@@ -35,7 +35,8 @@ export type BootEnd =
     };
 
 /**
- * Returns the name of a request's stage. For an asset this is `kernel` or `initrd` if the Group uses the asset so.
+ * Returns the name of a request's stage. For an asset this is `kernel` or `initrd` if the Group's machines boot it as
+ * such.
  * @param group the boot's Group, `namespace/name`.
  */
 export type StageOf = (request: PastRequest, group: string | undefined) => string;
@@ -70,7 +71,7 @@ function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
   if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
   if (firstStages.has(request.endpoint)) return true;
   if (!scripts.has(request.endpoint)) return false;
-  // A script request begins a new boot only if the current boot already got a script. Until then it belongs to the
+  // A script request begins a new boot only if the current boot already got a script. Otherwise it belongs to the
   // current boot: a refused client retries, UEFI sends HEAD first, and GRUB itself may be fetched from the assets.
   return boot.some(({ endpoint, isHead, status }) => scripts.has(endpoint) && !isHead && status < firstRefusal);
 }

@@ -17,7 +17,7 @@ export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStarte
   readonly startedAtMs: number;
   /** Start of the last repetition, if the same request was refused several times in a row. */
   readonly lastStartedAtMs: number;
-  /** True if it named no machine and was assigned to this one by its address. */
+  /** True if the request named no machine, and davit assigned it to this machine by its address. */
   readonly isByAddress: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface UnrecordedRequests {
   readonly lastAtMs: number;
 }
 
-/** How many addresses a list searches for requests of unknown machines. Most addresses have no such request. */
+/** How many addresses `recent` searches for requests of unknown machines. Most addresses have no such request. */
 const maxLooks = 500;
 
 /** A listener for both IPv4 and IPv6 puts this prefix before an IPv4 client's address. */
@@ -58,7 +58,7 @@ export interface HistoryViewOptions {
   readonly intake: Pick<Intake, "lost">;
 }
 
-/** A view of the records. Use it at once: later it may show newer requests or not. */
+/** A view of the records. Use it immediately: later it may or may not include requests that came meanwhile. */
 export class HistoryView {
   readonly #clock: HistoryViewOptions["clock"];
   readonly #records: Records;
@@ -100,7 +100,10 @@ export class HistoryView {
     return found.map((track) => this.#ofMachine(track));
   }
 
-  /** Returns the machines that named themselves at an address, then the address's requests of no single machine. */
+  /**
+   * Returns the machines that named themselves at an address. Then comes the address itself, with its requests that
+   * belong to no single machine.
+   */
   at(address: string): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const track = addresses.get(address) ?? addresses.get(`${mappedPrefix}${address}`);

@@ -117,7 +117,7 @@ export class History {
     while (this.#intake.count > 0 && this.#clock.monotonicMs() < endMs) this.#takeOver();
   }
 
-  /** Moves requests to the records. @param position how many of the requests ever queued must have left the queue. */
+  /** Moves requests to the records. @param position stops when this many requests in total have left the queue. */
   *#takeOverUntil(position: number): Generator<undefined, void> {
     const slices = new Slices(sliceSize);
     while (this.#intake.addedCount - this.#intake.count < position) {

@@ -1,6 +1,6 @@
 /**
- * Stores the reserved labels of machines. A machine sends one or two different sets, because its firmware sends more
- * labels than its operating system. So each set is stored once for all requests of the machine.
+ * Stores the reserved labels of machines. A machine sends the same labels again and again: one set from its firmware,
+ * and often a smaller one from its operating system. All requests of a machine with the same set share one stored copy.
  */
 
 import { type Labels, reservedLabels } from "../model/labels.ts";
@@ -9,7 +9,10 @@ import { ownCopy } from "./shared-texts.ts";
 
 const names = [...reservedLabels];
 
-/** The longest value that a selector can have. A label with a longer value selects nothing, so it is not recorded. */
+/**
+ * The longest value that a selector can name. Machines can send longer values, which only expressions such as `Prefix`
+ * or `Exists` can match. The history does not record them, because one request can send values of several KiB.
+ */
 const maxValueLength = 253;
 
 /** Values in the order of `names`. */
@@ -61,7 +64,7 @@ export class LabelSets {
     return set !== undefined && set[names.indexOf(name)] === value;
   }
 
-  /** Returns the labels of a set; none for number 0. */
+  /** Returns the labels of a set by its number. Number 0 means no set, so its result is empty. */
   get(id: number): Labels {
     const set = this.#sets.get(id) ?? [];
     return new Map(

@@ -1,7 +1,7 @@
 /**
  * Keeps the recorded requests of machines and addresses, and drops old ones to make room. A request that names its
- * machine is recorded for this machine, any other request for its address. An address also has the machines that named
- * themselves there.
+ * machine is recorded for this machine, any other request for its address. For each address, davit also records which
+ * machines named themselves there.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -15,7 +15,7 @@ import { Tenancies } from "./tenancies.ts";
 import { Track, Tracks } from "./tracks.ts";
 
 export interface RecordLimits {
-  /** Limits the machines, and also the addresses. The one that was seen least recently is dropped first. */
+  /** The most machines, and also the most addresses. The least recently seen machine or address is dropped first. */
   readonly maxMachines: number;
   /** Limits the estimated memory of all records. */
   readonly maxBytes: number;

@@ -103,7 +103,7 @@ export class RequestRows {
 
   /**
    * Adds a request as the newest of a ring.
-   * @param labels the number of its label set; 0 for none. The row counts a use of its own.
+   * @param labels the number of its label set; 0 for none. A new row counts as one more use of the set.
    */
   append(ring: Ring, seen: SeenRequest, labels: number): void {
     const before = ring.newest;

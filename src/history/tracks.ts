@@ -75,7 +75,7 @@ export class Tracks<Own> {
     return this.#tracks.values();
   }
 
-  /** Yields all tracks, the last seen first. */
+  /** Yields all tracks, the last seen first. The order can be wrong by up to `placeMs`. */
   *newestFirst(): Generator<Track<Own>> {
     for (let track = this.#newest; track !== undefined; track = track.older) yield track;
   }
