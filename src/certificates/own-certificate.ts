@@ -1,10 +1,11 @@
 /**
  * Makes and renews the certificates of a listener: an authority of davit's own, and a server certificate that this
- * authority signs. Operators give the authority's certificate to the clients, which trust no other authority.
+ * authority signs. Clients trust the authority only after operators have given them its certificate.
  *
  * A folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. davit keeps good files and
  * replaces those that are missing, unusable, out of date or for other hosts. A new authority locks out every client
- * until the client trusts it. So davit never replaces an authority that it cannot read: it refuses to start.
+ * until the client trusts it. So a read error never leads to a new authority: davit refuses to start, or
+ * retries in an hour if it has started.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -34,7 +35,7 @@ const authorityLifeMs = 3_650 * dayMs;
 const serverLifeMs = 90 * dayMs;
 /** davit renews a certificate when less than this is left of its lifetime. */
 const renewal = { serverMs: 30 * dayMs, authorityMs: 730 * dayMs };
-/** Certificates begin this long before now, because a client's clock may be slow. */
+/** A certificate is valid from this long before it is made, because a client's clock may be slow. */
 const backdatedMs = 60 * 60_000;
 const lookMs = 60 * 60_000;
 const authorityName = "davit store authority";
@@ -107,7 +108,8 @@ export class OwnCertificate {
     const server = await this.#read("cert.pem", "key.pem");
     if (server !== undefined && this.#isGood(server)) return;
     const made = await issueServer({ authority, hosts: this.#hosts, validity: this.#validity(serverLifeMs) });
-    // Between the two writes the files do not fit together. A reader then keeps the old pair.
+    // Between the two writes the files do not fit together. A listener that reads them at that moment keeps the pair
+    // that it has.
     await this.#write("key.pem", made.key);
     await this.#write("cert.pem", made.cert);
     this.#options.log.info({ hosts: this.#hosts }, "certificate of the store is made");

@@ -22,7 +22,7 @@ export class ExpiryWatch {
   readonly #options: ExpiryWatchOptions;
   readonly #stopping = new AbortController();
 
-  /** Checks at once, and then again until `stop` or the end of the key. */
+  /** Checks immediately, and then again until `stop` or the end of the key. */
   constructor(options: ExpiryWatchOptions) {
     this.#options = options;
     const { expiresAtMs } = options.info;

@@ -3,7 +3,7 @@
  * the bytes of each order. Only this thread has the unlocked key.
  *
  * The thread keeps work off the event loop of the main thread. The library leaves only RSA itself to WebCrypto, which
- * works outside the event loop. Processor time of the main event loop, measured on a busy machine of two cores (AMD
+ * works outside the event loop. Processor time of the main event loop, measured on a busy computer of two cores (AMD
  * EPYC):
  *
  * - RSA-4096 over 4 KiB: 0.9 to 2 ms without a thread, 0.4 to 0.8 ms with one.

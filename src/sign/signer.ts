@@ -1,7 +1,7 @@
 /**
  * Signs the boot service's answers with the OpenPGP key of a file. The file may be replaced while davit runs.
  *
- * A signature covers exact bytes. gpg and GRUB verify it. All requests for the same body share one signature by a key.
+ * A signature covers exact bytes. gpg and GRUB verify it. All requests for the same body share one signature per key.
  * A separate thread unlocks and uses each key, so only requests for signatures wait for it. davit does not start with a
  * key that cannot sign. It ignores a replacement that cannot sign, and reports it in the log, the metrics and the
  * `attention` lines. davit never signs with an expired key. It never reveals the key, its passphrase or the signed
@@ -113,7 +113,7 @@ export class Signer {
   }
 
   /**
-   * Returns the signature of a text's UTF-8 bytes: at once if the text is short and its signature is cached, else as a
+   * Returns the signature of a text's UTF-8 bytes: directly if the text is short and its signature is cached, else as a
    * promise.
    * @throws {SigningError} if the text cannot be signed.
    */

@@ -3,7 +3,8 @@
  * all other bodies. The lanes take turns, and so do the clients of a lane. So nobody waits for all orders of another
  * client. When half of a lane's places are taken, the client with the most places is the first to be refused.
  *
- * Shared bodies have their own lane because many machines can wait for one of them.
+ * Shared bodies have their own lane because many machines can wait for one of them: it must not wait behind the bodies
+ * for single machines.
  */
 
 import { FairQueue } from "../lib/fair-queue.ts";
@@ -114,7 +115,7 @@ class Lane {
   }
 
   /**
-   * Takes a place and its bytes.
+   * Takes a place, and the bytes of the order's body.
    * @throws {SigningError} busy, if there is no room for this client.
    */
   take(client: string | undefined, sizeBytes: number): void {
