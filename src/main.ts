@@ -13,7 +13,7 @@ if (major < oldestMajor) {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      // A second signal ends davit at once: its sender does not want to wait for the cleanup.
+      // A second signal ends davit without cleanup: its sender does not want to wait.
       if (stop.signal.aborted) process.exit(1);
       stop.abort();
     });

@@ -11,7 +11,7 @@ export interface Host {
   readonly stop: AbortSignal;
   /** Registers a callback for the end of the process. The callback must not wait for anything. */
   readonly onExit: (callback: () => void) => void;
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   readonly exit: (code: number) => void;
 }
 
@@ -28,7 +28,7 @@ export interface CliCommand {
   readonly name: string;
   /** A short phrase for the list of commands. */
   readonly summary: string;
-  /** True for a command without cleanup: a signal ends it at once. */
+  /** True for a command without cleanup: a signal ends it immediately. */
   readonly endsAtOnce?: boolean;
   /** Runs the command. Returns the exit code: usually 0 for success, 1 for failure, 2 for a wrong command line. */
   readonly run: (args: readonly string[], host: Host) => Promise<number>;

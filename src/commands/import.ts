@@ -67,8 +67,8 @@ async function writeFiles({ files }: Imported, { out }: ImportConfig): Promise<v
 }
 
 /**
- * Checks that the folders for Profiles and Groups are empty. Otherwise davit would also serve files of an earlier
- * import that this import does not replace.
+ * Checks that the folders for Profiles and Groups are empty. Otherwise files of an earlier import could remain beside
+ * the new ones, and davit would serve both.
  * @throws {StartError} if a folder has files.
  */
 async function refuseUnlessEmpty(out: string): Promise<void> {

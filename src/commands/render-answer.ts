@@ -45,7 +45,7 @@ export interface Asker {
   readonly warnings: readonly Warning[];
 }
 
-/** Reads a request, selects its Group, and returns the answers to the machine. */
+/** Reads a request, finds its Group, and returns the answers to the machine. */
 export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
   const authority = advertisedAuthority(advertiseAddress, defaultListening);
@@ -76,7 +76,10 @@ interface ReadMachine {
   readonly moment: BootSnapshot;
 }
 
-/** Returns the query's labels and what they select; undefined for a bad query, which every answer then reports. */
+/**
+ * Returns the query's labels and what the boot index has for them; undefined for a bad query. Every answer reports the
+ * bad query.
+ */
 function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefined {
   try {
     const labels = labelsFromQuery(rawQuery);
@@ -92,7 +95,7 @@ function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex): re
   return requestWarnings({ labels, selectorLabels, chosen: moment.chosen });
 }
 
-/** Returns the generic parts of the machine's Profile; none without a Profile. Every answer then reports that. */
+/** Returns the generic parts of the machine's Profile; none without a Profile, which every answer then reports. */
 function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
   return partsOf(machine?.moment.profile?.content.templates ?? {}).filter(isGenericPart);
 }

@@ -56,8 +56,8 @@ async function give(
 }
 
 /**
- * Writes an answer to a file. It always removes the old file first. The file may be a link that davit must not follow,
- * or an answer that the machine no longer gets.
+ * Writes an answer to a file. Before that, it removes any old file of this name. The old file may be a link that davit
+ * must not follow, or an answer that the machine no longer gets.
  */
 async function writeAnswer(directory: string, endpoint: string, answer: RenderedAnswer): Promise<void> {
   const path = join(directory, endpoint.replace("/", "-"));

@@ -51,7 +51,7 @@ function linesToTry(boot: string, ops: Address): readonly string[] {
   return ["Try:", `  curl '${boot}/boot.ipxe'`, `  curl '${url(ops)}/preview?mac=52-54-00-a1-9c-ae'`, "", ""];
 }
 
-/** Returns a URL for a person on this machine. Loopback replaces a wildcard, which is no address to connect to. */
+/** Returns a URL for a person on this computer. Loopback replaces a wildcard, which is no address to connect to. */
 function url(address: Address, scheme = "http"): string {
   return `${scheme}://${authority(isWildcard(address.host) ? { ...address, host: "127.0.0.1" } : address)}`;
 }

@@ -32,7 +32,7 @@ type Complain = (node: Node | null | undefined, problem: string) => undefined;
 const fields = ["url", "sha256", "path"];
 /** Nobody writes a longer list by hand. */
 const maxAssets = 1_000;
-/** The limit for one file name: NAME_MAX of Linux (255) without what the name of an unfinished download adds. */
+/** Less than Linux allows (NAME_MAX, 255), because an unfinished download has a longer name than the finished file. */
 const maxNameBytes = 240;
 
 /**

@@ -1,4 +1,4 @@
-/** The reason why an asset could not be downloaded. Messages put it after the asset's name. It quotes no query. */
+/** The reason why an asset could not be downloaded. Messages put it after the asset's name. It never quotes a URL. */
 export class DownloadError extends Error {
   override readonly name = "DownloadError";
   /** True if a retry may succeed. */

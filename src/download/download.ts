@@ -78,7 +78,7 @@ interface PartialDownload {
   readonly file: FileHandle;
   hash: Hash;
   sizeBytes: number;
-  /** The server's ETag for the version that this part is of; undefined without an ETag. */
+  /** The server's ETag for the version of the file that is being downloaded; undefined without an ETag. */
   etag: string | undefined;
 }
 
