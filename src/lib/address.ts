@@ -4,7 +4,7 @@
 export interface Address {
   /** A name or an IP address; IPv6 without brackets. */
   readonly host: string;
-  /** 0 to 65535; 0 lets the system choose. */
+  /** 0 to 65535; 0 for a port that the system chooses. */
   readonly port: number;
 }
 
@@ -13,12 +13,12 @@ export function authority(address: Address): string {
   return `${address.host.includes(":") ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
-/** True for an address that only this machine can reach. */
+/** True for an address that only this computer can reach. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** True for an address that means every address of this machine. */
+/** True for an address that means every address of this computer. */
 export function isWildcard(host: string): boolean {
   return host === "::" || host === "0.0.0.0";
 }

@@ -1,6 +1,6 @@
 /**
- * Computes the wait before a retry. It grows with each failure, and a random part keeps clients that failed together
- * from retrying together.
+ * Computes the wait before a retry. The wait grows with each failure. `jittered` adds a random part, so that clients
+ * that failed together do not retry together.
  */
 
 /** Returns the wait before retry number `attempt`, from 0: `firstMs`, doubled with each attempt, up to `capMs`. */

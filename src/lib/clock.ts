@@ -10,16 +10,16 @@ export interface Clock {
   /** Milliseconds since an arbitrary start. It never steps, so the difference of two readings is a duration. */
   monotonicMs(): number;
   /**
-   * Resolves after `durationMs`, or at once when `signal` aborts. It never rejects: check the signal afterwards.
+   * Resolves after `durationMs`, or immediately when `signal` aborts. It never rejects: check the signal afterwards.
    * @param durationMs 0 or more, without an upper limit.
    */
   sleep(durationMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-// setTimeout fires at once if the time does not fit into a signed 32-bit number. So a longer wait uses several timers.
+// setTimeout fires immediately if the time exceeds a signed 32-bit number. So a longer wait uses several timers.
 const maxTimerMs = 2 ** 31 - 1;
 
-/** The machine's own clock. */
+/** The clock of the computer. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -63,7 +63,7 @@ export function toRfc3339(unixMs: number): string {
 
 /**
  * Makes a clock that begins with the wall clock's present time and then follows the monotonic clock, so it never steps.
- * @returns a function that reads it, in whole Unix milliseconds.
+ * @returns a function that reads this clock, in whole Unix milliseconds.
  */
 export function steadyClock(clock: Clock): () => number {
   const offsetMs = clock.nowMs() - clock.monotonicMs();

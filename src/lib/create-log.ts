@@ -14,7 +14,7 @@ export interface LogOptions {
   /** Receives the lines; by default standard output. */
   readonly destination?: DestinationStream;
   /**
-   * Registers a callback that writes the last lines when the process ends. A signal such as SIGKILL does not call it.
+   * Registers a callback that writes the last lines when the process ends. After SIGKILL, nothing calls the callback.
    */
   readonly onExit?: (callback: () => void) => void;
 }
@@ -41,7 +41,7 @@ export function createLog({ level, format, destination, onExit }: LogOptions): L
   return pino(options, stream);
 }
 
-/** Formats the time once for all lines of the same millisecond: there are dozens when many machines boot at once. */
+/** Formats the time once for all lines of the same millisecond: there are dozens when many machines boot together. */
 function timestamps(): () => string {
   let writtenMs = -1;
   let written = "";

@@ -41,7 +41,7 @@ export class Deadline {
     this.#cancelled.abort();
   }
 
-  /** Sleeps until the end that is known, and then looks for a later one. So an extension costs no new timer. */
+  /** Sleeps until the known end, and again if `putOff` has moved the end. So a call of `putOff` starts no timer. */
   async #run(): Promise<void> {
     const { signal } = this.#cancelled;
     for (let leftMs = this.#durationMs; leftMs > 0; leftMs = this.#endsAtMs - this.#clock.monotonicMs()) {

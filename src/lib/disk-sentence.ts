@@ -1,4 +1,4 @@
-/** Words an error of the disk for a person, in place of the system's own message. */
+/** Explains a disk error to a person, in place of the system's own message. */
 
 import { codeOf } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 /**
  * A queue that serves its users in turn, so that a user with many items does not delay the others. An item has a list
- * of names, from the widest to the narrowest, such as a tenant and one of its clients. On each level the names take
+ * of names, from the widest to the narrowest, such as a namespace and one of its clients. On each level the names take
  * turns. Items with equal names keep their order.
  */
 

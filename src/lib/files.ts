@@ -9,7 +9,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from 
 
 /** An open file that grows at its end. */
 export interface AppendFile {
-  /** Writes all bytes at the end. If it rejects, the file may have any first part of them. */
+  /** Writes all bytes at the end. If it rejects, the file may have none of them, or only a first part. */
   append(bytes: Uint8Array): Promise<void>;
   /** Resolves when the file's bytes and its length are on disk (fdatasync). */
   sync(): Promise<void>;
@@ -37,7 +37,7 @@ export interface Files {
 // Small enough that the work on one piece does not delay other requests.
 const pieceBytes = 256 * 1024;
 
-/** The machine's own disk. */
+/** The disk of the computer. */
 export const diskFiles: Files = {
   makeDirectory: async (path) => {
     await mkdir(path, { recursive: true, mode: 0o700 });

@@ -5,9 +5,9 @@
 
 import type { Clock } from "./clock.ts";
 
-/** The longest wait for a batch. A person does not notice it. A killed process loses only the lines of this time. */
+/** The longest wait of a line. A person does not notice it. A killed process loses only the lines of this time. */
 export const batchWaitMs = 20;
-/** A batch of this length is written at once: about 280 lines of an access log, and the capacity of a Linux pipe. */
+/** A batch of this length does not wait. It is about 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;
 
 export interface LineBatchesOptions {

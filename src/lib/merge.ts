@@ -30,7 +30,7 @@ function headOf<Item>(rest: Iterator<Item>): ListHead<Item> | undefined {
   return done === true ? undefined : { item: value, rest };
 }
 
-/** Replaces the first head of the heap by another, and moves that one down to its place. */
+/** Replaces the first head of the heap by a new one, and moves the new head down to its place. */
 function sink<Item>(heads: ListHead<Item>[], head: ListHead<Item>, compare: (a: Item, b: Item) => number): void {
   let at = 0;
   for (;;) {

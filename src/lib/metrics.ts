@@ -1,6 +1,6 @@
 /**
- * Every metric of davit. davit's own names are `davit_<part>_<what>_<unit|total>`. The values of labels are from fixed
- * sets, so that no machine can increase the number of series.
+ * Every metric of davit. davit's own names are `davit_<part>_<what>_<unit|total>`. A metric's labels have values from
+ * fixed sets, so that no machine can increase the number of series.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";

@@ -9,7 +9,7 @@ import { LRUCache } from "lru-cache";
 export class TextCache<Made extends object> {
   readonly #made: LRUCache<string, Made>;
 
-  /** @param options.limitBytes limits the texts; the results need memory besides. */
+  /** @param options.limitBytes limits the size of the texts; the results take more memory. */
   constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#made = new LRUCache({ maxSize: limitBytes, sizeCalculation: (_made, text) => bytesOf(text) });
   }

@@ -1,11 +1,11 @@
-/** A rate limit: a number of tokens per second, and more of them at once after a pause. */
+/** A rate limit: callers get a number of tokens per second, and several tokens without a wait after a pause. */
 
 import type { Clock } from "./clock.ts";
 
 export interface TokenBucketOptions {
   readonly clock: Clock;
   readonly perSecond: number;
-  /** How many may be taken at once after a pause. */
+  /** The most tokens that callers get without a wait after a pause. */
   readonly burst: number;
 }
 
