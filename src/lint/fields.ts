@@ -1,5 +1,6 @@
 /**
- * Finds the place of a field that a status names: in the object, or in the ConfigMap or Secret with its template.
+ * Finds the place of a field that a status names: in the object, or in the ConfigMap or Secret that has the field's
+ * template.
  */
 
 import type { FieldPlace } from "../controller/status/conditions.ts";
@@ -39,7 +40,7 @@ export function templateAt(
   return part && templates[part];
 }
 
-/** Returns the position in the text of a key. In the base64 of a Secret it is the place of the key instead. */
+/** Returns the position in the text of a key. For base64 in a Secret, it returns the place of the key instead. */
 function textPlace(
   places: WrittenManifests["places"],
   holder: ObjectName,

@@ -22,7 +22,7 @@ export interface LintOptions extends Pick<TrialOptions, "progress"> {
   /** The directories that were loaded, with the names that the user gave. */
   readonly directories: readonly string[];
   readonly readsInput: boolean;
-  /** Undefined skips the search for assets. */
+  /** Undefined if lint need not search for assets. */
   readonly hasAsset: AssetOptions["hasAsset"] | undefined;
 }
 
@@ -56,8 +56,8 @@ function problemFinding({ file, at, code, text }: FileProblem): LintFinding {
 }
 
 /**
- * Returns a file's name for the output. If there is one directory, the names of problems are relative to it. The output
- * has the whole path, so that a person can click on it.
+ * Returns a file's name for the output. If there is one directory, the file names in findings are relative to it. The
+ * output has the whole path, so that a person can click on it.
  */
 function shownFile(file: string, directories: readonly string[]): string {
   const [only, ...others] = directories;
@@ -70,7 +70,10 @@ function useFindings(manifests: Manifests): readonly LintFinding[] {
   return [...catchAlls(manifests), ...unusedProfiles(manifests)];
 }
 
-/** Finds catch-alls, except those that boot from disk: they are good practice, but any other may be an installer. */
+/**
+ * Finds Groups with `matchAll`, except those whose Profile boots from disk. Such a Group is good practice. Any other
+ * Profile may be an installer.
+ */
 function catchAlls(manifests: Manifests): readonly LintFinding[] {
   const { view } = manifests;
   return [...view.all("Group")].flatMap((group) => {

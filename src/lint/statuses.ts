@@ -13,7 +13,7 @@ export interface StatusOptions {
   readonly missing: ReadonlySet<FindingCode>;
 }
 
-/** Returns the findings about an object in its status. The reader of its file has reported all others. */
+/** Returns the findings in an object's status. The reader of its file has already reported all other findings. */
 export function statusFindings(
   manifests: Manifests,
   { name, reported }: Planned,

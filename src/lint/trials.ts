@@ -20,7 +20,7 @@ export interface TrialOptions {
   readonly progress: (count: number, total: number) => void;
 }
 
-// The Groups between two steps of the progress line: about a second's work, if they have no mistakes.
+// The Groups between two updates of the progress line: about a second's work, if they have no mistakes.
 const groupsPerTurn = 500;
 
 /** A mistake and the Groups that have it. */

@@ -34,7 +34,7 @@ export class ImportFindings {
     return [...this.#found.keys()].toSorted(compareBytes).flatMap((file) => this.#of(file));
   }
 
-  /** Returns the errors of a file: what was not imported of it. */
+  /** Returns the errors of a file, which name its parts that were not imported. */
   errorsOf(file: string): readonly ImportFinding[] {
     return this.#of(file).filter(({ severity }) => severity === "error");
   }

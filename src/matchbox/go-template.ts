@@ -1,6 +1,6 @@
 /**
  * Parses the text of a Go template into a syntax tree. A construct that davit's templates do not have becomes a problem
- * with its place. Then parsing continues, so that all problems of a file are reported at once.
+ * with its place. Then parsing continues, so that all problems of a file are reported together.
  */
 
 import { type TextPosition, textStart } from "../render/core/text-position.ts";
@@ -67,7 +67,7 @@ function syntaxProblem(message: string, at: TextPosition): GoTemplateProblem {
   return { at, text: `not a Go template, matchbox answers 404: ${message}` };
 }
 
-/** Thrown for an expression that cannot be translated. The caller adds the place of its action. */
+/** Thrown for an expression that cannot be translated. The caller adds the place of the tag. */
 class Untranslated extends Error {}
 
 // Less than davit's own limit of 100 levels, which includes sub-expressions.

@@ -1,7 +1,7 @@
 /**
  * Translates a Go template into a davit template that yields the same bytes from the same variables. Anything that
- * cannot be translated becomes a problem with its place. A few values still give different results. So `uses` lists the
- * variables, and a caller that knows their values can check them.
+ * cannot be translated becomes a problem with its place. Go and davit still print or test a few values differently.
+ * So `uses` lists the variables, and a caller that knows their values can check them.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -137,7 +137,7 @@ class Translator {
     return variables.toReversed();
   }
 
-  /** Returns an expression as an argument of a tag. davit treats an absent variable as false there. */
+  /** Returns an expression as an argument of a tag. In an argument, davit treats an absent variable as false. */
   #argument(expression: GoExpression, scope: GoScope): string {
     switch (expression.kind) {
       case "literal":

@@ -67,7 +67,7 @@ function trimmed(text: string, atStart: boolean, atEnd: boolean): string {
 }
 
 /**
- * Removes white space at the end of a text. It uses no regular expression, because that would look for the end again at
+ * Removes white space at the end of a text. It uses no regular expression, which would search for the end again at
  * every blank: 100,000 blanks would take a minute.
  */
 function withoutSpaceAtEnd(text: string): string {

@@ -1,7 +1,7 @@
 /**
  * Converts a matchbox group to a Group. If davit refuses a label or the metadata, the Group is written without it and
- * with `hold: true`. Without a label, the Group may match more machines. All of its machines wait instead of booting
- * something else.
+ * with `hold: true`. Without a label, the Group may match more machines. `hold` makes all of its machines wait, so
+ * that none of them boots something wrong.
  */
 
 import { normalizeMac } from "../model/hardware-ids.ts";
@@ -115,7 +115,7 @@ function labelProblem(label: string, value: string, admit: Admit): string | unde
   return admit(groupOf("sample", { profileRef: { name: "sample" }, selector }))[0]?.text;
 }
 
-// Less than davit's own limit, because that one also counts the levels above the metadata.
+// Less than davit's own limit, which includes the levels above the metadata.
 const maxDepth = 90;
 
 function metadataProblem(metadata: JsonObject, admit: Admit): string | undefined {

@@ -179,7 +179,7 @@ class Import {
     }
   }
 
-  /** Warns of groups with the same selector, because matchbox uses either of them. */
+  /** Warns of groups with the same selector: davit always uses the same one of them, matchbox may use any. */
   #reportTies(groups: readonly ReadGroup[]): void {
     const first = new Map<string, string>();
     for (const { file, fields, selector } of groups.toSorted((a, b) => compareBytes(a.file.path, b.file.path))) {

@@ -56,7 +56,7 @@ function readBelow(root: string, file: string): InputFile {
 }
 
 function readText(path: string): InputFile {
-  // Without O_NONBLOCK, to open a named pipe would wait for a writer.
+  // Without O_NONBLOCK, the call would wait for a writer if the file is a named pipe.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stat = fstatSync(descriptor);

@@ -1,5 +1,5 @@
 /**
- * Finds values that Go and davit treat differently. It looks at the values of each group that uses a template, so it
+ * Finds values that Go and davit treat differently. It checks the values of each group that uses a template, so it
  * reports only differences that occur.
  */
 
@@ -9,7 +9,7 @@ import { type ImportFindings, shown } from "./findings.ts";
 import type { VariableUse } from "./go-to-handlebars.ts";
 import type { ReadGroup } from "./group.ts";
 
-/** Warns if a template gives a group's machines another result in davit. @param file the template's file. */
+/** Warns if a template yields another result in davit than in matchbox. @param file the template's file. */
 export function compareValues(use: VariableUse, file: string, group: ReadGroup, findings: ImportFindings): void {
   const [first, label, ...more] = use.path;
   if (first === undefined) return;

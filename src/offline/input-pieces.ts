@@ -1,6 +1,6 @@
 /**
  * Splits a text of many objects into pieces that can be read one by one: `kubectl get -o yaml` writes tens of megabytes
- * for 10,000 objects, too much for a parser at once. A text in another form stays in one piece. Pure.
+ * for 10,000 objects, too much for one parse. A text in another form stays in one piece. Pure.
  *
  * kubectl writes one List. Its items begin with `- ` in the first column. No other line does, because go-yaml indents
  * values of several lines. If a blank replaces the dash, an item can be parsed alone, and its columns stay the same.

@@ -1,7 +1,7 @@
 /**
  * Loads manifests without a server. The result has the documents that `davit serve` would write into an empty store
- * after its first list, and its report on each object. It uses the code of the directory source and of the controller
- * (listing, parser, admission, holdings, planner), so it decides like a server.
+ * after its first list, and the status that it would report for each object. This file uses the code of the directory
+ * source and of the controller (listing, parser, admission, holdings, planner), so it decides like a server.
  *
  *   const manifests = await loadManifests({ directories: ["manifests"], log });
  *   const index = bootIndexOf(manifests);

@@ -22,13 +22,13 @@ export interface Option<Value> {
   /** Placeholder of the value in help; none for a switch. */
   readonly value?: string;
   readonly repeatable?: true;
-  /** The default as text; undefined leaves the option unset. */
+  /** The default as text; undefined for an option without a default. */
   readonly preset?: string;
   /** The message if the option is not given; undefined for an option that can be left out. */
   readonly required?: string;
-  /** Each path in the value must exist and be of this kind. The value `stdin` is allowed, too: it is no path. */
+  /** Each path in the value must exist and be of this kind. The text in `stdin` means standard input and is no path. */
   readonly mustExist?: { readonly kind: "file" | "directory"; readonly stdin?: string };
-  /** Options that must be given with this one, because it is useless without them. */
+  /** Further options that must be given, because this option is useless without them. */
   readonly needs?: readonly Need[];
   /** An option that must not be given with this one. `excess` describes both in the message, such as `Two queries`. */
   readonly excludes?: { readonly name: string; readonly excess: string };
@@ -76,7 +76,7 @@ export type Values<Options> = {
 export interface ReadOptions<Options> {
   readonly values: Values<Options>;
   readonly problems: string[];
-  /** Flags with a bad value or a misspelt name. Their options must not be reported as missing as a second problem. */
+  /** Flags with a bad value or a misspelt name. A check must not report such an option as missing, too. */
   readonly faulty: ReadonlySet<string>;
 }
 

@@ -10,7 +10,7 @@ import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions
 /** The options of the boot service, which `davit serve` and `davit boot` share. */
 export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
 
-/** Passphrases from environment variables. They have no flags, because every user of the machine can see flags. */
+/** Passphrases from environment variables. They have no flags, because every user of the computer can see flags. */
 interface SigningPassphrase {
   readonly signingPassphrase: string | undefined;
   readonly grubSigningPassphrase: string | undefined;
@@ -19,7 +19,7 @@ interface SigningPassphrase {
 /** The options of `davit serve`, parsed. */
 export type ServeConfig = Values<typeof serveOptions> &
   SigningPassphrase & {
-    /** True reads objects from a cluster, false from `manifests`. */
+    /** True if objects come from a cluster, false if they come from `manifests`. */
     readonly kubernetes: boolean;
   };
 
@@ -37,7 +37,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
   const kubernetes = values.kubernetes ?? (isInPod && !hasManifests);
   const config: ServeConfig = { ...values, kubernetes, ...signingPassphrase(environment) };
   const isMeant = hasManifests || kubernetes || faulty.has("manifests") || faulty.has("kubernetes");
-  // If no source of objects is given, that is the one problem. Options that need a cluster are not reported then.
+  // If no source of objects is given, davit reports that, and not also the options that need a cluster.
   const ruled = { ...config, kubernetes: kubernetes || !hasManifests };
   problems.push(
     ...(isMeant ? [] : ["No source of objects: give --manifests DIR, or --kubernetes"]),
@@ -54,7 +54,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
  * @throws {ConfigError} with every problem.
  */
 export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
-  // Only the flag counts, because the variable may be for a davit serve in the same container.
+  // `davit boot` reads only the flag `--data-dir`. The variable may be for a davit serve in the same container.
   const { values, problems } = readOptions(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined }, paths);
   const config = { ...values, ...signingPassphrase(environment) };
   problems.push(...signingProblems(config), ...storeTlsProblems(values), ...storeTokenProblems(values, paths));
