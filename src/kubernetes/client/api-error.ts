@@ -39,7 +39,7 @@ export class ApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** True if the same request may succeed later although nobody changes anything. */
+  /** True if the same request may succeed later even if nobody changes anything. */
   get isTransient(): boolean {
     if (this.failure !== "answered") return this.failure !== "protocol";
     return this.status === 429 || (this.status ?? 0) >= 500;

@@ -2,9 +2,9 @@
  * The client of the API server: JSON calls and watches, over shared pools of connections.
  *
  * Every call ends: by an answer, by its time-out or by its signal. The client retries a GET after a failure that may
- * pass, and every request after a 429. After a 401 it reads the credentials again and retries once. After an untrusted
- * certificate it reads them again for the next request. It returns JSON, and leaves the meaning of objects to its
- * callers.
+ * pass, and every request after a 429. After a 401 it reads the credentials again and retries once. If the server's
+ * certificate is not trusted, it reads them again for the next request. It returns JSON, and leaves the meaning of
+ * objects to its callers.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -198,8 +198,8 @@ export class ApiClient {
 
 /**
  * True for the codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS
- * itself. After such an error davit reads the kubeconfig again, because its inline authority may have changed. davit
- * notices such a change in no other way.
+ * itself. After such an error davit reads the kubeconfig again, because the certificate authority in it may have
+ * changed. davit notices such a change in no other way.
  */
 function isOfCertificates(code = ""): boolean {
   return /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_CA$|ERR_TLS_|ERR_SSL_)/.test(code);

@@ -1,7 +1,7 @@
 /**
  * Lets the store's listener and the cluster's pods trust each other. davit reads the public keys that verify the tokens
- * of ServiceAccounts. It publishes its own authority in a ConfigMap, so that pods can trust the listener's certificate.
- * The ConfigMap must exist: davit has the right to write it, but not to create ConfigMaps.
+ * of ServiceAccounts. It publishes its own certificate authority in a ConfigMap, so that pods can trust the listener's
+ * certificate. The ConfigMap must exist: davit has the right to write it, but not to create ConfigMaps.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,7 +19,7 @@ export interface ApiServerTrustOptions {
   /** From 0 to below 1, uniformly. */
   readonly random: () => number;
   readonly log: Log;
-  /** The ConfigMap for the authority; undefined to publish nothing. */
+  /** The ConfigMap for the certificate authority; undefined to publish nothing. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined;
 }
 
@@ -30,7 +30,7 @@ export class ApiServerTrust implements ClusterTrust {
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
   #wanted = "";
-  /** The last logged reason why the authority could not be published; empty after a success. */
+  /** The last logged reason why the certificate authority could not be published; empty after a success. */
   #loggedProblem = "";
   #publishing: Promise<void> | undefined;
 

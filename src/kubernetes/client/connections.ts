@@ -2,8 +2,8 @@
  * The connections to the API server: one pool for short calls and one for watches, so that neither waits for the other.
  * davit uses HTTP/1.1, because with HTTP/2 one stalled stream would block its whole connection.
  *
- * When the certificates or the authority change, new requests use new connections. Running requests end on the old
- * connections.
+ * When the certificates or the certificate authority change, new requests use new connections. Running requests end on
+ * the old connections.
  */
 
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";

@@ -27,13 +27,13 @@ export interface KubeConfigOptions {
   readonly root?: string;
 }
 
-/** The authority and the login of a connection. */
+/** The certificate authority and the login of a connection. */
 export interface ClusterCredentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: ClientTlsMaterial;
 }
 
-/** PEM texts and other TLS settings; absent means Node's own default. */
+/** PEM texts and other TLS settings. For an absent one, Node uses its own default. */
 export interface ClientTlsMaterial {
   readonly ca?: string;
   readonly cert?: string;

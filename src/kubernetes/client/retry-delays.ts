@@ -7,11 +7,11 @@ import { backoffMs, jittered } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 
 /**
- * Like client-go v0.35.8 (tools/cache/reflector.go, NewReflectorWithOptions), but with a lower cap. client-go waits
- * 800 ms, doubles that up to 30 s with jitter 1.0, and resets after 2 min. Its cap means 30 to 60 s between two tries.
- * It protects an overloaded API server from all controllers and kubelets of a cluster. davit is one client with a few
- * watches. When the API server is repaired, a rack may be waiting for an operator's next change of an object. So davit
- * reconnects within 10 s.
+ * Like client-go v0.35.8 (tools/cache/reflector.go, NewReflectorWithOptions), but with a lower cap. client-go waits 800
+ * ms, doubles that up to 30 s with jitter 1.0, and resets after 2 min. Its cap means 30 to 60 s between two tries. So
+ * long a pause protects an overloaded API server from all controllers and kubelets of a cluster. davit is one client
+ * with a few watches. When the API server is repaired, a rack may be waiting for an operator's next change of an
+ * object. So davit reconnects within 10 s.
  */
 const delays = { firstMs: 800, capMs: 5_000 };
 const resetMs = 120_000;

@@ -173,7 +173,8 @@ export class ClusterSource implements Source {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
-      // With all of `proveMs`, davit could skip a watch that is nearly so long silent, and ask it `proveMs` later.
+      // With a limit of `proveMs`, davit could skip a watch whose silence is a little shorter, and would check it only
+      // `proveMs` later.
       if (!signal.aborted) await watches.prove(proveMs / 2);
     }
   }

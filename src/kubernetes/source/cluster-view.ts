@@ -106,7 +106,8 @@ export class ClusterView implements SourceView {
   }
 
   /**
-   * True when the view shows all that davit can read now. A Profile is pending only if reading its references failed.
+   * True when the view shows all that davit can read now. A Profile is then pending only because reading one of its
+   * references failed.
    */
   get isSettled(): boolean {
     if (!this.#hasLists || !this.#namespaces.areTried) return false;

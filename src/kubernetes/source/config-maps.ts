@@ -1,7 +1,7 @@
 /**
  * Reads the ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps. If they change, it reads the
- * content of the ConfigMap. This content stays until davit has read newer content, or the ConfigMap is gone. It also
- * goes when davit had no right to read newer content for a minute.
+ * content of the ConfigMap. This content stays until davit has read newer content, or the ConfigMap is gone. davit also
+ * drops the content after a minute without the right to read newer content.
  */
 
 import type { ConfigMapObject, Reference } from "../../model/source.ts";
@@ -36,7 +36,8 @@ interface UnreadConfigMap {
 
 // Enough to keep the connections busy. Further reads wait here, because in the client their time-outs would run.
 const maxReads = 12;
-// How long davit keeps content whose newer version it has no right to read. Rights removed by mistake return sooner.
+// How long davit keeps content whose newer version it has no right to read. A right that was removed by mistake usually
+// returns sooner.
 const forbiddenMs = 60_000;
 
 export class ConfigMaps {
@@ -166,7 +167,7 @@ export class ConfigMaps {
     for (const { kind, namespace, name } of changes) {
       const entry = this.#entries.get(`${namespace}/${name}`);
       if (entry === undefined) continue;
-      // Another object may have the same version as the previous object's last read.
+      // The new object may have the version that davit last read of the previous object.
       if (kind === "replaced") entry.version = undefined;
       this.#look(entry);
     }
@@ -262,8 +263,8 @@ export class ConfigMaps {
   }
 
   /**
-   * True when davit had no right to the new version for a minute, or never read any version. The read version then no
-   * longer counts. If it did, the source would stay unproven, and no Install would start any more.
+   * True when davit had no right to the new version for a minute, or never read any version. davit then drops the
+   * content that it has read, if any. Otherwise the source would stay unproven, and no Install would start any more.
    */
   #isLost(entry: WantedConfigMap): boolean {
     const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;
@@ -284,7 +285,8 @@ export class ConfigMaps {
     const { namespace, name } = entry.reference;
     // By now, no Profile may name the ConfigMap any more.
     if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
-    // Last, because it may release held changes. Before, the Profiles must be shown that waited for this ConfigMap.
+    // This comes last, because it may release held changes. The Profiles that waited for this ConfigMap must be shown
+    // before those changes.
     this.#isRead(entry);
   }
 }

@@ -14,7 +14,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
 
 export interface Dropped {
-  /** The labels that were written without a value. A label that has a value now is not among them, whoever wrote it. */
+  /** The labels that were written without a value, except labels that have a value now, whoever wrote the value. */
   readonly labels: readonly string[];
   readonly expressions: boolean;
   /** Where the written text has a name that davit's CRD does not know. */
@@ -53,7 +53,7 @@ export function isNothing({ labels, expressions, unknownIn }: Dropped): boolean 
   return labels.length === 0 && !expressions && unknownIn === undefined;
 }
 
-/** Returns the spec with a null in place of each dropped part of the selector, which admission refuses. */
+/** Returns the spec with a null in place of each dropped part of the selector. Admission refuses these nulls. */
 export function withDropped(spec: JsonValue | undefined, dropped: Dropped): JsonObject {
   const { selector, ...others } = objectOf(spec);
   const empty = Object.fromEntries(dropped.labels.map((label) => [label, null]));

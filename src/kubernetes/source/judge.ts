@@ -39,9 +39,9 @@ export interface JudgeTools {
 }
 
 /**
- * Judges an object. If only its status differs from the previous version, the result holds the previous `object`, so it
- * counts as unchanged. `judge` compares contents, because equal generations prove nothing after the API server went
- * back to an older state.
+ * Judges an object. If only the object's status differs from the previous version, the result holds the previous
+ * `object`, so the object counts as unchanged. `judge` compares contents, because equal generations prove nothing after
+ * the API server went back to an older state.
  */
 export function judge(
   tools: JudgeTools,

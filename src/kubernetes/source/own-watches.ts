@@ -39,8 +39,8 @@ export class OwnWatches {
   }
 
   /**
-   * True when davit has read the list of a namespace's Profiles or Groups. For a namespace that it does not watch, it
-   * must have read all lists.
+   * True when davit has read the list of a namespace's Profiles or Groups. For a namespace that davit does not watch:
+   * true when davit has read all lists.
    */
   hasList(kind: OwnName["kind"], namespace: string): boolean {
     return this.of({ kind, namespace })?.isSynced ?? this.areListed;

@@ -1,4 +1,4 @@
-/** Records which ConfigMaps and Secrets Profiles name. davit reads the content of no others. */
+/** Records which ConfigMaps and Secrets Profiles name. davit reads no other ConfigMap's or Secret's content. */
 
 import { objectKey, type Reference } from "../../model/source.ts";
 

@@ -21,7 +21,7 @@ export interface ScopeNamespacesOptions {
   readonly log: Log;
   /** Ends every question. */
   readonly signal: AbortSignal;
-  /** Called when a namespace is believed, and when it is doubted for a new reason. */
+  /** Called when davit begins to believe that a namespace exists, and when it has a new reason to doubt it. */
   readonly changed: () => void;
 }
 

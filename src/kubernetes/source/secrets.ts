@@ -1,7 +1,7 @@
 /**
  * Reads the Secrets that Profiles name, each with a separate watch. A Role that permits only Secrets of certain names
- * permits no watch of all, so davit never asks for more than one. A Secret that was read stays while the API server is
- * away. A deleted Secret is gone at once.
+ * permits no watch of all Secrets, so davit never asks for more than one Secret in a request. A Secret that was read
+ * stays while the API server is away. A deleted Secret is gone immediately.
  */
 
 import type { Reference, SecretObject } from "../../model/source.ts";

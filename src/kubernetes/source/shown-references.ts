@@ -1,6 +1,6 @@
 /**
  * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content may have to wait, so that no
- * Profile boots with content of a different time. A removal takes effect at once.
+ * machine boots a Profile with content of a different time. A removal takes effect immediately.
  */
 
 import { type ConfigMapObject, objectKey, type Reference, type SecretObject } from "../../model/source.ts";
@@ -25,7 +25,7 @@ export class ShownReferences {
     this.#caches = caches;
   }
 
-  /** True for a reference that is missing, or that davit has no right to read. Both take effect at once. */
+  /** True for a reference that is missing, or that davit has no right to read. Both changes take effect immediately. */
   isAbsent({ kind, namespace, name }: Reference): boolean {
     return this.#caches[kind].get(namespace, name) === undefined;
   }

@@ -1,7 +1,7 @@
 /**
  * Writes events, by which `kubectl describe` shows when an object's trouble began and ended. davit writes few events.
- * It never writes the same event twice within ten minutes. An object that waits only a moment for another one gets
- * none. davit drops an event that it cannot write.
+ * It does not repeat an event within ten minutes, as long as it remembers the event (`maxRemembered`). An object that
+ * waits only a moment for another one gets no event. davit drops an event that it cannot write.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,7 +19,7 @@ export interface EventRecorderOptions {
   /** From 0 to below 1, uniformly. */
   readonly random: () => number;
   readonly log: Log;
-  /** The name of the pod or machine on which this davit runs. */
+  /** The name of the pod or host in which this davit runs. */
   readonly instance: string;
 }
 
@@ -36,7 +36,7 @@ export interface Transition {
 // before its Profile, and a Profile before its ConfigMap.
 const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
 const graceMs = 5_000;
-// How many events may wait. The rate limit permits fewer at once, so it would drop further events anyway.
+// How many events may wait. The rate limit permits fewer in one burst, so it would drop further events anyway.
 const maxWaiting = 256;
 const repeatMs = 600_000;
 // How many written events davit remembers. It may write a forgotten event again within ten minutes.
@@ -145,7 +145,10 @@ export class EventRecorder {
   }
 }
 
-/** True for a change that gets an event. A first status that is ready does not: 10,000 of these would hide the rest. */
+/**
+ * True for a change that gets an event. A first status that is ready gets none, because 10,000 such events would hide
+ * the rest.
+ */
 function isTransition({ before, after }: Transition): boolean {
   const wasInTrouble = before !== undefined && before.status !== "True";
   if (after.status === "True") return wasInTrouble;

@@ -1,7 +1,7 @@
 /**
  * The rights to write statuses that davit lacks, according to the API server. A right is for one kind in one namespace.
- * davit shows a missing right until it has written the status of one such object. It also stops when no object is left
- * whose status was refused.
+ * davit shows a missing right until it has written the status of one object of this kind and namespace, or until no
+ * object is left whose status was refused.
  */
 
 import type { ObjectName } from "../../model/source.ts";

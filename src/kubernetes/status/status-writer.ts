@@ -106,7 +106,9 @@ export class StatusWriter implements StatusSink {
     return this.#rights.lines.map((line) => `cluster: ${line}`);
   }
 
-  /** Sets the wanted status. It resolves at once, because the write may have to wait until the API server is back. */
+  /**
+   * Sets the wanted status. It resolves immediately, because the write may have to wait until the API server is back.
+   */
   write(name: ObjectName, status: ObjectStatus): Promise<void> {
     const key = objectKey(name);
     const known = this.#entries.get(key);
@@ -130,7 +132,7 @@ export class StatusWriter implements StatusSink {
 
   /**
    * Checks an object that the watch reported: another writer may have changed its status.
-   * @param isReplaced davit may have written to another object of this name, even if both have the same version.
+   * @param isReplaced true if davit may have written to another object of this name, even one with the same version.
    */
   recheck(name: ObjectName, isReplaced: boolean): void {
     const entry = this.#entries.get(objectKey(name));
@@ -323,7 +325,7 @@ export class StatusWriter implements StatusSink {
     // If another object has this name now, the controller will give that object a status.
     if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
     const written = this.#unheard.get(entry);
-    // Until the watch reports the last write, the seen object has the status before it.
+    // Until the watch reports the last write, the seen object has the status from before that write.
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;
     const shown: JsonObject = isStale ? toJson(written.status) : seen.value.status;
     const now = toRfc3339(this.#options.clock.nowMs()).replace(/\.\d+Z$/, "Z");

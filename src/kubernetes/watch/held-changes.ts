@@ -12,9 +12,9 @@
  * a minute in which another namespace was heard, the unheard namespaces are lost. Their own machines wait, but the
  * changes of other namespaces no longer do.
  *
- * The wait for a ConfigMap or Secret alone is limited, too: one second for a read of a ConfigMap, or a minute after a
- * failure. Then the other changes take effect. But until davit has read the ConfigMap or Secret, no later state counts
- * as proven (`ClusterSource.provenAtMs`).
+ * When davit waits only for a ConfigMap or Secret, the wait is limited, too: to one second for a read of a ConfigMap,
+ * and to a minute after a read or a watch has failed. Then the other changes take effect. But until davit has read the
+ * ConfigMap or Secret, no later state counts as proven (`ClusterSource.provenAtMs`).
  */
 
 import { type Clock, earliest } from "../../lib/clock.ts";
@@ -48,7 +48,8 @@ export interface HeldWatch {
   opening(): void;
   /**
    * A list or the watch failed.
-   * @param isRefused davit has no right to read this. Other changes then do not wait for a ConfigMap or Secret.
+   * @param isRefused true if davit has no right to read this resource. Changes then do not wait for this watch, unless
+   * it is of Profiles or Groups.
    */
   failed(isRefused: boolean): void;
   /** The watch is open. */
@@ -66,13 +67,17 @@ interface Watch extends WatchPlace {
    */
   standsSinceMs: number | undefined;
   hasFailed: boolean;
-  /** True when davit has waited too long for this reference: changes no longer wait until it is heard again. */
+  /**
+   * True when davit has waited too long for this watch or read of ConfigMaps or Secrets. Changes do not wait for it
+   * before it has been open again.
+   */
   isGivenUp: boolean;
 }
 
 // How long davit waits for the changes that a watch missed. They arrive as soon as the watch is open again.
 const settleMs = 1_000;
-// Equal to the default of --max-staleness: davit serves an Install for this long without a sign of life.
+// Equal to the default of --max-staleness: davit serves an Install for this long without a sign of life from the API
+// server.
 const lostMs = 60_000;
 
 export class HeldChanges {
@@ -85,7 +90,7 @@ export class HeldChanges {
   /** Monotonic: when the holding began. */
   #beganMs = 0;
   #sinceMs: number | undefined;
-  /** How long at least one namespace was heard during the holding. */
+  /** For how many milliseconds of the present holding at least one namespace was heard. */
   #besideMs = 0;
   /** Ends the search for lost namespaces. */
   #looking: AbortController | undefined;
@@ -248,8 +253,9 @@ export class HeldChanges {
   #isWaitedFor({ namespace, what, deafSinceMs, hasFailed, isGivenUp }: Watch): boolean {
     if (deafSinceMs === undefined || isGivenUp || (namespace !== undefined && this.lost.has(namespace))) return false;
     if (what === "own" || hasFailed) return true;
-    // Changes wait for a read only in the first second. Otherwise a ConfigMap that often changes would delay all of
-    // them.
+    // A read of a ConfigMap delays changes for one second at most. The second begins when the holding begins, or later,
+    // when all watches of Profiles and Groups are open. Without this limit, a ConfigMap that often changes would delay
+    // all changes.
     const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
     return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;
   }

@@ -21,7 +21,7 @@ export interface MirroredObject<Value> extends HeldMeta {
 export interface MirrorChange {
   /**
    * `replaced`: another object has this name now, because the old one was deleted in between. After a gap, every held
-   * object that comes again counts as replaced: the cluster may have gone back to an older state.
+   * object that is listed again counts as replaced: the cluster may have gone back to an older state.
    */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
@@ -82,7 +82,8 @@ export class Mirror<Value> {
   }
 
   /**
-   * Like `prepare`, for an item of a list. After a gap it reads even a held version: that may be of another history.
+   * Like `prepare`, for an item of a list. After a gap it reads even an object whose version is held, because the held
+   * object may be from another history of the cluster.
    */
   prepareListed(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);

@@ -35,7 +35,7 @@ export interface ObjectWatchOptions<Value> {
 }
 
 export interface WatchLimits {
-  /** A longer silence ends a watch. Bookmarks come once a minute, so below a minute davit asks for shorter watches. */
+  /** A longer silence ends a watch. With a minute or less, watches are shorter: bookmarks come only once a minute. */
   readonly silenceMs: number;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
@@ -65,13 +65,13 @@ export interface ObjectWatchListener {
   readonly failed?: (failure: WatchFailure, text: string) => void;
   /** The connection was made or lost. */
   readonly connected?: (isConnected: boolean) => void;
-  /** A list or watch request after the first list begins. Until `opened`, changes may be missing. */
+  /** After its first list, davit begins another list or watch request. Until `opened`, changes may be missing. */
   readonly opening?: () => void;
   readonly opened?: () => void;
 }
 
 const presetPageSize = 500;
-/** The API server accepts objects of at most 3 MiB. Their JSON can only become longer by escapes. */
+/** The API server accepts objects of at most 3 MiB. Escapes can make the JSON of an object longer than that. */
 const presetMaxLineBytes = 16 * 1024 * 1024;
 /** Like client-go, davit asks for watches of 5 to 10 minutes. The limit also ends a watch whose other end is gone. */
 const watchSeconds = { min: 300, spread: 300 };
@@ -93,11 +93,11 @@ export class ObjectWatch<Value> {
   /** Delays after an expired history. The API server works when it answers 410, so other failures do not count here. */
   readonly #expiryDelays: RetryDelays;
   readonly #stopping = new AbortController();
-  /** Ends the running watch or delay, so that the list begins at once. */
+  /** Ends the running watch or delay, so that the list begins immediately. */
   #listNow = new AbortController();
   /** Where the next watch begins; undefined when a list must come first. */
   #version: string | undefined;
-  /** The version that was seen last. Unlike `#version`, a gap does not clear it. */
+  /** The version that was seen last. A gap clears `#version`, but does not clear this one. */
   #newestVersion: string | undefined;
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
@@ -161,7 +161,7 @@ export class ObjectWatch<Value> {
 
   /**
    * Asks the API server for its version if the watch is open but was silent for `silenceMs`. An answer is a sign of
-   * life. An older version than the last one means a gap: davit lists again.
+   * life. If this version is older than the last one that davit saw, there was a gap, and davit lists again.
    */
   async prove(silenceMs: number): Promise<void> {
     const { client, clock } = this.#options;
@@ -376,7 +376,7 @@ export class ObjectWatch<Value> {
     return Math.max(nextMs, failure.retryAfterMs ?? 0);
   }
 
-  /** Logs a new failure at once, and a repeated one every ten minutes. */
+  /** Logs a new failure immediately, and a repeated one every ten minutes. */
   #logFailure({ reason, status }: WatchFailure, problem: string): void {
     const { clock, log, target } = this.#options;
     const what = `${reason} ${status}`;

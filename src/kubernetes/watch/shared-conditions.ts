@@ -6,7 +6,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 
-// Enough, because a first sync makes only a few new conditions each second. Objects with the same time arrive together.
+// When the map is full, it is cleared. Little sharing is lost: a first sync makes only a few new conditions each
+// second, and objects with the same time arrive together.
 const maxKept = 1_024;
 // Longer conditions report mistakes, and are different for each object. Sharing them would save nothing.
 const maxLength = 512;

@@ -67,7 +67,8 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
-        // Before the first list of ConfigMaps or a Secret, davit shows none of them. So no shown one can be outdated.
+        // Before the first list of a watch of ConfigMaps or of a Secret, davit shows no content from this watch. So no
+        // shown content can be outdated, and changes need not wait.
         if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },

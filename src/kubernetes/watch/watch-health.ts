@@ -46,9 +46,8 @@ export class WatchHealth {
   }
 
   /**
-   * Monotonic: since when an unconnected watch has not heard the API server, the earliest time of all such watches.
-   * Undefined if there is none.
-   * Watches that davit has no right to, and those of lost namespaces, do not count.
+   * Monotonic: the earliest time at which an unconnected watch last heard the API server. Undefined if every watch is
+   * connected. Watches of lost namespaces do not count, nor do watches of resources that davit has no right to read.
    */
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
     let sinceMs: number | undefined;
