@@ -1,8 +1,8 @@
 /**
- * Decides which changes take effect at once. Other objects may have changed together with an object, and davit may not
- * know them yet. So only changes that make machines wait take effect at once; all others are delayed. A Group that is
- * newly held, loses machines or is removed is held at once. So an incomplete change never gives a machine anything that
- * the complete change would not. Pure.
+ * Decides which changes take effect immediately. Other objects may have changed together with an object, and davit may
+ * not know them yet. So only changes that make machines wait take effect immediately; all others are delayed. A Group
+ * that is newly held, loses machines or is removed is held immediately. So an incomplete change never gives a machine
+ * anything that the complete change would not. Pure.
  */
 
 import type { GroupSpec } from "./group.ts";

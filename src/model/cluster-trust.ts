@@ -1,4 +1,4 @@
-/** The port for a cluster's token keys, and for publishing davit's authority to its pods. */
+/** The port for a cluster's token keys, and for publishing davit's certificate authority to the cluster's pods. */
 
 import type { JsonObject } from "./json.ts";
 
@@ -14,7 +14,8 @@ export interface ClusterTrust {
   /** @throws {Error} while the cluster does not answer. */
   tokenKeys(): Promise<TokenKeys>;
   /**
-   * Publishes the authority that pods must trust, a PEM certificate. Returns at once, and retries until it succeeds.
+   * Publishes the certificate authority that pods must trust, as a PEM certificate. Returns immediately, and retries
+   * until it succeeds.
    */
   publishAuthority(cert: string): void;
 }

@@ -2,18 +2,18 @@
  * Decides which of the Groups that match a machine gets the machine.
  *
  * The order of `group.ts` decides first. Groups tie if they have the same priority, the same keys and the same
- * operators, but different outcomes. Between them neither values nor names decide:
+ * operators, but different outcomes. Between such Groups, neither values nor names decide:
  *
  * - In one namespace: no Group wins.
  * - In several namespaces: the namespace with the first claim to the machine wins. If the first claims are equal, no
  *   Group wins.
  *
- * With an admin namespace, all other namespaces are tenants. The order then decides only inside each namespace. Other
- * rules decide between the winners of the namespaces:
+ * If there is an admin namespace, all other namespaces are tenants. The order then decides only inside each namespace.
+ * Other rules decide between the winners of the namespaces:
  *
  * - Two tenants whose Groups name the machine: the first claim wins, whatever else the Groups ask for.
- * - All others: `tenant-rank.ts` ranks a tenant's Group. A tie goes to the admin's Group, or between two tenants to the
- *   first claim.
+ * - In all other cases, `tenant-rank.ts` ranks the tenants' Groups. If an admin's Group and a tenant's Group are equal,
+ *   the admin's Group wins. Between two equal Groups of tenants, the first claim wins.
  *
  * Pure.
  */
@@ -28,7 +28,7 @@ import { traitsOf } from "./tenant-rank.ts";
 export interface Contest<Entry extends Group> {
   /** Undefined if no Group matches. */
   readonly winner: Entry | undefined;
-  /** Groups with the same right to the machine as the winner. If there are any, no Group gets the machine. */
+  /** The Groups that tie with the winner. If there are any, no Group gets the machine, not even the winner. */
   readonly rivals: readonly Entry[];
 }
 
@@ -101,8 +101,8 @@ function isOfNamed(contest: Contest<Group>): boolean {
 }
 
 /**
- * True when `other` may keep machines from `group` even if `compareGroups` sorts `group` first. `other` then gets the
- * machines that both match, or has an equal right to them and another outcome.
+ * True when `other` may keep machines from `group` even if `compareGroups` sorts `group` first. For a machine that both
+ * match, `other` may win, or the two may tie.
  */
 export function isRival(group: Group, other: Group): boolean {
   if (group === other) return false;
@@ -141,8 +141,8 @@ export function areNamesakes(group: Group, other: Group): boolean {
 }
 
 /**
- * True if the texts of the selectors decide, but davit no longer knows the text of the removed Group. A tombstone
- * records only one value of a list.
+ * True if only the texts of the two selectors can decide, but davit may no longer know the text of the removed Group's
+ * selector: a tombstone may record fewer values of a list than the selector had.
  */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
@@ -194,13 +194,16 @@ function compareStrength(a: Group, b: Group): number {
   return isEven ? Number(a.isTenant) - Number(b.isTenant) : compareBytes(b.selectorText, a.selectorText);
 }
 
-/** Sorts the stronger of two tenants' Groups first; zero if both ask for the same. A list (`In`) counts as a value. */
+/**
+ * Sorts the stronger of two tenants' Groups first. Zero if both name values (by `=` or `In`) of the same labels, and
+ * both or neither have patterns.
+ */
 function compareBroad(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
   return b.rankCount - a.rankCount || own.patterns - other.patterns || compareBytes(other.keys, own.keys);
 }
 
-/** True for Groups of equal priority and counts with the same keys and operators, whatever the values. */
+/** True for Groups with the same priority, the same keys and the same operators, whatever their values. */
 export function isAlike(group: Group, other: Group): boolean {
   return group.priority === other.priority && isSameShape(group, other);
 }
@@ -232,7 +235,7 @@ export function isSameOutcome(group: Group, other: Group): boolean {
   );
 }
 
-// The order of members counts, because templates see it.
+// The order of members matters, because templates see it.
 function isSameJson(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

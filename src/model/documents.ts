@@ -30,8 +30,8 @@ const profilePlace = "profile";
 const tenantPlace = "tenant";
 
 /**
- * Identity labels whose values get tombstones when a Group is removed. An older davit that knows fewer labels ignores
- * the tombstones of the others.
+ * Identity labels whose values get tombstones when a Group is removed. An older davit that knows fewer identity labels
+ * ignores the tombstones of those that it does not know.
  */
 export const tombstoneLabels = identityLabels;
 /** Replaces the label in the paths of tombstones of Groups that name no machine. No identity label has this name. */
@@ -61,9 +61,10 @@ export interface GroupDocument extends Provenance, GroupState {
 }
 
 /**
- * The true fields of a Group with expressions. An older davit does not know expressions: without them it would select
- * too many machines. So the document's other fields describe a refused Group, and the machines of an older davit wait.
- * That Group has the same labels, or without labels `matchAll`. It ranks just before all others of its priority.
+ * The true fields of a Group with expressions. An older davit does not know expressions. A Group without its
+ * expressions would select too many machines. So the document's other fields describe a refused Group, and the machines
+ * of an older davit wait. That Group has the same labels; if there are none, it has `matchAll`. It ranks just before
+ * all other Groups of its priority.
  */
 interface Exact extends Pick<GroupSpec, "priority"> {
   readonly expressions: readonly Expression[];
@@ -74,10 +75,10 @@ interface Exact extends Pick<GroupSpec, "priority"> {
 const beforeItsPriority = 0.5;
 
 /**
- * A Group that selected by this label and value was just removed. A machine that the Group's selector matches waits if
- * it would now get a Group that ranks behind the removed one (`boot/known-tombstones.ts`). The tombstone names the
- * removed Group, and davit deletes it when this Group returns. A tombstone of several Groups names none of them, and
- * stays until it expires.
+ * A Group that selected by the label and value of this document's path was just removed. A machine that the Group's
+ * selector matches waits if it would now get a Group that ranks behind the removed one (`boot/known-tombstones.ts`).
+ * The tombstone names the removed Group, and davit deletes it when this Group returns. A tombstone of several Groups
+ * names none of them, and stays until it expires.
  */
 export interface TombstoneDocument {
   /** `namespace/name`. */
@@ -152,8 +153,8 @@ const twinSuffix = "~refused";
 
 /**
  * Returns the name of a Group's twin: the refused version, stored beside the last accepted one if their selectors
- * differ. An older davit that does not know twins reads a refused Group of this name, so the machines wait there, too.
- * No object can have such a name.
+ * differ. An older davit that does not know twins reads a refused Group of this name, so it makes the machines wait,
+ * too. No object can have such a name.
  */
 export function twinName(name: string): string {
   return `${name}${twinSuffix}`;

@@ -1,6 +1,6 @@
 /**
- * Expressions of a selector: conditions on a machine's label other than one exact value. For every operator, a label
- * with an empty value is absent, because iPXE sends `hostname=` if the machine has no name.
+ * Expressions of a selector: conditions on a machine's label that do not name one exact value. For every operator, a
+ * label with an empty value counts as absent, because iPXE sends `hostname=` if the machine has no name.
  *
  *   In            has one of the values           NotIn          has none of them, or is absent
  *   Exists        is there                        DoesNotExist   is absent
@@ -85,7 +85,7 @@ export function isBroadExpression({ key, operator, values }: Expression): boolea
 }
 
 // How many characters a pattern must fix. For `mac` this is the vendor's part, for `uuid` the first block. For other
-// labels it is enough for the common part of the names in a rack or fleet.
+// labels it is three characters, enough for the part that the names in a rack or fleet share.
 const leastFixed: ReadonlyMap<string, number> = new Map([
   ["mac", 6],
   ["uuid", 8],

@@ -9,7 +9,7 @@ import { apiVersion } from "./source.ts";
 
 /**
  * `error`: machines do not get what the object says. `warning`: the object is probably not what its author meant.
- * `advice`: worth a look.
+ * `advice`: worth checking.
  */
 export const severities = ["error", "warning", "advice"] as const;
 export type FindingSeverity = (typeof severities)[number];

@@ -1,19 +1,19 @@
 /**
  * The lines that the store sends to its followers: newline-delimited JSON, one object in each line. A follower sends
- * the cluster, the index and the run of its copy. It gets either every document (`dump`) or the changes since
+ * the cluster, the index and the run of its copy. It gets either every document (`dump`) or the changes after its index
  * (`resume`):
  *
  *   {"kind":"dump","cluster":"<id>","nowMs":T}      begin a new copy: the next lines hold every document
  *   {"kind":"resume","cluster":"<id>","nowMs":T}    keep your copy: the next lines hold later changes
  *   {"kind":"put","path":"…","text":"…"}            a document's new text
  *   {"kind":"delete","path":"…"}                    a document is gone
- *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit or dump are one step, made at N
+ *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit or dump take effect together, at N
  *   {"kind":"heartbeat","index":N,"run":"<id>","nowMs":T,"provenMs":T}
  *                                                   nothing else has changed up to N
  *
- * `run` identifies the run of the store that made change N. A store of an older davit sends none. A newer one sends
- * none while its last change is from an older davit. A follower that asks without a run gets a dump. A dump ends with a
- * commit, too, so an incomplete dump never counts as a complete one.
+ * `run` identifies the run of the store that made change N. A store of an older davit sends none. A store of a newer
+ * davit sends none while its last change is from an older davit. A follower that asks without a run gets a dump. A dump
+ * ends with a commit, too, so an incomplete dump never counts as a complete one.
  *
  * `nowMs` is the time on the store's monotonic clock. `provenMs` is an earlier time on the same clock: the documents up
  * to N match the source's objects at that time. `provenMs` is absent until the store has heard its source. A store of

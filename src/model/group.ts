@@ -64,9 +64,9 @@ export interface GroupState {
    */
   readonly refused?: boolean;
   /**
-   * davit serves an older version of the Profile, and the Group selects machines that never got it from this Group. The
-   * Group's machines wait. `had` is the selector with which the Group had the Profile before; absent if it never had
-   * the Profile. `refused` is set, too: older versions of davit do not know `oldProfile`.
+   * davit serves an older version of the Profile, and the Group selects machines that never got the Profile from this
+   * Group. The Group's machines wait. `had` is the selector with which the Group had the Profile before; absent if it
+   * never had the Profile. `refused` is set, too: older versions of davit do not know `oldProfile`.
    */
   readonly oldProfile?: { readonly had?: SelectorSpec };
   /** The refused newest version sets `hold`, and the accepted version does not. `spec.hold` is true. */

@@ -73,7 +73,7 @@ export function genericPart(name: string): GenericPart {
 }
 
 const longestPartName = 63;
-// The path of a part with such an ending serves the signature of the part.
+// A path with such an ending serves the signature of a part, so no part may have such a name.
 const endingOfSignature = /\.(?:sig|asc)$/;
 
 /** True for a name that the CRD permits for a generic part. A path with any other name belongs to no part. */
@@ -132,7 +132,9 @@ export type TemplateSource = Serving &
 export const effects = ["Install", "Boot"] as const;
 export type Effect = (typeof effects)[number];
 
-/** What davit reads of a refused Profile. Both members take effect at once, because they only make machines safer. */
+/**
+ * What davit reads of a refused Profile. Both members take effect immediately, because they only make machines safer.
+ */
 export interface ProfileCaution {
   /** The refused version boots machines from their own disk. */
   readonly local?: LocalBoot;

@@ -125,8 +125,8 @@ export class SelectorIndex<Entry extends Group> {
   /** True when the group that `find` returned for these labels has a rival for the machine. */
   hasRival(first: Entry, labels: Labels): boolean {
     if (first.isTenant) return this.#hasRivalAnywhere(first, labels);
-    // Nearly every group has a value that no other group has. Such a group has no rival, which would have the value,
-    // too.
+    // Nearly every group has a value that no other group has. Such a group has no rival, because a rival would have the
+    // value, too.
     for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
     return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
   }
@@ -154,7 +154,10 @@ export class SelectorIndex<Entry extends Group> {
     return (this.#speakers.get(label) ?? 0) > 0;
   }
 
-  /** Returns lists that hold every group that matches these labels, and other groups. Each list is in winning order. */
+  /**
+   * Returns lists that hold every group that matches these labels, and perhaps groups that do not match. Each list is
+   * in winning order.
+   */
   listsFor(labels: Labels): readonly (readonly Entry[])[] {
     const lists: (readonly Entry[])[] = [this.#everywhere.groups];
     for (const [label, value] of labels) {

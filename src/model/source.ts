@@ -125,7 +125,7 @@ export interface Refusal extends ObjectMeta, OwnName {
    * definition whose selector cannot be read.
    */
   readonly standIns?: readonly (GroupSpec | undefined)[];
-  /** For a Profile. */
+  /** For a Profile: what davit reads of the refused version. */
   readonly caution?: ProfileCaution;
   /** For a Group: davit cannot read its whole selector, so the Group may name further machines. */
   readonly hidesMachines?: true;
@@ -177,8 +177,8 @@ export interface SourceView {
 
 export interface SourceListener {
   /**
-   * Called when `view` shows a full list, and again when other parts become readable or unreadable. A source whose list
-   * was empty lists again within a minute.
+   * Called when `view` shows a full list, and again when parts of the source become readable or unreadable. A source
+   * whose list was empty lists again within a minute.
    */
   listed(): void;
   /** Called with the names that were added, changed, refused or removed since the last call. */

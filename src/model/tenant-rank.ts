@@ -28,7 +28,10 @@ export function tenantRank(selection: RankedSelection): number {
   return Object.keys(selection.selector).length + listsOf(selection).length + (hasPattern(selection) ? 1 : 0);
 }
 
-/** Returns what counts: all expressions of the admin's Group, but of a tenant's Group only those of `tenantRank`. */
+/**
+ * Returns the traits of a Group. Of the admin's Group, all expressions count. Of a tenant's Group, only those count
+ * that `tenantRank` counts.
+ */
 export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }): Traits {
   const { selector, expressions, isTenant } = group;
   const lists = listsOf(group);
