@@ -41,9 +41,9 @@ export function answerClientError(error: Error, socket: Socket, options: ClientE
 }
 
 /**
- * True if the client must still get this answer, because it can confirm a write. The request has arrived whole, and the
- * answer has not begun or is complete. An answer that is only partly sent is cut, because it can be a watch, which has
- * no end.
+ * True if the client must still get this answer, because the answer can confirm a write. This is so if the request has
+ * arrived whole, and the answer has not begun or is complete. davit cuts an answer that has begun and is not complete,
+ * because it can be a watch, which has no end.
  */
 function isDue({ req, headersSent, writableEnded }: ServerResponse): boolean {
   return req.complete && (!headersSent || writableEnded);

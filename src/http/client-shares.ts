@@ -14,8 +14,8 @@ export interface ClientsOptions {
 }
 
 /**
- * The name under which a client's share is counted. Undefined for a client without a limit of its own: only the limit
- * for all clients together applies to it.
+ * The name under which davit counts what a client uses of something limited, such as connections or memory (`Shares`).
+ * Undefined for a client without a limit of its own: only the limit for all clients together applies to it.
  */
 export type Holder = string | undefined;
 

@@ -79,7 +79,8 @@ export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
   /**
-   * The accepted connections, if the listener makes room. Each moves to the end when a request of it begins or ends.
+   * The accepted connections, if the listener makes room. Each moves to the end when one of its requests begins or
+   * ends.
    */
   readonly #taken = new Map<Socket, Taken>();
   /**

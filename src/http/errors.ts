@@ -1,7 +1,7 @@
 /**
  * Converts thrown errors into answers. Only this file maps errors of the boot service, of signing and of HTTP to
- * statuses. Those of the store are in `store/core/refusal.ts`. A body is short, and names no templates, values or
- * paths. The body of a 500 has no details; the log has them.
+ * statuses. `store/core/refusal.ts` has the statuses of the store's errors. A body is short, and names no templates,
+ * values or paths. The body of a 500 has no details; the log has them.
  */
 
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
@@ -63,7 +63,7 @@ export interface ErrorAnswer {
   readonly report?: object;
 }
 
-/** Converts what a handler threw while `path` was requested into an answer. */
+/** Converts an error that a handler threw into an answer. `path` is the path of the request. */
 export type AnswerError = (thrown: unknown, path: string) => ErrorAnswer;
 
 const bootStatuses: Readonly<Record<BootRefusal, number>> = {

@@ -8,7 +8,7 @@ import { pathEnd } from "./target.ts";
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: WireResponse;
-  /** The path as sent, without the query. A client of a proxy sends `http://host` before it, which is removed. */
+  /** The path as sent, without the query, and without the `http://host` that a client of a proxy sends before it. */
   readonly path: string;
   /** The target after the first `?`, exactly as sent. It is ASCII, because Node refuses other bytes. */
   readonly rawQuery: string;

@@ -24,7 +24,7 @@ export interface HeldBytes {
 
 interface Sent {
   readonly bytes: Buffer;
-  /** The client that asked first: the bytes count in its share. */
+  /** The client that asked first. davit counts the bytes only for this client. */
   readonly holder: Holder;
   answers: number;
 }

@@ -32,7 +32,7 @@ const listenRefusals: Readonly<Record<string, string>> = {
 const backlog = 16_384;
 
 /**
- * Makes the server listen. On a machine without IPv6, `::` means every IPv4 address.
+ * Makes the server listen. On a computer without IPv6, `::` means every IPv4 address.
  * @throws {StartError} with one sentence for the operator.
  */
 export async function listen(server: Server, options: ListenOptions): Promise<AddressInfo> {

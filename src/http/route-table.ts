@@ -18,7 +18,7 @@ export class RouteTable<Kind extends Route> {
   readonly #patterns: readonly (readonly [pattern: RegExp, route: Kind])[];
 
   /**
-   * @param routes if several match a path, the first one wins. Routes without a variable part come before all others.
+   * @param routes if several match a path, the first one wins. A route without a variable part wins over all others.
    */
   constructor(routes: readonly Kind[]) {
     const isExact = ({ url }: Kind) => !/[:*]/.test(url);

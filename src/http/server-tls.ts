@@ -9,11 +9,11 @@ import { createServer, type Server } from "node:https";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { FileError } from "../lib/watched-files.ts";
 
-/** A listener's certificate and key, and the authorities that sign its clients' certificates; all in PEM. */
+/** A listener's certificate and key, and the certificate authorities of its clients; all in PEM. */
 export interface ServerTlsMaterial {
   readonly cert: string;
   readonly key: string;
-  /** Clients must have a certificate signed by one of these; undefined: clients need none. */
+  /** Clients must have a certificate that one of these authorities signed. Undefined if clients need no certificate. */
   readonly ca: string | undefined;
   /** When the certificate expires, Unix milliseconds. */
   readonly expiresAtMs: number;
@@ -85,8 +85,8 @@ export class ServerTls {
 }
 
 /**
- * Checks that every authority is readable. Node skips an unreadable one silently, and would then refuse the clients
- * whose certificates it has signed.
+ * Checks that every authority is readable. Node skips an unreadable authority silently, and would then refuse the
+ * clients whose certificates this authority has signed.
  */
 function checkAuthorities(ca: string): void {
   const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];

@@ -29,7 +29,7 @@ export interface ServerLimits {
   readonly headersTimeoutMs: number;
   /** How long a client may take to send a whole request with its body; not shorter than `headersTimeoutMs`. */
   readonly requestTimeoutMs: number;
-  /** How often Node looks for requests that have exceeded these two limits. */
+  /** How often Node checks for requests that have exceeded `headersTimeoutMs` or `requestTimeoutMs`. */
   readonly connectionCheckMs: number;
   /** A connection is closed when no request follows an answer within this time. */
   readonly keepAliveTimeoutMs: number;

@@ -83,8 +83,8 @@ export class UnsentAnswers {
   }
 
   /**
-   * Cuts the largest answer of the client that holds the most. For clients without a share there is no sum, so each of
-   * their answers is compared alone.
+   * Cuts the largest answer of the client that holds the most. Clients without a limit of their own have no sum, so
+   * each of their answers is compared alone.
    */
   #cutLargest(): void {
     const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));

@@ -49,7 +49,7 @@ export interface AssetRoute extends Route {
  */
 const maxAssetStreams = 2048;
 
-/** How often davit opens a file that changes before its first bytes are sent. After that the answer is 503. */
+/** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
 const maxLooks = 3;
 
 const prefix = "/assets/";

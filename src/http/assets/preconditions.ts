@@ -54,7 +54,7 @@ function ifRangeHolds(headers: IncomingHttpHeaders, { etag, modified }: Validato
   return condition === undefined || condition === etag || condition === modified;
 }
 
-/** The tags of a list, without the mark of weak ones: for If-None-Match weak and strong tags compare alike. */
+/** The tags of a list, without the mark of weak tags: If-None-Match does not distinguish weak and strong tags. */
 function entityTags(list: string): string[] {
   return list.match(/"[^"]*"/g) ?? [];
 }

@@ -65,8 +65,8 @@ export async function sendPieces(response: ServerResponse, first: AssetPiece, pi
 }
 
 /**
- * Writes a piece and releases it. Resolves to true when the kernel has taken the whole piece, to false if it never
- * will.
+ * Writes a piece and releases it. Resolves to true when the kernel has taken the whole piece, to false if the kernel
+ * will not take it.
  */
 async function write(response: ServerResponse, { bytes, release }: AssetPiece): Promise<boolean> {
   try {

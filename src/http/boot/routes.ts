@@ -1,7 +1,7 @@
 /**
  * The handler of the boot listener. It answers GET and HEAD with boot scripts, rendered configs and their signatures.
- * It changes no state. Other threads make slow configs and new signatures. Scripts and all other configs are answered
- * at once.
+ * It changes no state. Other threads make slow configs, slow scripts and new signatures. All other configs, scripts and
+ * signatures are answered without a wait.
  */
 
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -118,7 +118,8 @@ function visitOf(table: RouteTable<BootRoute>, exchange: Exchange): BootVisit {
 }
 
 /**
- * The routes of a path and of its signatures. Those of signatures come first: `/generic/:name` would match them, too.
+ * The routes of a path and of its signatures. The signatures' routes come first, because `/generic/:name` would match
+ * their paths, too.
  */
 function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, limits: Limits): readonly BootRoute[] {
   const answer: BootRoute["answer"] = (exchange, visit) =>

@@ -20,7 +20,7 @@ export interface BegunListing {
 export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
 export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 
-// The documented limit of the API. etcd limits only its request line.
+// The limit that docs/reference/api-kv.md gives to users. etcd limits only its request line.
 const maxKeyBytes = 32 * 1024;
 // In a listing each level repeats its whole path, so a deep key makes a long answer. etcd takes no deeper key either:
 // its request line has at most 4,096 bytes.
@@ -115,8 +115,8 @@ function storeHeaders(store: Store, index: number): readonly string[] {
 
 /** @throws {StoreError} invalidForm for a path that is too long or too deep for a key. */
 export function refuseLongKey(path: string): void {
-  // Nearly every path ends here. A name with its slash has at least two units, and a unit at most three bytes, so a
-  // path of this length exceeds neither limit.
+  // Nearly every path returns here. A name with its slash has at least two UTF-16 units, and a unit takes at most three
+  // bytes in UTF-8. So a path of this length exceeds neither limit.
   if (path.length <= 2 * maxKeyDepth) return;
   if (Buffer.byteLength(path) > maxKeyBytes) throw tooLong(`key is longer than ${maxKeyBytes} bytes`);
   if (path.split("/", maxKeyDepth + 2).length > maxKeyDepth + 1) {

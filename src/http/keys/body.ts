@@ -39,7 +39,7 @@ export class BodyReader {
     return isForm(request.headers["content-type"]) ? this.#read(request) : undefined;
   }
 
-  /** Returns the body, whatever its type, decoded as UTF-8. It is empty if the body is refused. */
+  /** Returns the body, whatever its type, decoded as UTF-8. A refused body gives an empty text. */
   async text(request: IncomingMessage): Promise<string> {
     const text = await this.#read(request).catch(() => "");
     return Buffer.from(text, "latin1").toString();
@@ -71,8 +71,8 @@ export class BodyReader {
   }
 
   /**
-   * Returns a function that counts bytes in the client's share. The function returns false if the share has no room for
-   * them. The bytes count until the request ends.
+   * Returns a function that counts received bytes for the client. The function returns false if the client has no room
+   * for them. The bytes are counted until the request ends.
    */
   #counted(request: IncomingMessage): (bytes: number) => boolean {
     if (Number(request.headers["content-length"]) <= smallBytes) return () => true;

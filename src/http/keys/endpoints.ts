@@ -12,7 +12,7 @@ import { clusterHeaders, jsonAnswer, notAllowedAnswer, textAnswer } from "./repl
 import { leaderStats, selfStats, storeStats, type Uptime } from "./stats.ts";
 
 export interface KeysEndpoint extends Route {
-  /** The methods that the endpoint answers. Others get 405 with these as `Allow`. */
+  /** The methods that the endpoint answers. Any other method gets 405, and the header `Allow` lists these methods. */
   readonly methods: readonly string[];
   /** @param rest the text that a `*` in the URL matched. */
   readonly answer: (exchange: Exchange, rest: string) => Soon<Answer>;

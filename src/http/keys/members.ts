@@ -11,7 +11,7 @@ import { textJson } from "./json.ts";
 export interface Member {
   readonly id: string;
   readonly name: string;
-  /** Other members would use these; there are none. */
+  /** For other members. The list is empty, because there are no other members. */
   readonly peerURLs: readonly string[];
   readonly clientURLs: readonly string[];
 }

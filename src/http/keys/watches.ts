@@ -87,7 +87,7 @@ export class OpenWatches {
     return isTaken;
   }
 
-  /** Ends every answer, and from now on every new one at once. */
+  /** Ends every answer. From now on, a new answer ends as soon as it begins. */
   endAll(): void {
     this.#isEnding = true;
     for (const response of [...this.#open.keys()]) this.#end(response);

@@ -3,7 +3,7 @@
  * confidential. Health, version and metrics are open to everyone who reaches the listener.
  *
  * With a token file, each request needs one of its tokens, wherever the request comes from. Without a token file, only
- * clients on this machine are admitted:
+ * clients on davit's own computer are admitted:
  * - The listener must be bound to a loopback address.
  * - The request must not have passed a proxy.
  * - The `Host` header must name a loopback address. If a web page makes its own host name resolve to loopback, the
@@ -23,11 +23,11 @@ import { TokenFile, tokenChallenge, tokenOf } from "../bearer-tokens.ts";
 import { RequestError } from "../errors.ts";
 
 export interface OpsDoorOptions {
-  /** Undefined: clients on this machine need no token, and all others are refused. */
+  /** Undefined if clients on davit's own computer need no token, and all others are refused. */
   readonly tokenFile: string | undefined;
   /** Returns the address that the listener is bound to; undefined before that. */
   readonly boundTo: () => string | undefined;
-  /** True for a host that only this machine can reach. An IPv6 address is passed without brackets. */
+  /** True for a host that only davit's own computer can reach. An IPv6 address is passed without brackets. */
   readonly isLoopback: (host: string) => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -98,7 +98,7 @@ const proxyHeaders: ReadonlySet<string> = new Set([
   "x-envoy-external-address",
 ]);
 
-/** True for a request that a proxy passed on, perhaps from another machine. */
+/** True for a request that a proxy passed on, perhaps from another computer. */
 function isForwarded(headers: IncomingMessage["headers"]): boolean {
   return Object.keys(headers).some((name) => proxyHeaders.has(name) || name.startsWith("x-forwarded"));
 }

@@ -98,7 +98,7 @@ export type BootFilesOf = (group: string) => BootFiles | undefined;
  * Profile. Any other file is shown by its path, such as one of an earlier Profile.
  */
 function stagesBy(bootFilesOf: BootFilesOf): StageOf {
-  // So each Group's files are looked up once, and not for each request.
+  // Each Group's files are looked up once, not for each request.
   const known = new Map<string, BootFiles | undefined>();
   return (request, group) => {
     const { path, endpoint } = request;

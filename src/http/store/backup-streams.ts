@@ -18,7 +18,7 @@ export interface BackupStreamsOptions {
 // Each backup keeps the old versions of nodes that change while it is sent. If the whole store is overwritten during
 // two backups, the store takes up to three times its memory.
 const maxBackups = 2;
-/** Longer than a reader's disk stalls while it writes and syncs, which can take seconds. */
+/** Long enough for a reader whose disk stalls while it writes and syncs. Such a stall can take seconds. */
 const stallLimitMs = 60_000;
 
 export class BackupStreams {

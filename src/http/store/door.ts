@@ -115,7 +115,7 @@ export class StoreDoor {
     });
   }
 
-  /** True if a request can be admitted at once. Otherwise `#judge` decides. */
+  /** True if a request can be admitted without a promise. Otherwise `#judge` decides. */
   #admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser sends OPTIONS without credentials, before its actual request.

@@ -1,7 +1,8 @@
 /**
  * The answers to followers. Each starts with a dump or at a position in the history. It then sends every later step
  * until the follower disconnects. For a slow follower davit keeps only its position. davit disconnects a follower if
- * the history has dropped its next step, or if the follower takes nothing for three heartbeats. It then reconnects.
+ * the history has dropped its next step, or if the follower takes nothing for three heartbeats. The follower then
+ * reconnects.
  */
 
 import type { ServerResponse } from "node:http";
@@ -118,7 +119,7 @@ export class FollowStreams {
     for (const { response } of this.#streams) response.end();
   }
 
-  /** Ends every answer, and from now on every new one at once. Idempotent. */
+  /** Ends every answer. From now on, a new answer ends as soon as it begins. Idempotent. */
   stop(): void {
     this.#stopping.abort();
     this.#unfollow();
