@@ -123,7 +123,7 @@ export class Replica {
   }
 
   /**
-   * Logs a command; resolves once it is applied.
+   * Logs a command; resolves when the command is applied.
    * @param time when it was requested; now unless given.
    * @returns undefined if nothing changed. @throws {StoreError} why it was refused; logFailed.
    */

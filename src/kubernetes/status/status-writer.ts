@@ -57,7 +57,7 @@ interface WrittenStatus {
 /**
  * An API server on two cores accepts about 250 writes a second, so this rate leaves room for other clients. The burst
  * is for the first sync, because a person may be waiting for it. With 10,000 objects, davit writes the first 7,500 at
- * the server's full speed (30 s), and the others at this rate (17 s). The burst is full again after 20 s without
+ * the server's full speed (30 s), and the last 2,500 at this rate (17 s). The burst is full again after 20 s without
  * writes.
  */
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;

@@ -1,6 +1,7 @@
 /**
- * Decides how many writes run at once: half as many after a 429, and one more after 20 successes. So davit uses a large
- * API server fully, but does not overload a small one. TCP does the same with a network (RFC 5681, 3.1). Pure.
+ * Decides how many writes run at the same time: half as many after a 429, and one more after 20 successes. So davit
+ * uses a large API server fully, but does not overload a small one. TCP does the same with a network (RFC 5681, 3.1).
+ * Pure.
  */
 
 // Twenty writes take a few tenths of a second. A peak of other clients lasts about as long.

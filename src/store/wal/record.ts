@@ -57,7 +57,10 @@ export interface SegmentHead {
   readonly term: number;
   readonly firstBatch: number;
   readonly firstSequence: number;
-  /** The sync of the previous segment failed: that segment ends where this one begins, even if it has more bytes. */
+  /**
+   * True if the sync of the previous segment failed. That segment then ends where this one begins, even if it has more
+   * bytes.
+   */
   readonly endsPrevious: boolean;
 }
 
