@@ -12,6 +12,7 @@ import { type FilledBoot, renderBoot } from "../render/boot/boot.ts";
 import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/boot/own-scripts.ts";
 import { type ConfigCheck, rulesOf } from "../render/config/check-config.ts";
 import type { Rendered } from "../render/core/rendered.ts";
+import { answering } from "../render/grub/waiting.ts";
 import { renderIpxe } from "../render/ipxe/ipxe.ts";
 import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../render/metadata/metadata.ts";
 import { RenderBudget, TooLongHere } from "../render/template/limits.ts";
@@ -153,7 +154,8 @@ export class BootMaker {
   #grub(job: GrubJob, budget: RenderBudget): GrubSource {
     const { boot } = job;
     if (boot.kind !== "config") return this.#fill(boot, job, budget);
-    return { kind: "config", config: renderGrubScript(boot.config, ...this.#scriptTools(job, budget)) };
+    const script = renderGrubScript(boot.config, ...this.#scriptTools(job, budget));
+    return { kind: "config", config: { ...script, body: answering(script.body) } };
   }
 
   #fill(boot: Exclude<Boot, { readonly kind: "script" }>, job: IpxeJob | GrubJob, budget: RenderBudget): FilledBoot {

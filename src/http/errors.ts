@@ -7,7 +7,7 @@
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
 import { LabelError } from "../model/labels.ts";
 import { RenderError } from "../render/core/render-error.ts";
-import { waitingConfig } from "../render/grub/waiting.ts";
+import { answeringError, waitingConfig } from "../render/grub/waiting.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
 /** Why the HTTP layer refuses a request, with the status and the text of the answer. */
@@ -137,11 +137,11 @@ function plainAnswer(status: number, text: string, path: string, report?: object
 
 /**
  * Returns the body. GRUB runs it as a script, whatever the status. So a 503 of `/grub` is a script that waits and
- * retries. Other errors of `/grub` and its signatures are comments.
+ * retries. Other errors of `/grub` end that waiting, and are comments like those of its signatures.
  */
 function bodyOf(status: number, words: string, path: string): string {
-  if (status === 503 && path === "/grub") return waitingConfig(words, retryAfterSeconds);
-  return `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${words}\n`;
+  if (path === "/grub") return status === 503 ? waitingConfig(words, retryAfterSeconds) : answeringError(words);
+  return `${/^\/grub\.(sig|asc)$/.test(path) ? "# " : ""}${words}\n`;
 }
 
 // The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.

@@ -147,15 +147,21 @@ describe("a script of the Profile's own", () => {
     expect(() => render("grub")).toThrow(expect.objectContaining({ reason: "noPart" }));
   });
 
+  /** Ends the waiting of a GRUB that got a 503 before. */
+  const answered = "set davit_answered=yes\n";
+
   it("for GRUB is what GRUB gets, and iPXE finds nothing", () => {
     fill({ grubScript: `set root={{os}} \${mac}\n` });
-    expect(render("grub")).toBe(`set root=debian \${mac}\n`);
+    expect(render("grub")).toBe(`${answered}set root=debian \${mac}\n`);
     expect(() => render("ipxe")).toThrow(expect.objectContaining({ reason: "noPart" }));
   });
 
   it("for GRUB takes the place of the kernel for GRUB alone", () => {
     fill({ boot, grubScript: "exit\n" });
-    expect([render("ipxe"), render("grub")]).toEqual(["#!ipxe\nkernel /assets/debian role=web\nboot\n", "exit\n"]);
+    expect([render("ipxe"), render("grub")]).toEqual([
+      "#!ipxe\nkernel /assets/debian role=web\nboot\n",
+      `${answered}exit\n`,
+    ]);
   });
 
   it("is never filled from the request", () => {
@@ -172,12 +178,12 @@ describe("a script of the Profile's own", () => {
 
   it("follows a change of the group and of the Profile", () => {
     fill({ boot: { kind: "script", script }, grubScript: "{{os}}" });
-    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nchain /debian/web \${mac}\ndebian`);
+    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nchain /debian/web \${mac}\n${answered}debian`);
     fill({ boot: { kind: "script", script }, grubScript: "{{os}}" }, { os: "fedora" });
-    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nchain /fedora/web \${mac}\nfedora`);
+    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nchain /fedora/web \${mac}\n${answered}fedora`);
     const [path, text] = profileDocument("lab/web", { boot, grubScript: "exit" });
     index.changed([{ path, text }]);
-    expect(render("ipxe") + render("grub")).toBe("#!ipxe\nkernel /assets/fedora role=web\nboot\nexit");
+    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nkernel /assets/fedora role=web\nboot\n${answered}exit`);
   });
 });
 

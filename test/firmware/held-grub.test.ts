@@ -28,8 +28,11 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
 
   function hold(isHeld: boolean): void {
     const text = readFileSync(join(import.meta.dirname, "manifests/check.yaml"), "utf8");
-    const held = text.replace("spec:\n  profileRef:", `spec:\n  hold: ${isHeld}\n  profileRef:`);
-    writeFileSync(join(folder, "check.yaml"), held);
+    write(text.replace("spec:\n  profileRef:", `spec:\n  hold: ${isHeld}\n  profileRef:`));
+  }
+
+  function write(manifest: string): void {
+    writeFileSync(join(folder, "check.yaml"), manifest);
     renameSync(join(folder, "check.yaml"), join(directory, "check.yaml"));
   }
 
@@ -46,6 +49,25 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
     expect(statuses.at(-1)).toBe(200);
     expect(screen.replaceAll(/\s+/g, " ")).toContain("davit: 503 held. Asking again in 5 seconds");
     expectOwnConfigs(screen);
+  }
+
+  /** Boots a held machine, which is released after its first 503. GRUB switches it off where davit has no entry. */
+  async function released(manifest: (isHeld: boolean) => string) {
+    const status = async () => (await fetch(`http://${server.authority}/grub?${query}`)).status;
+    write(manifest(true));
+    await expect.poll(status).toBe(503);
+    const release = async () => {
+      write(manifest(false));
+      await expect.poll(status).not.toBe(503);
+    };
+    server.line.expect({ path: "/grub", status: 503, when: "delivered", does: release });
+    const tftp = server.makeDirectory();
+    const loader = makeGrubLoader(tftp, "bios", server.authoritySeenByMachine);
+    const config = join(tftp, "grub/grub.cfg");
+    writeFileSync(config, readFileSync(config, "utf8").replace("exit\n", "halt\n"));
+    const { screen } = await server.boot({ ...quickstartMachine, firmware: "bios", loader });
+    const asked = server.line.asked.filter(({ target }) => target.startsWith("/grub?"));
+    return { statuses: asked.map((each) => each.status), screen };
   }
 
   const query = `mac=${quickstartMachine.mac}`;
@@ -65,4 +87,53 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
     },
     () => expectPatience("uefi"),
   );
+
+  it.skipIf(missing("grub-bios"))(
+    "boots by a config of its Profile's that sets no default, as it would without the wait",
+    { timeout: bootTestLimitMs },
+    async () => {
+      const script = `set timeout=0
+      menuentry first {
+        echo "booted first, default <$default>"
+        halt
+      }
+      menuentry davit {
+        echo "booted second"
+        halt
+      }`;
+      const { statuses, screen } = await released((isHeld) => own(`grubScript: |\n      ${script}`, isHeld));
+      expect(statuses.filter((each) => each !== 503)).toEqual([200]);
+      expect(screen).toContain("booted first, default <>");
+      expect(screen).not.toContain("no answer");
+    },
+  );
+
+  it.skipIf(missing("grub-bios"))(
+    "goes on at once when davit has nothing for it any more",
+    { timeout: bootTestLimitMs },
+    async () => {
+      const { statuses, screen } = await released((isHeld) => own("local: notFound", isHeld));
+      expect(statuses.filter((each) => each !== 503)).toEqual([404]);
+      expect(screen).not.toContain("no answer");
+    },
+  );
 });
+
+/** A Profile that boots this, and a Group for the machine. */
+function own(boot: string, isHeld: boolean): string {
+  return `apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: own}
+spec:
+  boot:
+    ${boot}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: this-machine}
+spec:
+  hold: ${isHeld}
+  profileRef: {name: own}
+  selector: {matchLabels: {mac: "${quickstartMachine.mac}"}}
+`;
+}

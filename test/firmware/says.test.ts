@@ -69,7 +69,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     const answer = await fetch(`http://${server.authority}/grub?mac=${quickstartMachine.mac}&serial=quotes`);
     expect({ status: answer.status, body: await answer.text() }).toEqual({
       status: 500,
-      body: "# 500 config broken\n",
+      body: "# 500 config broken\nset davit_answered=yes\n",
     });
   });
 

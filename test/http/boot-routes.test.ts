@@ -219,7 +219,9 @@ describe.each(names)("`/%s`", (name) => {
   it("answers 404 when no group matches, as a comment for GRUB", async () => {
     const answer = await ask(port, `/${name}?mac=52-54-00-00-00-00`);
     expect(statusOf(answer)).toBe(404);
-    expect(answer.body.toString()).toBe(name === "grub" ? "# 404 no matching group\n" : "404 no matching group\n");
+    expect(answer.body.toString()).toBe(
+      name === "grub" ? "# 404 no matching group\nset davit_answered=yes\n" : "404 no matching group\n",
+    );
   });
 
   it.each([["held"], ["refused"]])("answers 503 with Retry-After when the group is %s", async (role) => {
@@ -272,7 +274,9 @@ it.each(profiled)("`GET /%s` answers 500 for what is broken, says nothing of it,
   logged.length = 0;
   const answer = await ask(port, `/${name}?role=broken`);
   expect(statusOf(answer)).toBe(500);
-  expect(answer.body.toString()).toBe(name === "grub" ? "# 500 config broken\n" : "500 config broken\n");
+  expect(answer.body.toString()).toBe(
+    name === "grub" ? "# 500 config broken\nset davit_answered=yes\n" : "500 config broken\n",
+  );
   expect(logged).toHaveLength(1);
   const line = { level: 50, group: "lab/broken", profile: "lab/broken", problem: problems[name] };
   expect(JSON.parse(logged[0] ?? "")).toMatchObject(line);

@@ -14,6 +14,22 @@ import { quote } from "./words.ts";
 const maxSilences = 12;
 
 /**
+ * The line that ends the waiting. GRUB does not report whether it could read a file, so an answer must leave a trace. A
+ * config that davit writes sets `default`. Every other final answer at `/grub` has this line.
+ */
+const answered = "set davit_answered=yes\n";
+
+/** Returns a Profile's own config with the line that ends the waiting. The config may not return, so it comes first. */
+export function answering(script: string): string {
+  return answered + script;
+}
+
+/** Returns the body of an error that ends the waiting. */
+export function answeringError(words: string): string {
+  return `# ${words}\n${answered}`;
+}
+
+/**
  * Writes a config that waits.
  * @param words the reason, for the machine's screen.
  * @param seconds the pause between two attempts.
@@ -21,15 +37,13 @@ const maxSilences = 12;
 export function waitingConfig(words: string, seconds: number): string {
   const end = ".".repeat(maxSilences);
   const again = `"Asking again in ${seconds} seconds"`;
-  // GRUB does not report whether it could read a file. The configs with a menu entry set `default`. If `default` keeps
-  // the value `unread`, GRUB has read no such config.
-  const unread = "davit";
   const lines = [
     `# ${words}`,
     `set davit_wait=${quote(words)}`,
     `if [ "$davit_waits" != "yes" ]; then`,
     "set davit_waits=yes",
     "set davit_silence=",
+    `set davit_default="$default"`,
     `while [ "$davit_silence" != "${end}" ]; do`,
     `if [ -n "$davit_wait" ]; then`,
     `echo "davit: $davit_wait." ${again}`,
@@ -40,13 +54,18 @@ export function waitingConfig(words: string, seconds: number): string {
     "fi",
     `sleep ${seconds}`,
     "set davit_wait=",
-    `set default=${unread}`,
+    "set davit_answered=",
+    // A config sees `default` as at its first reading. A value of an earlier config would count as an answer.
+    "unset default",
     `source "$config_file"`,
-    `if [ "$default" != "${unread}" ]; then`,
+    `if [ -n "$default$davit_answered" ]; then`,
     `set davit_silence="${end}"`,
     "fi",
     "done",
     "set davit_waits=",
+    `if [ -z "$default" ]; then`,
+    `set default="$davit_default"`,
+    "fi",
     "fi",
   ];
   return lines.map((line) => `${line}\n`).join("");
