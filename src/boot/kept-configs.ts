@@ -43,8 +43,8 @@ export class KeptConfigs {
     const { body, contentType, byteLength } = rendered;
     const kept = { body, contentType, byteLength, isShared: true, profile, part } as const;
     put(group, kept);
-    // If a config replaces an older one, both count until all are dropped. So the sum can be too large, but never too
-    // small.
+    // If a config replaces an older one, both are counted until all are dropped. So the sum can be too large, but never
+    // too small.
     this.#sizeBytes += bytes;
     return kept;
   }

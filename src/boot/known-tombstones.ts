@@ -4,7 +4,7 @@
  * - A removed Group keeps its rank until its tombstone ends. A machine that it selected does not get a Group that ranks
  *   lower: the machine waits. It gets a Group that ranks higher, because that Group won before, too.
  * - There is an exception if the removed Group named its machines. A Group that is as specific on the same labels, such
- *   as a renamed one, takes the machines at once. This is not so for a Group that has a lower priority or installs.
+ *   as a renamed one, takes the machines immediately. It does not if its priority is lower, or if it installs.
  * - If the removed Group named no machine, only an Install waits.
  * - Two Groups that tie, or that name one machine by different labels, keep an Install from that machine. If one of
  *   them is removed, it may return, so the Install still waits. It does not wait if the two Groups have the same

@@ -31,7 +31,7 @@ const maxWaiting = 16;
 const leastRestMs = 100;
 /** The rest is this many times as long as the search. So searches take at most two per cent of the time. */
 const restPerWork = 50;
-/** The most unmet wants of a Group that a line shows. The line only counts the others. */
+/** The most unmet wants of a Group that a line shows. Of any further ones it shows only the number. */
 const maxMisses = 4;
 
 export class NearMisses {

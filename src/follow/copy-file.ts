@@ -6,8 +6,8 @@
  * {"kind":"put","path":"…","text":"…"}        for each document
  * {"kind":"end","sha256":"<of all bytes before this line>"}
  *
- * A follower can do without the copy: an unreadable file counts as missing. A failed write is retried, because a restart
- * would serve the earlier copy.
+ * A follower can do without the copy: an unreadable file counts as missing. A failed write is retried, because a
+ * restart would serve the earlier copy.
  */
 
 import { createHash, hash } from "node:crypto";

@@ -10,7 +10,7 @@ export interface FetchBackupOptions {
   readonly credentials: StoreCredentials;
   /** The longest silence before the connection ends; 60 s unless given. */
   readonly silenceMs?: number;
-  /** Ends the connection at once. */
+  /** Ends the connection immediately. */
   readonly signal: AbortSignal;
 }
 

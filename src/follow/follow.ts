@@ -65,8 +65,8 @@ const presetMaxLineBytes = 64 * 1024 * 1024;
 /** After one to two times this duration a new connection replaces one that works, to measure the store's clock anew. */
 const renewMs = 15 * 60_000;
 /**
- * The waits are short, because a restarted store is back within seconds. `jittered` adds a random part of up to the same
- * length, so a wait is at most 5 s, and followers do not all return at the same moment.
+ * The waits are short, because a restarted store is back within seconds. `jittered` adds a random part of up to the
+ * same length. So a wait is at most 5 s, and followers do not all return at the same moment.
  */
 const retries = { firstMs: 125, capMs: 2_500 };
 

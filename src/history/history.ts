@@ -25,10 +25,10 @@ const limits: RecordLimits & IntakeLimits = {
   maxMachines: 65_536,
   // 32 MiB together with the queue.
   maxBytes: 24 * 1024 * 1024,
-  // Enough for several boots: one has five to ten requests, and a repeated refusal counts once.
+  // Enough for several boots: one has five to ten requests, and a repeated refusal takes one entry.
   maxRequests: 64,
   gapMs: bootGapMs,
-  // Enough for all requests of 4,000 to 5,000 machines that are switched on at once.
+  // Enough for all requests of 4,000 to 5,000 machines that are switched on at the same time.
   maxWaiting: 32_768,
   // Enough for `maxWaiting` requests with a query of 140 bytes each, as iPXE sends it.
   maxWaitingBytes: 8 * 1024 * 1024,

@@ -43,7 +43,7 @@ const maxOperators = 256;
 const farewellMs = 1_000;
 /**
  * The limit on refused connections that wait for their 503, as a fraction of `maxConnections`. Any further refused
- * connection is closed at once.
+ * connection is closed immediately.
  */
 const farewellShare = 1 / 16;
 

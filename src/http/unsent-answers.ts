@@ -1,8 +1,8 @@
 /**
- * Counts answers that clients have not read yet. Bytes that the kernel does not take at once stay in davit's memory: at
- * most 128 MiB for each listener. A client that holds more than remains free gets 503 until it reads. Beyond 128 MiB,
- * davit cuts the largest answer of the client that holds the most bytes, until the rest is within the limit. The kernel
- * takes nearly all answers at once, and counting these costs one comparison.
+ * Counts answers that clients have not read yet. Bytes that the kernel does not take immediately stay in davit's
+ * memory: at most 128 MiB for each listener. A client that holds more than remains free gets 503 until it reads. Beyond
+ * 128 MiB, davit cuts the largest answer of the client that holds the most bytes, until the rest is within the limit.
+ * The kernel takes nearly all answers immediately, and counting these costs one comparison.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";

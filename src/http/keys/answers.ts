@@ -57,7 +57,7 @@ export class KeyAnswers {
     return { status: 200, headers: successHeaders(this.#store, indexes), body: readBody(node) };
   }
 
-  /** Resolves once the write is on disk. @throws {StoreError} */
+  /** Resolves when the write is on disk. @throws {StoreError} */
   async write({ command, hidesNode }: WriteRequest): Promise<Answer> {
     if ("value" in command && Buffer.byteLength(command.value) > this.#maxValueBytes) {
       throw new StoreError("invalidForm", `value is longer than ${this.#maxValueBytes} bytes`, 0);

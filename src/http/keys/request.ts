@@ -112,7 +112,7 @@ function checkedFields(fields: FormFields, method: KeysMethod): CheckedFields {
 
 function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
   const { recursive, sorted, wait, quorum, stream, waitIndex = 0n } = fields;
-  // etcd ignores wait=true for a quorum read, and answers at once.
+  // etcd ignores wait=true for a quorum read, and answers immediately.
   if (!wait || quorum) return { kind: "read", path, recursive, sorted };
   // An index beyond 2^53 loses digits here, but no store reaches such an index.
   return { kind: "watch", path, recursive, stream, waitIndex: Number(waitIndex) };

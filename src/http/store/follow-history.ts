@@ -155,8 +155,8 @@ function changeLine({ path, text }: DocumentChange): string {
 const changeBytes = 64;
 
 /**
- * Returns the most memory that texts held together can take. V8 takes one byte for each unit of a Latin-1 text, and two
- * for other texts.
+ * Returns the most memory that these texts can take together. V8 takes one byte for each unit of a Latin-1 text, and
+ * two for other texts.
  */
 function bytesOf(...texts: readonly string[]): number {
   return texts.reduce((sum, { length }) => sum + length * 2, changeBytes);
