@@ -4,9 +4,9 @@ import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /**
- * Returns the authority (`HOST:PORT`) for absolute URLs: the configured one, else the listening address. A wildcard
- * becomes this computer's first IPv4 address that is neither internal nor link-local. Without such an address, it
- * becomes an IPv6 address of that kind, else loopback. davit prefers IPv4 because more firmware supports it.
+ * Returns the authority (`HOST:PORT`) for absolute URLs: the configured one, else the listening address. If davit
+ * listens on a wildcard, the host is this computer's first address that is neither internal nor link-local, or else
+ * loopback. davit prefers an IPv4 address to an IPv6 address, because more firmware supports IPv4.
  */
 export function advertisedAuthority(
   given: Address | undefined,

@@ -9,7 +9,7 @@ import { placeOfField, templateAt } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
 
 export interface StatusOptions {
-  /** Findings that may only mean that the input does not have all objects of the cluster. */
+  /** The codes of findings that may only mean that the input lacks objects of the cluster. */
   readonly missing: ReadonlySet<FindingCode>;
 }
 

@@ -203,7 +203,7 @@ function keyOf({ path }: JsonFile): string {
   return path.slice(path.indexOf("/") + 1).replace(/\.json$/, "");
 }
 
-// The name of a Profile that does not exist, for a group that names none. So the Group still selects its machines.
+// The name of a Profile that does not exist. A group without a profile names it, so that it still selects its machines.
 const noProfile = "no-profile";
 
 function profileKey(profile: string): string {

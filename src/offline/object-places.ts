@@ -44,7 +44,7 @@ export class ObjectPlaces {
    * Returns the place of an object's field, or of the field's nearest parent in the text; undefined for an object that
    * is not in a text.
    * @param path names and list positions within the object; empty for the object itself.
-   * @param inside a place in the field's text. If it can be found, it is the result instead.
+   * @param inside a place in the field's text. The result is this place, if it can be found.
    */
   placeOf(name: ObjectName, path: readonly string[], inside?: Position): FilePlace | undefined {
     const written = this.#objects.get(objectKey(name));

@@ -1,6 +1,6 @@
 /**
- * Makes the variables of templates. Several sources can define one name. The last of these sources wins: the Profile's
- * metadata, the Group's metadata, the selector, davit's own variables.
+ * Makes the variables of templates. Their values come from the Profile's metadata, the Group's metadata, the selector,
+ * and davit itself. If several of these define one name, the last one wins.
  */
 
 import { compareBytes } from "../../lib/order.ts";
