@@ -4,7 +4,7 @@
  */
 
 import { shown } from "../lib/visible.ts";
-import { isRival } from "../model/contest.ts";
+import { type Advantage, advantageOf, isRival, isSameNamespace } from "../model/contest.ts";
 import type { Group } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import { missText } from "../model/wants.ts";
@@ -71,7 +71,10 @@ export function explain(
     refused: refusal && refusedFor(refusal),
     losers: losing.map((group) => ({
       ...named(group),
-      lost: chosen === undefined ? "" : lostBy(group, chosen, refusal?.reason),
+      lost:
+        chosen === undefined
+          ? ""
+          : lostBy({ loser: group, winner: chosen, labels, isTied: refusal?.reason === "tied" }),
     })),
     moreLosers: contenders.matchingCount - winners - losing.length,
     nearest: contenders.nearest.map((group) => ({ ...named(group), misses: missesOf(group, labels) })),
@@ -112,13 +115,33 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   broken: "a template, or what it yields, cannot be used",
 };
 
-/** Returns why a matching Group loses to the winner: the first rule of `compareGroups` by which they differ. */
-function lostBy(loser: Group, winner: Group, refusal: BootRefusal | undefined): string {
-  if (isRival(winner, loser)) {
-    return refusal === "tied"
-      ? "as much right to the machine, and another outcome"
-      : "as much right to the machine, and a later claim";
-  }
+interface Loss {
+  readonly loser: Group;
+  readonly winner: Group;
+  readonly labels: Labels;
+  /** True if no Group got the machine. */
+  readonly isTied: boolean;
+}
+
+/** Returns why a matching Group loses to the winner: between namespaces, or by `compareGroups`. */
+function lostBy({ loser, winner, labels, isTied }: Loss): string {
+  const isRivalry = isRival(winner, loser);
+  if (isSameNamespace(winner, loser)) return isRivalry ? tiedWith : lostByOrder(loser, winner);
+  if (!isRivalry && !winner.isTenant && !loser.isTenant) return lostByOrder(loser, winner);
+  const advantage = advantageOf(winner, loser, labels);
+  return advantage === "third" && isTied ? tiedWith : lossBy[advantage];
+}
+
+const tiedWith = "as much right to the machine, and another outcome";
+
+const lossBy: Readonly<Record<Advantage, string>> = {
+  rank: "the winner comes first in the order between namespaces",
+  claim: "as much right to the machine, and a later claim",
+  third: "a third Group comes before it",
+};
+
+/** Returns the first rule of `compareGroups` by which the two differ. */
+function lostByOrder(loser: Group, winner: Group): string {
   if (loser.priority !== winner.priority) {
     return `lower priority: ${loser.priority}, the winner has ${winner.priority}`;
   }

@@ -122,6 +122,16 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
   return order === 0 ? claimOf(group, labels) < claimOf(other, labels) : order < 0;
 }
 
+/** Why one of two Groups of different namespaces comes first; "third" if only another Group can be the reason. */
+export type Advantage = "rank" | "claim" | "third";
+
+/** Returns why the winner of a machine comes before another Group that matches it, of another namespace. */
+export function advantageOf(winner: Group, group: Group, labels: Labels): Advantage {
+  const order = compareAcross(winner, group);
+  if (order < 0) return "rank";
+  return order === 0 && claimOf(winner, labels) < claimOf(group, labels) ? "claim" : "third";
+}
+
 /**
  * True when a removed Group may have kept `group` from a machine that both select, although it did not outrank `group`.
  * Either the two tied, or they named the machine by different identity labels, or davit no longer knows which one

@@ -3,6 +3,7 @@
  * equal texts.
  */
 
+import type { Advantage } from "../../model/contest.ts";
 import type { Group } from "../../model/group.ts";
 import type { Condition } from "../../model/source.ts";
 import type { Standing } from "./ranking.ts";
@@ -39,11 +40,17 @@ export function conflictOf(group: Group, standing: Standing): Condition {
     case "outclaimed":
       return conflicted(
         "ClaimedBefore",
-        `Group "${standing.by.id}" of another namespace selects machines of this Group, and its claim to them comes ` +
-          "first: they do not get this Group",
+        `Group "${standing.by.id}" of another namespace selects machines of this Group, and ` +
+          `${whyItComesFirst[standing.because]}: they do not get this Group`,
       );
   }
 }
+
+const whyItComesFirst: Readonly<Record<Advantage, string>> = {
+  claim: "its claim to them comes first",
+  rank: "it comes first in the order between namespaces",
+  third: "a third Group comes before this one",
+};
 
 function conflicted(reason: string, message: string): Condition {
   return { type: "Conflicted", status: "True", reason, message };

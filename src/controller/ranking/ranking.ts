@@ -10,7 +10,16 @@
  */
 
 import { assert } from "../../lib/errors.ts";
-import { isRival, isSameNamespace, isSameOutcome, mayHaveBarred, outranks, settle } from "../../model/contest.ts";
+import {
+  type Advantage,
+  advantageOf,
+  isRival,
+  isSameNamespace,
+  isSameOutcome,
+  mayHaveBarred,
+  outranks,
+  settle,
+} from "../../model/contest.ts";
 import { isPositive } from "../../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../../model/group.ts";
 import { implies } from "../../model/implication.ts";
@@ -27,11 +36,8 @@ export type Standing =
   | { readonly kind: "shadowed"; readonly by: Group }
   /** At least some of the machines that both Groups select get no Group. */
   | { readonly kind: "tied"; readonly with: Group }
-  /**
-   * Some machines that both Groups select get the other Group, which is in another namespace. Mostly, that namespace
-   * claimed the machines first.
-   */
-  | { readonly kind: "outclaimed"; readonly by: Group };
+  /** Some machines that both Groups select get the other Group, which is in another namespace. */
+  | { readonly kind: "outclaimed"; readonly by: Group; readonly because: Advantage };
 
 /** Ids of Groups to look at again after a change. Changed Groups may be among them. */
 export interface Affected {
@@ -168,7 +174,7 @@ export class Ranking {
       const first = [winner, ...rivals].find((each) => each !== undefined && isRival(group, each));
       if (first === undefined) continue;
       if (rivals.length > 0) return { kind: "tied", with: first };
-      outclaimed = { kind: "outclaimed", by: first };
+      outclaimed = { kind: "outclaimed", by: first, because: advantageOf(first, group, machine) };
     }
     return outclaimed;
   }
