@@ -37,6 +37,7 @@ describe("a Profile that prints a variable that nothing defines", () => {
     ["behind what the request says", "{{request.query.serial}} {{disc}}"],
     ["of a variable that is there", "{{disk.path}}"],
     ["in a condition that holds", "{{#if disk}}{{disc}}{{/if}}"],
+    ["in a condition on davit's address", "{{#if davit.url}}{{disc}}{{/if}}"],
     ["in a loop", "{{#each davit}}{{../disc}}{{/each}}"],
     ["of the request, which has no such member", "{{request.disc}}"],
   ])("%s stays at its last good content for all its Groups, and all of them say so", async (_what, text) => {
@@ -54,6 +55,7 @@ describe("a Profile that prints a variable that nothing defines", () => {
     ["of the request", "{{request.query.nothing}}"],
     ["in a condition that does not hold", "{{#if disc}}{{disc}}{{/if}}{{#unless disk}}{{disc}}{{/unless}}"],
     ["in a condition on the request", "{{#if request.query.os}}{{disc}}{{/if}}"],
+    ["in a condition on davit's address", "{{#unless davit.url}}{{disc}}{{/unless}}"],
     ["by a helper", '{{default disc "none"}}{{lookup disk "disc"}}'],
   ])("%s is taken over", async (_what, text) => {
     await begin("disk {{disk}}");

@@ -52,8 +52,9 @@ export class PairLooks {
 
   constructor(options: PairLooksOptions) {
     this.#options = options;
-    this.#reader = new NeedsReader(options);
-    this.#bench = new RendersBench({ davitUrl: "http://192.0.2.1:8080", ...options });
+    const tools = { davitUrl: "http://192.0.2.1:8080", ...options };
+    this.#reader = new NeedsReader(tools);
+    this.#bench = new RendersBench(tools);
   }
 
   /**

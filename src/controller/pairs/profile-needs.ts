@@ -55,8 +55,12 @@ export class NeedsReader {
   readonly #ofConfigs = new TextCache<NeedsOfText>({ limitBytes: cacheBytes });
   readonly #ofBoot = new TextCache<NeedsOfText>({ limitBytes: cacheBytes });
 
-  constructor({ sha256 }: { readonly sha256: (text: string) => string }) {
+  /** The variable `davit`. Templates may test it, so its URL is never empty. */
+  readonly davit: JsonObject;
+
+  constructor({ sha256, davitUrl }: { readonly sha256: (text: string) => string; readonly davitUrl: string }) {
     this.#sha256 = sha256;
+    this.davit = { url: davitUrl };
   }
 
   /** The needs of a text. Undefined if it has no tag, is too long, or is not a valid template. */
@@ -137,7 +141,7 @@ export class ProfileNeeds {
       needsOf(this.#reader, text, { part: "boot", field: `spec.args[${at}]` }),
     );
     if (this.#needy.length + ofGroup.length === 0) return [];
-    const inConfigs = lookupIn(group, this.#defaults);
+    const inConfigs = lookupIn(group, this.#defaults, this.#reader.davit);
     // As in `bootVariables`: boot texts see no `request`, even if a metadata key has that name.
     const inBoot: VariableLookup = (name) => (name === "request" ? undefined : inConfigs(name));
     const lacksOf = (isOfGroup: boolean) => (each: Needy) => {
@@ -174,7 +178,7 @@ function needsOf(reader: NeedsReader, text: string, { isSecret = false, ...place
  * Looks up variables in the same order as `templateVariables`, but does not copy the metadata. The order is: `davit`,
  * the selector's labels, the Group's metadata, the Profile's defaults.
  */
-function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): VariableLookup {
+function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject, davit: JsonObject): VariableLookup {
   const labels = new Map<string, JsonValue>(
     Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value]),
   );
@@ -184,9 +188,6 @@ function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): Var
     return own(Object.hasOwn(metadata, name) ? metadata : defaults, name);
   };
 }
-
-// Templates print davit's address but rarely test it, so it is empty here.
-const davit = { url: "" };
 
 function own(values: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
