@@ -64,6 +64,25 @@ it("a newer status waits no longer for trials than the one that it replaces", as
   expect(shown).toEqual(["node, Synced Synced, Ready NotRendered"]);
 });
 
+it("a status that follows one shown in doubt is shown soon: it hides no readiness", async () => {
+  composer.report(node, status("True", "Ready"));
+  await clock.advance(30_000);
+  composer.report(node, status("True", "Again"));
+  await clock.advance(1_000);
+  expect(shown).toEqual(["node, Synced Synced, Ready NotRendered", "node, Synced Synced, Ready NotRendered"]);
+});
+
+it("a Group that becomes ready waits for its trials, however long it was unready without any", async () => {
+  composer.report(node, status("False", "Held"));
+  await clock.advance(3_600_000);
+  expect(shown).toEqual(["node, Synced Synced, Ready Held"]);
+  composer.report(node, status("True", "Ready"));
+  await clock.advance(29_000);
+  expect(shown).toHaveLength(1);
+  await clock.advance(1_000);
+  expect(shown.at(-1)).toBe("node, Synced Synced, Ready NotRendered");
+});
+
 it("nothing is shown of what is forgotten, or after the end", async () => {
   composer.report(web, status("True", "Ready"));
   composer.forget(web);

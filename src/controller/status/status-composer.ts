@@ -27,7 +27,10 @@ export interface StatusComposerOptions {
 
 interface ReportedStatus {
   readonly status: ObjectStatus;
-  /** Monotonic: since when the object's status waits for trials. Undefined after `found` has shown it. */
+  /**
+   * Monotonic: since when the object waits for trials. Undefined after `found` has shown its status, or if the status
+   * was shown as unready. A status that was shown in doubt keeps the time: later ones need not wait as long again.
+   */
   readonly heldSinceMs: number | undefined;
 }
 
@@ -95,14 +98,23 @@ export class StatusComposer {
     const slices = new Slices(statusesPerSlice);
     const nowMs = this.#options.clock.monotonicMs();
     for (const name of names) {
-      const { status, heldSinceMs } = this.#reported.get(objectKey(name)) ?? {};
-      if (status === undefined || heldSinceMs === undefined) continue;
-      const enoughMs = isReady(status) ? patienceMs : shortPatienceMs;
-      if (nowMs - heldSinceMs < enoughMs) this.#patience.add([name]);
-      else this.#options.show(name, compose(status, { ready: notTriedYet }));
+      this.#showIfOverdue(name, nowMs);
       if (slices.isOver(1)) await nextTurn();
       if (this.#isStopped) return;
     }
+  }
+
+  #showIfOverdue(name: ObjectName, nowMs: number): void {
+    const key = objectKey(name);
+    const { status, heldSinceMs } = this.#reported.get(key) ?? {};
+    if (status === undefined || heldSinceMs === undefined) return;
+    const enoughMs = isReady(status) ? patienceMs : shortPatienceMs;
+    if (nowMs - heldSinceMs < enoughMs) {
+      this.#patience.add([name]);
+      return;
+    }
+    if (!isReady(status)) this.#reported.set(key, { status, heldSinceMs: undefined });
+    this.#options.show(name, compose(status, { ready: notTriedYet }));
   }
 }
 
