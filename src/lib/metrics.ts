@@ -261,7 +261,7 @@ function reconcileMetrics(registers: Registry[]) {
     }),
     reconcileErrors: new Counter({
       name: "controller_runtime_reconcile_errors_total",
-      help: "Reconciles that are tried again, since the store did not take what came of them.",
+      help: "Reconciles that davit retries, because the store refused their result.",
       labelNames,
       registers,
     }),
