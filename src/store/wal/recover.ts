@@ -1,7 +1,7 @@
 /**
  * Reads a log, with one segment in memory at a time, and distinguishes damage from what a crash can leave:
  * - Unreadable bytes at the end of the newest segment count as a torn write, if they contain no whole later batch.
- *   davit never acknowledged a torn write, and `SegmentWriter.resume` cuts it off.
+ *   `SegmentWriter.resume` cuts it off. Damage to the last acknowledged batch looks the same: `log-end` may reveal it.
  * - A segment whose sync failed ends where the head of the next segment says. Its other bytes are not read.
  * - Any other unreadable bytes are damage, because they were acknowledged once. Then reading stops, reports the place
  *   and changes nothing.

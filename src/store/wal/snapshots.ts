@@ -15,6 +15,8 @@ const snapshotName = /^\d{16}\.snapshot$/;
 /** A snapshot that a start could not use. */
 export interface PassedOver {
   readonly path: string;
+  /** `unreadable`: the disk failed to read it, so it may be whole. */
+  readonly problem: "damaged" | "unreadable";
   /**
    * The snapshot that the start uses instead. Undefined if there is none: then the start reads the log from its
    * beginning.
@@ -59,19 +61,19 @@ export class SnapshotFiles {
    */
   async load(): Promise<StoredSnapshot | undefined> {
     const names = await listSnapshots(this.#files, this.#directory);
-    const damaged: string[] = [];
+    const unusable: Omit<PassedOver, "used">[] = [];
     for (const name of names.toReversed()) {
       const path = join(this.#directory, name);
       const head = await this.#wholeHead(path);
-      if (head === undefined) {
-        damaged.push(path);
+      if (typeof head === "string") {
+        unusable.push({ path, problem: head });
         continue;
       }
-      this.#passedOver = damaged.map((each) => ({ path: each, used: path }));
+      this.#passedOver = unusable.map((each) => ({ ...each, used: path }));
       this.#whole = [head.sequence];
       return { ...head, pieces: this.#bodyOf(path) };
     }
-    this.#passedOver = damaged.map((path) => ({ path, used: undefined }));
+    this.#passedOver = unusable.map((each) => ({ ...each, used: undefined }));
     return undefined;
   }
 
@@ -85,20 +87,17 @@ export class SnapshotFiles {
     }
   }
 
-  /**
-   * Reads a snapshot to its end and returns its head; undefined if the snapshot is not whole, or the disk cannot read
-   * it.
-   */
-  async #wholeHead(path: string): Promise<SnapshotHead | undefined> {
+  /** Reads a snapshot to its end and returns its head, or why it cannot be used. */
+  async #wholeHead(path: string): Promise<SnapshotHead | PassedOver["problem"]> {
     const reader = new SnapshotReader(path);
     try {
       for await (const piece of this.#files.readPieces(path)) reader.push(piece);
     } catch (error) {
       if (!(error instanceof Error) || codeOf(error) !== "EIO") throw error;
       this.#readFailure = error;
-      return undefined;
+      return "unreadable";
     }
-    return reader.isWhole ? reader.head : undefined;
+    return (reader.isWhole ? reader.head : undefined) ?? "damaged";
   }
 
   async *#bodyOf(path: string): AsyncIterable<Uint8Array> {

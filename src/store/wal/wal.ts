@@ -169,8 +169,9 @@ export class FileLog implements LogPort {
     } catch (error) {
       throw startFailure("Opening", this.#options.directory, error);
     }
-    for (const { path, used } of this.#snapshots.passedOver) {
-      this.#options.log.error({ path, used }, "snapshot is damaged, and passed over");
+    for (const { path, problem, used } of this.#snapshots.passedOver) {
+      const why = problem === "damaged" ? "is damaged" : "cannot be read from the disk";
+      this.#options.log.error({ path, used }, `snapshot ${why}, and passed over`);
     }
     return this.#snapshot;
   }
@@ -205,7 +206,7 @@ export class FileLog implements LogPort {
     const note = new EndNote({ ...this.#options, clusterId });
     this.#opened = { writer, clusterId, identity, listener, note };
     const { tornBytes: cutBytes, segment } = end;
-    if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of a write that was never answered were cut off the log");
+    if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of an incomplete write were cut off the log");
     log.info({ directory, records: end.lastSequence, cutBytes, clean: end.isSealed }, "log opened");
     const hasReserve = await this.#makeReserve();
     // This writes only the term. On a full disk this fails, and the next successful batch carries the term.

@@ -100,3 +100,17 @@ it("a snapshot that is damaged and passed over is logged with the one that is re
   expect(said).toEqual([{ path: newer, used: older }]);
   await again.stop();
 });
+
+it("a snapshot that the disk fails to read is not called damaged", async () => {
+  const files = memoryFiles();
+  const { log } = await started(files);
+  await log.saveSnapshot(await log.propose(Buffer.from("a")), [Buffer.from("a")]);
+  await log.saveSnapshot(await log.propose(Buffer.from("b")), [Buffer.from("b")]);
+  await log.stop();
+  const said: string[] = [];
+  const failing = files.reopened({ failAt: 1, failOnly: "read", code: "EIO" });
+  const again = await openLog(failing, { log: { ...silentLog, error: (_data, text) => said.push(text ?? "") } });
+  expect(await again.loadSnapshot()).toMatchObject({ sequence: 2 });
+  expect(said).toEqual(["snapshot cannot be read from the disk, and passed over"]);
+  await again.stop();
+});

@@ -297,7 +297,7 @@ it("a torn tail is cut before anything is written behind it, and the log says so
   const torn = files.reopened();
   torn.damage(segmentPath, (content) => Buffer.concat([content, Buffer.alloc(99)]));
   const second = await started(torn);
-  expect(second.said).toEqual(["bytes of a write that was never answered were cut off the log"]);
+  expect(second.said).toEqual(["bytes of an incomplete write were cut off the log"]);
   await second.log.propose(bytesOf("b"));
   await second.log.stop();
   expect((await started(torn.reopened())).delivered).toEqual(["2:a", "4:b"]);
