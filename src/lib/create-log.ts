@@ -86,8 +86,8 @@ function escaped(character: string): string {
 /**
  * Makes a log to standard output that never waits for the reader, because another thread writes the lines in batches. A
  * killed process loses the lines of the last `batchWaitMs`, and the lines that a slow reader has not taken. A process
- * that ends by itself, or by an error, loses no line. But its last lines can appear before a batch that the other thread
- * was writing.
+ * that ends by itself, or by an error, loses no line. But its last lines can appear before a batch that the other
+ * thread was writing.
  */
 function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): Log {
   const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });
