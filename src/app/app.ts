@@ -22,12 +22,15 @@ import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import { parseTemplate } from "../render/template/template.ts";
 import { BackupSchedule } from "../store/backup/schedule.ts";
+import type { SourceProof } from "../store/open-etcd-store.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { BootService } from "./boot-service.ts";
 import { openDirectories } from "./directory-objects.ts";
+import { openSharedStore } from "./members.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import { SourceFollower } from "./source-follower.ts";
 import { StoreService } from "./store-service.ts";
 
 // Enough for the records of about 20,000 deletions of single keys.
@@ -77,7 +80,11 @@ export class App {
   readonly #boot: BootService;
   readonly #environment: Environment;
   readonly #statuses: StatusLog;
-  #controller: Controller | undefined;
+  #sourceFollower: SourceFollower | undefined;
+  /** Until when the store is proven to match the source, by the leader of a shared store. */
+  #provenByLeaderMs: number | undefined;
+  /** Resolves when the source's first list is in the store. */
+  readonly #synced = Promise.withResolvers<void>();
   /** Stop functions of the started parts, the last started first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
@@ -102,6 +109,7 @@ export class App {
   async start(): Promise<{ readonly ready: Promise<Served> }> {
     await this.#refusePublicData();
     const objects = await this.#openObjects();
+    this.#stops.unshift(() => objects.stop());
     const store = await this.#openStore();
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const backups = this.#scheduleBackups(store);
@@ -111,25 +119,37 @@ export class App {
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
-      provenAtMs: () => this.#controller?.provenAtMs,
+      provenAtMs: () => this.#provenAtMs,
       attention: () => [
-        ...this.#attention(store, objects.source),
-        ...(this.#controller?.attention ?? []),
-        ...objects.attention(),
+        ...this.#attention(store, this.#followed(objects).source),
+        ...(this.#sourceFollower?.controller?.attention ?? []),
+        ...this.#followed(objects).attention(),
         ...(backups?.attention ?? []),
       ],
       measure: () => {
         keys.measure();
         backups?.measure(this.#metrics);
-        objects.measure();
-        this.#controller?.measure();
+        this.#followed(objects).measure();
+        this.#sourceFollower?.controller?.measure();
       },
     });
     const storeAddress = await keys.listen();
     const machines = await this.#boot.listenForMachines();
-    const { synced } = await this.#startController(store, objects, `http://${machines.advertised}`);
+    await this.#followSource(store, objects, `http://${machines.advertised}`);
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
-    return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
+    const ready = this.#boot.openWhenHeard(this.#synced.promise);
+    return { ready: ready.then(() => this.#served(listening, this.#followed(objects))) };
+  }
+
+  /** Monotonic: the store has everything that the source reported by then. */
+  get #provenAtMs(): number | undefined {
+    const own = this.#sourceFollower?.controller?.provenAtMs;
+    const known = [own, this.#provenByLeaderMs].filter((atMs) => atMs !== undefined);
+    return known.length === 0 ? undefined : Math.max(...known);
+  }
+
+  #followed(first: ObjectSource): ObjectSource {
+    return this.#sourceFollower?.objects ?? first;
   }
 
   /** Reports not ready. Then finishes the requests in flight, and stops every part and the store. Idempotent. */
@@ -156,30 +176,38 @@ export class App {
       version: this.#version,
       instance: hostname(),
     };
-    const objects = await openObjects(options);
-    this.#stops.unshift(() => objects.stop());
-    return objects;
+    return await openObjects(options);
   }
 
   async #openStore(): Promise<Store> {
-    const store = await openStore({
-      directory: this.#config.dataDir,
-      files: diskFiles,
-      lock: lockDirectory,
+    const { storeEtcdEndpoints: endpoints, dataDir: directory, onDamage } = this.#config;
+    const shared = {
       clock: this.#clock,
       random: randomBytes,
       log: this.#log.child({ part: "store" }),
-      observeSyncSeconds: (seconds) => this.#metrics.storeSyncSeconds.observe(seconds),
-      onDamage: this.#config.onDamage,
+      observeSyncSeconds: (seconds: number) => this.#metrics.storeSyncSeconds.observe(seconds),
       quotaBytes: this.#config.storeQuotaBytes,
       maxWatchers: this.#config.storeMaxWatchers,
       agelessRoot: tombstonesRoot,
-      reserveBytes: storeReserveBytes,
-      lockCheckMs,
       ...this.#storeSizes,
-    });
+    };
+    const inFiles = { directory, files: diskFiles, lock: lockDirectory, reserveBytes: storeReserveBytes, lockCheckMs };
+    const store =
+      endpoints === undefined
+        ? await openStore({ ...shared, ...inFiles, onDamage })
+        : await openSharedStore({ ...shared, config: this.#config, endpoints, proof: this.#proof() });
     this.#stops.unshift(() => store.stop());
     return store;
+  }
+
+  #proof(): SourceProof {
+    return {
+      own: () => this.#sourceFollower?.controller?.provenAtMs,
+      heard: (provenAtMs) => {
+        this.#provenByLeaderMs = Math.max(provenAtMs, this.#provenByLeaderMs ?? provenAtMs);
+        this.#synced.resolve();
+      },
+    };
   }
 
   /** @returns undefined without --backup-every. */
@@ -212,20 +240,37 @@ export class App {
       clock: this.#clock,
       metrics: this.#metrics,
       isReady: () => this.#boot.index.isReady,
-      provenAtMs: () => this.#controller?.provenAtMs,
+      provenAtMs: () => this.#provenAtMs,
     });
   }
 
-  /** Starts the controller. The returned `synced` resolves when the source's first list is in the store. */
-  async #startController(store: Store, { source, statusSink, adminNamespace }: ObjectSource, davitUrl: string) {
-    const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
-    const controller = new Controller({
+  /** Follows the source whenever this davit leads the store. */
+  async #followSource(store: Store, first: ObjectSource, davitUrl: string): Promise<void> {
+    const log = this.#log.child({ part: "controller" });
+    const follower = new SourceFollower({
+      clock: this.#clock,
+      log,
+      first,
+      open: () => this.#openObjects(),
+      controllerOf: (objects) => this.#controllerOf(store, objects, { log, davitUrl }),
+    });
+    this.#sourceFollower = follower;
+    this.#stops.unshift(() => follower.stop());
+    await follower.follow(store);
+  }
+
+  #controllerOf(
+    store: Store,
+    { source, statusSink, adminNamespace }: ObjectSource,
+    { log, davitUrl }: { readonly log: Log; readonly davitUrl: string },
+  ): Controller {
+    return new Controller({
       source,
       store,
       statusSink: statusSink === undefined ? this.#statuses : new StatusSinks([this.#statuses, statusSink]),
       trials: new TrialThread({ davitUrl, clock: this.#clock }),
       clock: this.#clock,
-      log: this.#log.child({ part: "controller" }),
+      log,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,
@@ -233,14 +278,9 @@ export class App {
       adminNamespace,
       random,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
-      onSynced,
+      onSynced: () => this.#synced.resolve(),
       onComplete: () => this.#boot.index.listed(),
     });
-    this.#stops.unshift(() => controller.stop());
-    this.#stops.unshift(() => source.stop());
-    this.#controller = controller;
-    await controller.start();
-    return { synced };
   }
 
   #served(listening: ListeningAddresses, { source: { view }, place, firstCommand }: ObjectSource): Served {

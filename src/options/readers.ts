@@ -169,6 +169,19 @@ export function readAddress(text: string): Address | OptionRefusal {
   return { host, port: Number(port) };
 }
 
+/** Reads the URLs of several servers, with commas between them. */
+export function readServerUrls(text: string): readonly URL[] | OptionRefusal {
+  const urls = text.split(",").map((each) => readServerUrl(each.trim()));
+  const refused = urls.find((url) => url instanceof OptionRefusal);
+  return refused ?? urls.filter((url) => url instanceof URL);
+}
+
+/** Reads a prefix of keys: visible ASCII. The result ends with a slash. */
+export function readKeyPrefix(text: string): string | OptionRefusal {
+  if (!/^[\x21-\x7e]+$/.test(text)) return new OptionRefusal("must be visible ASCII characters");
+  return text.endsWith("/") ? text : `${text}/`;
+}
+
 /** Reads a server's URL: a scheme, a host and an optional port. A URL with anything else is refused. */
 export function readServerUrl(text: string): URL | OptionRefusal {
   const url = URL.canParse(text) ? new URL(text) : undefined;

@@ -3,6 +3,7 @@
 import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
+import { etcdOptions } from "./etcd.ts";
 import type { Option } from "./parsing.ts";
 import {
   directoryOption,
@@ -343,6 +344,7 @@ export const serveOptions = {
     help: "how many watches of keys may wait at a time",
     read: one(readCount),
   } satisfies Option<number>,
+  ...etcdOptions,
   storeAdvertiseUrl: {
     flag: "store-advertise-url",
     value: "URL",

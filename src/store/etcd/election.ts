@@ -8,7 +8,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { LogMember } from "../core/log-port.ts";
+import { type LogMember, WalError } from "../core/log-port.ts";
 import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
@@ -16,6 +16,14 @@ import { bytesOf, type EtcdKey, type EtcdOperation } from "./client/messages.ts"
 import type { EtcdWatchPart } from "./client/watch.ts";
 import type { Layout } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
+
+/** That the store has everything that its source had at a time. It is passed on from the leader to other members. */
+export interface SourceProof {
+  /** Of this member, for the others while it leads: a time of the monotonic clock; undefined without a proof. */
+  readonly own: () => number | undefined;
+  /** Takes another leader's proof, as a time of this member's monotonic clock: rather too early than too late. */
+  readonly heard: (provenAtMs: number) => void;
+}
 
 export interface ElectionOptions {
   readonly client: EtcdClient;
@@ -25,12 +33,22 @@ export interface ElectionOptions {
   readonly leaderClock: LeaderClock;
   readonly self: LogMember;
   readonly leaseSeconds: number;
+  readonly proof?: SourceProof | undefined;
+  /** The place of the last delivered batch. */
+  readonly place: () => number;
+  /** Resolves once the batch of a place is delivered. @throws {WalError} closed. */
+  readonly reached: (place: number) => Promise<void>;
   /** Resolves once everything in the log is delivered. @throws {WalError} */
   readonly caughtUp: () => Promise<void>;
   readonly elected: () => void;
   readonly deposed: () => void;
   /** Called after each write that etcd took, or that failed. */
   readonly observe: (error: EtcdError | undefined) => void;
+}
+
+/** A member, and the time of its clock when it last wrote its key. */
+interface SeenMember extends LogMember {
+  readonly askedAtMs: number;
 }
 
 interface Leader {
@@ -40,6 +58,7 @@ interface Leader {
 }
 
 const heartbeatMs = 2_000;
+const keptQuestions = 16;
 const retryMs = 250;
 // A leader counts its lease as ended this long before etcd may give it away.
 const marginMs = 500;
@@ -47,7 +66,9 @@ const marginMs = 500;
 export class Election {
   readonly #options: ElectionOptions;
   readonly #stopping = new AbortController();
-  readonly #members = new Map<string, LogMember>();
+  readonly #members = new Map<string, SeenMember>();
+  /** The times that this run last wrote into its own key. */
+  #asked: readonly number[] = [];
   #leader: Leader | undefined;
   /** The revision of the own key, while this member leads. */
   #ownRevision: number | undefined;
@@ -132,8 +153,10 @@ export class Election {
 
   async #register(lease: bigint): Promise<void> {
     const { client, layout, self } = this.#options;
-    const value = bytesOf(JSON.stringify(self));
-    await client.txn({ success: [{ put: { key: layout.member(self.id), value, lease } }] }, { repeat: true });
+    await client.txn(
+      { success: [{ put: { key: layout.member(self.id), value: this.#ownValue(), lease } }] },
+      { repeat: true },
+    );
     this.#campaign();
   }
 
@@ -176,6 +199,26 @@ export class Election {
     this.#leader = { id, revision: createRevision };
     if (fields.term === undefined || createRevision === this.#ownRevision) return;
     this.#options.leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) });
+    if (fields.proof !== undefined) void this.#hearProof(fields, objectFrom(fields.proof));
+  }
+
+  /**
+   * Takes the leader's proof, once this member has delivered what the leader had then. The leader repeats the time that
+   * it last read in this member's key: its own time is later than that, so the proof is not counted as too new.
+   */
+  async #hearProof({ atMs, asked }: StoredFields, proof: StoredFields): Promise<void> {
+    const { self, reached, clock, leaderClock, proof: listener } = this.#options;
+    const askedAtMs = objectFrom(asked)[self.id];
+    // An earlier run of this member had another clock.
+    if (typeof askedAtMs !== "number" || !this.#asked.includes(askedAtMs) || listener === undefined) return;
+    const provenAtMs = numberFrom(proof.atMs) + askedAtMs - numberFrom(atMs);
+    const toMonotonic = clock.monotonicMs() - leaderClock.ownMs;
+    try {
+      await reached(numberFrom(proof.place));
+      listener.heard(provenAtMs + toMonotonic);
+    } catch (error) {
+      if (!(error instanceof WalError)) throw error;
+    }
   }
 
   #changed(): void {
@@ -249,14 +292,30 @@ export class Election {
     }
   }
 
+  #ownValue(): Uint8Array {
+    const { self, leaderClock } = this.#options;
+    const askedAtMs = leaderClock.ownMs;
+    this.#asked = [...this.#asked.slice(1 - keptQuestions), askedAtMs];
+    return bytesOf(JSON.stringify({ ...self, askedAtMs }));
+  }
+
+  #leaderValue(term: number | undefined): Uint8Array {
+    const { self, leaderClock, clock, proof, place } = this.#options;
+    const asked = Object.fromEntries([...this.#members.values()].map(({ id, askedAtMs }) => [id, askedAtMs]));
+    const provenAtMs = proof?.own();
+    const atMs = leaderClock.ownMs;
+    const provenBefore = provenAtMs === undefined ? undefined : clock.monotonicMs() - provenAtMs;
+    const proven = provenBefore === undefined ? undefined : { atMs: Math.floor(atMs - provenBefore), place: place() };
+    return bytesOf(JSON.stringify({ id: self.id, term, atMs, asked, proof: proven }));
+  }
+
   /** The time of the leader; of another member its own key, to learn whether etcd takes writes. */
   async #putTime(): Promise<void> {
-    const { client, layout, self, leaderClock, observe } = this.#options;
+    const { client, layout, self, observe } = this.#options;
     const [lease, revision, term] = [this.#leaseId, this.#ownRevision, this.#term];
     if (lease === undefined) return;
-    const member: EtcdOperation = { put: { key: layout.member(self.id), value: bytesOf(JSON.stringify(self)), lease } };
-    const time = bytesOf(JSON.stringify({ id: self.id, term, atMs: leaderClock.ownMs }));
-    const leader: EtcdOperation = { put: { key: layout.leader, value: time, lease } };
+    const member: EtcdOperation = { put: { key: layout.member(self.id), value: this.#ownValue(), lease } };
+    const leader: EtcdOperation = { put: { key: layout.leader, value: this.#leaderValue(term), lease } };
     const isLeader = revision !== undefined && term !== undefined;
     const when = isLeader ? [{ key: layout.leader, is: "equal", createRevision: revision } as const] : [];
     try {
@@ -273,9 +332,10 @@ export class Election {
   }
 }
 
-function memberFrom(id: string, fields: StoredFields): LogMember {
+function memberFrom(id: string, fields: StoredFields): SeenMember {
   const urls = Array.isArray(fields.clientUrls) ? fields.clientUrls : [];
-  return { id, name: textFrom(fields.name), clientUrls: urls.map(textFrom) };
+  const askedAtMs = numberFrom(fields.askedAtMs);
+  return { id, name: textFrom(fields.name), clientUrls: urls.map(textFrom), askedAtMs };
 }
 
 /** Work whose failure shows elsewhere. */

@@ -28,7 +28,7 @@ import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf } from "./client/messages.ts";
 import { Delivery, type LogPosition, logStart } from "./delivery.ts";
-import { Election } from "./election.ts";
+import { Election, type SourceProof } from "./election.ts";
 import { etcdFailure } from "./etcd-failure.ts";
 import { LargeBatches } from "./large-batches.ts";
 import { Layout, numberIn } from "./layout.ts";
@@ -48,6 +48,7 @@ export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "cloc
   readonly leaseSeconds?: number;
   /** False where others use the same etcd: then it is theirs to compact. True unless given. */
   readonly compact?: boolean;
+  readonly proof?: SourceProof;
   /** Called with the time that each transaction of a batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   /** Beyond this, proposals are refused while others wait. */
@@ -263,6 +264,9 @@ export class EtcdLog implements LogPort {
       log,
       self: this.#self,
       leaseSeconds,
+      proof: this.#options.proof,
+      place: () => delivery().position.place,
+      reached: (place) => delivery().reached(place),
       caughtUp: () => tail.barrier(),
       elected: () => membership.elected(),
       deposed: () => membership.deposed(),
