@@ -5,7 +5,7 @@
  */
 
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink } from "node:fs/promises";
 
 /** An open file that grows at its end. */
 export interface AppendFile {
@@ -24,6 +24,8 @@ export interface Files {
   /** Returns the names in a directory, sorted; none if the directory does not exist. */
   list(path: string): Promise<readonly string[]>;
   read(path: string): Promise<Buffer>;
+  /** Returns the size of a file in bytes. */
+  sizeOf(path: string): Promise<number>;
   /** Returns the content in pieces of at most 256 KiB, for files that may not fit into memory. */
   readPieces(path: string): AsyncIterable<Buffer>;
   /** Opens a file to append to it. Creates a missing file with mode 0600. */
@@ -51,6 +53,7 @@ export const diskFiles: Files = {
     }
   },
   read: (path) => readFile(path),
+  sizeOf: async (path) => (await stat(path)).size,
   readPieces: async function* (path) {
     const handle = await open(path, constants.O_RDONLY);
     try {

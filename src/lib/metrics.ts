@@ -219,7 +219,7 @@ function backupMetrics(registers: Registry[]) {
     }),
     backupBytes: new Gauge({
       name: "davit_backup_bytes",
-      help: "Size of the last scheduled backup since the start.",
+      help: "Size of the newest scheduled backup; 0 while there is none.",
       registers,
     }),
     backupFailures: new Counter({

@@ -44,6 +44,7 @@ export type FileCall =
   | "remove"
   | "syncDirectory"
   | "read"
+  | "sizeOf"
   | "list";
 
 // So small that a batch has several.
@@ -116,6 +117,13 @@ export class FaultFiles implements Files {
     const inode = this.#names.get(path);
     if (inode === undefined) throw failure("ENOENT");
     return Buffer.from(inode.content);
+  }
+
+  async sizeOf(path: string): Promise<number> {
+    this.#call("sizeOf");
+    const inode = this.#names.get(path);
+    if (inode === undefined) throw failure("ENOENT");
+    return inode.content.length;
   }
 
   /** In small and uneven pieces. The disk may also fail after the last one. */

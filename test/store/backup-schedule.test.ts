@@ -92,6 +92,20 @@ async function expectWhole(files: Files, value: string): Promise<void> {
 const value = "x".repeat(500);
 
 describe("a schedule", () => {
+  it("knows the size of the newest backup after a restart, and goes on if the disk does not say it", async () => {
+    const [store, files] = [await storeWith(value), memoryFiles()];
+    const first = await begin({ store, files });
+    const { bytes } = await metricsOf(first.schedule);
+    expect(bytes).toBeGreaterThan(value.length);
+    await first.stop();
+    const second = await begin({ store, files, clock: first.clock });
+    expect(await metricsOf(second.schedule)).toMatchObject({ bytes });
+    await second.stop();
+    const failing = files.reopened({ failAt: 1, failOnly: "sizeOf" });
+    const third = await begin({ store, files: failing, clock: first.clock });
+    expect(await metricsOf(third.schedule)).toMatchObject({ bytes: 0, failures_total: 0 });
+  });
+
   it("takes one at once where there is none, then one for each interval, and keeps the newest", async () => {
     const [store, files] = [await storeWith(value), memoryFiles()];
     const { schedule, clock } = await begin({ store, files });

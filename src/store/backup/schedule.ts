@@ -52,7 +52,7 @@ interface Newest {
    * When it was taken, by the monotonic clock. For a backup of an earlier run, this is before the start of the process.
    */
   readonly takenMs: number;
-  /** 0 for a backup of an earlier run. */
+  /** 0 for a backup of an earlier run if its size cannot be read. */
   readonly bytes: number;
 }
 
@@ -143,7 +143,7 @@ export class BackupSchedule {
     const names = await files.list(directory);
     for (const name of unfinishedAmong(names, clusterId)) await files.remove(join(directory, name));
     const found = backupsAmong(names, clusterId);
-    if (!names.includes(this.#newest?.name ?? "")) this.#newest = this.#ofEarlierRun(found.at(-1));
+    if (!names.includes(this.#newest?.name ?? "")) this.#newest = await this.#ofEarlierRun(found.at(-1));
     const kept = found.map(({ name }) => name);
     if (this.#newest === undefined || this.#ageMs >= everyMs) {
       this.#newest = await this.#take(clusterId, (found.at(-1)?.number ?? 0) + 1);
@@ -156,11 +156,12 @@ export class BackupSchedule {
    * A backup of an earlier run as `Newest`. It is undefined for a time in the future: the backup's age is unknown, so
    * davit takes another one.
    */
-  #ofEarlierRun(newest: NamedBackup | undefined): Newest | undefined {
-    const { clock } = this.#options;
+  async #ofEarlierRun(newest: NamedBackup | undefined): Promise<Newest | undefined> {
+    const { files, directory, clock } = this.#options;
     if (newest === undefined || newest.atMs > clock.nowMs()) return undefined;
     const takenMs = clock.monotonicMs() - (clock.nowMs() - newest.atMs);
-    return { name: newest.name, takenMs, bytes: 0 };
+    const bytes = await files.sizeOf(join(directory, newest.name)).catch(() => 0);
+    return { name: newest.name, takenMs, bytes };
   }
 
   async #take(clusterId: string, number: number): Promise<Newest> {

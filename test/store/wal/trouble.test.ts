@@ -312,6 +312,7 @@ function bound(files: FaultFiles) {
     makeDirectory: () => files.makeDirectory(),
     list: (path: string) => files.list(path),
     read: (path: string) => files.read(path),
+    sizeOf: (path: string) => files.sizeOf(path),
     readPieces: (path: string) => files.readPieces(path),
     openAppend: (path: string) => files.openAppend(path),
     rename: (from: string, to: string) => files.rename(from, to),
