@@ -189,7 +189,7 @@ export class Appender {
     }
   }
 
-  /** @throws {WalError} when the batch may be in an epoch that is deleted, so that nobody can say whether it is there. */
+  /** @throws {WalError} when the batch may be in a deleted epoch, so nobody can say whether it is there. */
   #nextEpoch({ epoch }: BatchName, found: number): void {
     this.#epoch = Math.max(this.#epoch, found);
     if (found === epoch + 1) return;

@@ -1,6 +1,6 @@
 /**
- * The leader's clock, as this member knows it. Members stamp their records with it, so a member whose own clock is wrong
- * ends no key early or late.
+ * The leader's clock, as this member knows it. Members stamp their records with it, so a member whose own clock is
+ * wrong ends no key early or late.
  *
  * Each batch and each heartbeat of the leader carries a reading. It is never ahead of the leader's clock when it
  * arrives, but late by its time on the way.

@@ -138,7 +138,7 @@ export class EtcdConnection {
     return session;
   }
 
-  /** etcd stops: requests get their answers, then watches end, which would hear nothing more (etcd 3.6 waits for them). */
+  /** etcd stops: requests get their answers. Then watches end: etcd 3.6 waits for them, and sends them nothing more. */
   async #retire(session: ClientHttp2Session, socket: Socket): Promise<void> {
     const closed = new AbortController();
     socket.once("close", () => closed.abort());

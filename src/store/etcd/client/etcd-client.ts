@@ -212,8 +212,8 @@ export class EtcdClient {
   }
 
   /**
-   * A watch at the endpoint that is asked first. Its first part means that etcd has registered it. Ends without an error
-   * when `signal` aborts.
+   * A watch at the endpoint that is asked first. Its first part means that etcd has registered it. It ends without an
+   * error when `signal` aborts.
    * @throws {EtcdError} with its end: open another one, which asks the next endpoint.
    */
   async *watch(watch: EtcdWatch, { signal }: { readonly signal: AbortSignal }): AsyncGenerator<EtcdWatchPart, void> {
