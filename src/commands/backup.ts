@@ -72,7 +72,7 @@ const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
   credentials: "the credentials cannot be read",
   silent: "it fell silent, and what came is not whole",
   ended: "the connection ended, and what came is not whole",
-  protocol: "what came is not understood",
+  protocol: "davit cannot read its answer",
 };
 
 /** Advice for the operator, by the status of the store's answer. */

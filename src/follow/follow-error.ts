@@ -6,7 +6,7 @@ const reasons = {
   refused: "the store refuses to be followed",
   silent: "the store fell silent",
   ended: "the store ended the connection",
-  protocol: "the store says what is not understood",
+  protocol: "davit cannot read the store's answer",
 } as const;
 
 export type FollowFailure = keyof typeof reasons;

@@ -19,8 +19,8 @@ export interface ListenOptions {
 const listenRefusals: Readonly<Record<string, string>> = {
   EADDRINUSE: "the port is in use, by another davit or another program",
   EACCES: "the permission is missing (ports below 1024 need it)",
-  EADDRNOTAVAIL: "this machine has no such address",
-  EAFNOSUPPORT: "this machine does not speak that kind of address",
+  EADDRNOTAVAIL: "this computer has no such address",
+  EAFNOSUPPORT: "this computer does not support IPv6",
   ENOTFOUND: "the host name is unknown",
 };
 

@@ -231,7 +231,7 @@ describe("listen", () => {
     const server = createServer({ log: silent, clock: systemClock, answerError, handler: handlerOf([]) });
     running.push(server);
     const listening = server.listen({ host: "192.0.2.1", port: 0, option: "--store-address" });
-    await expect(listening).rejects.toThrow(/"192\.0\.2\.1:0": this machine has no such address; .*--store-address/);
+    await expect(listening).rejects.toThrow(/"192\.0\.2\.1:0": this computer has no such address; .*--store-address/);
   });
 });
 

@@ -39,8 +39,8 @@ describe("the keys of a cluster's ServiceAccounts", () => {
   });
 
   it.each([
-    [{ keys: "none" }, "the API server says what is not understood (the keys of ServiceAccounts are not understood)"],
-    [{}, "the API server says what is not understood (the keys of ServiceAccounts are not understood)"],
+    [{ keys: "none" }, "davit cannot read the API server's answer (it has no usable keys of ServiceAccounts)"],
+    [{}, "davit cannot read the API server's answer (it has no usable keys of ServiceAccounts)"],
   ])("cannot be %j", async (body, message) => {
     answers.set("/.well-known/openid-configuration", { status: 200, body: { issuer: "https://i" } });
     answers.set("/openid/v1/jwks", { status: 200, body });

@@ -8,7 +8,7 @@ const failures = {
   late: "the API server does not answer in time",
   credentials: "the credentials cannot be read",
   answered: "the API server refuses",
-  protocol: "the API server says what is not understood",
+  protocol: "davit cannot read the API server's answer",
 } as const;
 
 export type ApiFailure = keyof typeof failures;

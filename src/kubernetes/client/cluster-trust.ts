@@ -47,7 +47,7 @@ export class ApiServerTrust implements ClusterTrust {
     const discovery = await client.json({ path: "/.well-known/openid-configuration", signal });
     const { keys } = await client.json({ path: "/openid/v1/jwks", accept: "application/jwk-set+json", signal });
     if (typeof discovery.issuer !== "string" || !Array.isArray(keys) || !keys.every(isJsonObject)) {
-      throw new ApiError("protocol", { what: "the keys of ServiceAccounts are not understood" });
+      throw new ApiError("protocol", { what: "it has no usable keys of ServiceAccounts" });
     }
     return { issuer: discovery.issuer, keys };
   }
