@@ -285,10 +285,13 @@ export class App {
 
   #served(listening: ListeningAddresses, { source: { view }, place, firstCommand }: ObjectSource): Served {
     const count = (objects: Iterable<unknown>) => [...objects].length;
-    const groups = count(view.all("Group"));
+    // A member that does not lead reads no source: it knows what the store has.
+    const isReading = this.#sourceFollower?.controller !== undefined;
+    const { groupCount, profileCount } = this.#boot.index;
+    const groups = isReading ? count(view.all("Group")) : groupCount;
     return {
       version: this.#version,
-      profiles: count(view.all("Profile")),
+      profiles: isReading ? count(view.all("Profile")) : profileCount,
       groups,
       problems: view.problems.length,
       source: place,

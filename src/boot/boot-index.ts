@@ -101,6 +101,10 @@ export class BootIndex implements FeedListener {
     return this.#known.groups.size;
   }
 
+  get profileCount(): number {
+    return this.#known.profiles.size;
+  }
+
   /** Every group by its `namespace/name`. The map is live: it changes with the store. */
   get groups(): ReadonlyMap<string, BootGroup> {
     return this.#known.groups;

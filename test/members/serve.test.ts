@@ -1,0 +1,143 @@
+/**
+ * Three davits that share a store in etcd, and machines that ask all of them: whatever happens to a davit, no answer is
+ * older than one that was given before by the same davit, and every Install is what the objects say.
+ */
+
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+
+const soon = { timeout: 60_000, interval: 50 };
+const limitMs = 180_000;
+const installing = "52:54:00:00:00:02";
+const running = "52:54:00:00:00:01";
+
+const objectsWith = (image: string, hold = false) => `apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: disk}
+spec: {boot: {kernel: /assets/disk}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: wipe}
+spec: {effect: Install, boot: {kernel: /assets/${image}}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: running}
+spec: {profileRef: {name: disk}, selector: {matchLabels: {mac: "${running}"}}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: "new"}
+spec: {profileRef: {name: wipe}, hold: ${hold}, selector: {matchLabels: {mac: "${installing}"}}}
+`;
+
+let folder: string;
+let etcd: EtcdMembers;
+const davits: DavitProcess[] = [];
+
+async function write(objects: string): Promise<void> {
+  await writeFile(join(folder, "next.yaml"), objects);
+  await rename(join(folder, "next.yaml"), join(folder, "manifests", "objects.yaml"));
+}
+
+async function start(number: number): Promise<DavitProcess> {
+  const davit = await startDavit({
+    manifests: join(folder, "manifests"),
+    dataDir: join(folder, `data-${number}`),
+    args: [
+      ...["--store-etcd-endpoints", etcd.urls.map(({ origin }) => origin).join(",")],
+      // Members are distinguished by this URL.
+      ...["--store-advertise-url", `http://127.0.0.1:${20_000 + number}`],
+    ],
+  });
+  davits.push(davit);
+  return davit;
+}
+
+/** What a machine gets: the image of its kernel, "held", or the status. */
+async function bootOf({ bootUrl }: DavitProcess, mac: string): Promise<string> {
+  const response = await fetch(`${bootUrl}/ipxe?mac=${mac}`);
+  const text = await response.text();
+  if (response.status === 200) return /assets\/(\S+)/.exec(text)?.[1] ?? text;
+  return text.includes("held") ? "held" : String(response.status);
+}
+
+const isLeader = ({ log }: DavitProcess) =>
+  log.filter(({ msg }) => msg === "elected leader").length > log.filter(({ msg }) => msg === "leads no more").length;
+
+/** Asks a davit again and again, and collects the answers that differ from the one before. */
+function poll(davit: DavitProcess) {
+  const answers: string[] = [];
+  let isOver = false;
+  const done = (async () => {
+    while (!isOver) {
+      const answer = await bootOf(davit, installing).catch(() => "gone");
+      if (answers.at(-1) !== answer) answers.push(answer);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  })();
+  return {
+    end: async () => {
+      isOver = true;
+      await done;
+      return answers;
+    },
+  };
+}
+
+describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "davit-members-"));
+    await mkdir(join(folder, "manifests"));
+    await write(objectsWith("wipe-1"));
+    etcd = await startEtcdV3();
+  });
+
+  afterEach(async () => {
+    await Promise.all(davits.splice(0).map((davit) => davit.stop("SIGKILL")));
+    await etcd.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it("all install what the objects say, and go on without the leader from a fresh list", {
+    timeout: limitMs,
+  }, async () => {
+    const all = await Promise.all([1, 2, 3].map(start));
+    for (const davit of all) {
+      await expect.poll(() => bootOf(davit, installing), soon).toBe("wipe-1");
+      expect(await bootOf(davit, running)).toBe("disk");
+    }
+    const leader = all.find(isLeader);
+    expect(all.filter(isLeader)).toHaveLength(1);
+    const others = all.filter((davit) => davit !== leader);
+    const polls = others.map(poll);
+    await leader?.stop("SIGKILL");
+    // No davit reads the source now, until another one leads.
+    await write(objectsWith("wipe-2"));
+    for (const davit of others) await expect.poll(() => bootOf(davit, installing), soon).toBe("wipe-2");
+    expect(others.filter(isLeader)).toHaveLength(1);
+    await write(objectsWith("wipe-2", true));
+    for (const davit of others) await expect.poll(() => bootOf(davit, installing), soon).toBe("held");
+    for (const { end } of polls) {
+      const answers = (await end()).filter((answer) => answer !== "503");
+      expect(answers.slice(-2)).toEqual(["wipe-2", "held"]);
+      expect(new Set(answers)).toEqual(new Set(["wipe-1", "wipe-2", "held"]));
+      // Never back to an older one.
+      expect(answers.lastIndexOf("wipe-1")).toBeLessThan(answers.indexOf("wipe-2"));
+      expect(answers.lastIndexOf("wipe-2")).toBeLessThan(answers.indexOf("held"));
+    }
+  });
+
+  it("refuses a data directory that has a store", { timeout: limitMs }, async () => {
+    const dataDir = join(folder, "data-1");
+    const alone = await startDavit({ manifests: join(folder, "manifests"), dataDir });
+    await alone.stop();
+    await expect(start(1)).rejects.toThrow(/Two stores: .* has one, and --store-etcd-endpoints names another/);
+  });
+});
