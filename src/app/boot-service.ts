@@ -33,7 +33,7 @@ import type { Metrics } from "../lib/metrics.ts";
 import type { ServiceConfig } from "../options/serve.ts";
 import type { Signer, SignerOptions } from "../sign/signer.ts";
 import { advertisedAuthority } from "./advertise.ts";
-import { connectionLimitOf } from "./open-files.ts";
+import { connectionLimitOf, maxAssetFiles } from "./open-files.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -174,7 +174,7 @@ export class BootService {
     const unsent = this.#unsent.boot;
     const large = new LargeBodies(unsent.shares);
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
-    const routes = [assetRoute({ root, cacheBytes, clock, log, metrics, clients })];
+    const routes = [assetRoute({ root, cacheBytes, clock, log, metrics, clients, maxOpen: maxAssetFiles() })];
     const handler = bootHandler({ configs, ...this.#signers, accessLog: access, clients, large, routes });
     const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
     const server = createServer({ log, clock, answerError, connections, unsent, handler });

@@ -1,15 +1,21 @@
-/** Limits the connections of each listener by the number of files that this process may open. */
+/** Limits the connections of each listener, and the open assets, by the number of files that this process may open. */
 
 import { readFileSync } from "node:fs";
 import type { Clients } from "../http/client-shares.ts";
-import { connectionsWithin, type Listener } from "../http/connection-limit.ts";
+import { type FileShares, filesWithin, type Listener } from "../http/connection-limit.ts";
 
 /** Returns the `connections` option of `createServer`; undefined if the number of open files has no known limit. */
 export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void) {
   const openFiles = maxOpenFiles();
   return openFiles === undefined
     ? undefined
-    : { maxConnections: connectionsWithin(openFiles)[listener], makesRoom: listener === "ops", clients, onRefused };
+    : { maxConnections: filesWithin(openFiles)[listener], makesRoom: listener === "ops", clients, onRefused };
+}
+
+/** Returns the most open files of assets; undefined if the number of open files has no known limit. */
+export function maxAssetFiles(): FileShares["assets"] | undefined {
+  const openFiles = maxOpenFiles();
+  return openFiles === undefined ? undefined : filesWithin(openFiles).assets;
 }
 
 /** Returns how many files this process may open; undefined if unlimited or unknown. Node raises this limit at start. */

@@ -33,8 +33,27 @@ export interface ConnectionLimitOptions {
  */
 const quietMs = 10_000;
 
-/** Descriptors for assets that are being sent, the store's log, and other open files. */
-const reservedFiles = 2_048;
+/**
+ * Descriptors for everything except connections and assets: the store's log, watches of files, the client of the API
+ * server, and threads. With a small limit on open files, it is an eighth of the limit.
+ */
+const ownFiles = 512;
+
+/**
+ * With this many downloads, each gets 5 Mbit/s of a 10 Gbit/s link: 64 MiB take two minutes. More downloads would slow
+ * all of them further. Besides the cache, downloads use at most 188 MiB: 64 large read buffers, and small ones for the
+ * rest.
+ */
+const maxAssetStreams = 2048;
+
+/**
+ * The most assets that are opened, checked or closed at one time, beside the downloads. More would not be faster, because
+ * Node has four threads for files.
+ */
+export const maxOpening = 64;
+
+/** The most open files of assets. */
+export const maxOpenAssets = maxAssetStreams + maxOpening;
 
 /** The most connections of the operations listener. Supervisors, scrapers and people need few. */
 const maxOperators = 256;
@@ -58,14 +77,22 @@ const messages = {
 /** The listeners: `boot` serves machines, `store` clients of the store, `ops` operators. */
 export type Listener = "boot" | "store" | "ops";
 
-/** Returns how many connections each listener may take. The limit on open files is shared; machines get the most. */
-export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listener, number>> {
+/** How many descriptors each use may take: the connections of each listener, and the files of open assets. */
+export type FileShares = Readonly<Record<Listener | "assets", number>>;
+
+/**
+ * Divides the limit on open files. Machines get the most connections. A download takes a connection and a file, so open
+ * assets take at most a quarter of what machines get.
+ */
+export function filesWithin(maxOpenFiles: number): FileShares {
+  const own = Math.min(Math.floor(maxOpenFiles / 8), ownFiles);
   const store = Math.floor(maxOpenFiles / 4);
-  return {
-    boot: Math.max(maxOpenFiles - reservedFiles - store, Math.floor(maxOpenFiles / 2)),
-    store,
-    ops: Math.min(Math.floor(maxOpenFiles / 16), maxOperators),
-  };
+  const ops = Math.min(Math.floor(maxOpenFiles / 16), maxOperators);
+  // Refused connections of this listener are open beside the accepted ones.
+  const refused = Math.ceil(ops * farewellShare);
+  const ofMachines = maxOpenFiles - own - store - ops - refused;
+  const assets = Math.min(Math.floor(ofMachines / 4), maxOpenAssets);
+  return { boot: ofMachines - assets, store, ops, assets };
 }
 
 /** An accepted connection of a listener that makes room. */

@@ -14,11 +14,13 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { Clients } from "../client-shares.ts";
+import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import type { Route } from "../route-table.ts";
 import { AssetCache } from "./cache.ts";
 import { type Asset, AssetChanged, openAsset } from "./file.ts";
+import { Openings } from "./openings.ts";
 import { AssetPieces } from "./pieces.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
 import { ReadBuffers } from "./read-buffers.ts";
@@ -34,20 +36,15 @@ export interface AssetsOptions {
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** The most downloads at one time; davit answers 503 to any further download. */
+  /** The most open files of assets. All but a few are for downloads; davit answers 503 to any further download. */
+  readonly maxOpen?: number | undefined;
+  /** The most downloads at one time, in place of the number that `maxOpen` allows. */
   readonly maxStreams?: number;
 }
 
 export interface AssetRoute extends Route {
   readonly answer: (exchange: Exchange) => Promise<Answer | undefined>;
 }
-
-/**
- * With this many downloads, each gets 5 Mbit/s of a 10 Gbit/s link: 64 MiB take two minutes. More downloads would slow
- * all of them further. Besides the cache, downloads use at most 188 MiB: 64 large read buffers, and small ones for the
- * rest.
- */
-const maxAssetStreams = 2048;
 
 /** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
 const maxLooks = 3;
@@ -67,10 +64,13 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     clock,
     log,
     metrics,
-    maxStreams = maxAssetStreams,
+    maxOpen = maxOpenAssets,
     clients = new Clients(),
   } = options;
+  const opening = Math.min(maxOpening, Math.ceil(maxOpen / 4));
+  const { maxStreams = maxOpen - opening } = options;
   const sending: DownloadContext = {
+    openings: new Openings(opening),
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
@@ -90,6 +90,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
 
 /** What all downloads share. */
 interface DownloadContext {
+  readonly openings: Openings;
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly streams: AssetStreams;
@@ -99,17 +100,31 @@ interface DownloadContext {
 
 async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
   for (let look = 0; look < maxLooks; look++) {
-    const asset = await openOrRefuse(root, exchange.path.slice(prefix.length));
+    const opened = await sending.openings.enter();
     try {
-      return await answerWith(asset, sending, exchange);
+      return await answerOnce(root, { ...sending, opened }, exchange);
     } catch (error) {
-      // `answerWith` throws this only before anything was sent.
+      // Thrown only before anything was sent.
       if (!(error instanceof AssetChanged)) throw error;
     } finally {
-      await asset.handle.close();
+      opened();
     }
   }
   throw new RequestError("changing");
+}
+
+interface OneDownload extends DownloadContext {
+  /** Gives back the place of an asset that is being opened: the open file now counts as a download. */
+  readonly opened: () => void;
+}
+
+async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
+  const asset = await openOrRefuse(root, exchange.path.slice(prefix.length));
+  try {
+    return await answerWith(asset, sending, exchange);
+  } finally {
+    await asset.handle.close();
+  }
 }
 
 async function openOrRefuse(root: string, path: string): Promise<Asset> {
@@ -125,7 +140,7 @@ async function openOrRefuse(root: string, path: string): Promise<Asset> {
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */
-async function answerWith(asset: Asset, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
+async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
   const { request, path } = exchange;
   const validators = ["Cache-Control", "no-cache", "Etag", asset.etag, "Last-Modified", asset.modified];
   if (isUnchanged(request.headers, asset)) return { status: 304, headers: validators };
@@ -140,11 +155,14 @@ async function answerWith(asset: Asset, sending: DownloadContext, exchange: Exch
   if (request.method === "HEAD" || byteLength === 0) return { ...head, body: "" };
   const client = sending.clients.ofRequest(request);
   if (!sending.streams.enter(client)) throw new RequestError("overloaded");
+  sending.opened();
   const pieces = new AssetPieces(asset, range, sending);
   try {
     await sendBody(head, pieces, sending, exchange);
   } finally {
     pieces.close();
+    // An open file counts until it is closed. The caller closes it again, which does nothing.
+    await asset.handle.close();
     sending.streams.leave(client);
   }
 }
