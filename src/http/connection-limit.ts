@@ -47,8 +47,8 @@ const ownFiles = 512;
 const maxAssetStreams = 2048;
 
 /**
- * The most assets that are opened, checked or closed at one time, beside the downloads. More would not be faster, because
- * Node has four threads for files.
+ * The most assets that are opened, checked or closed at one time, beside the downloads. More would not be faster,
+ * because Node has four threads for files.
  */
 export const maxOpening = 64;
 

@@ -137,11 +137,12 @@ function plainAnswer(status: number, text: string, path: string, report?: object
 
 /**
  * Returns the body. GRUB runs it as a script, whatever the status. So a 503 of `/grub` is a script that waits and
- * retries. Other errors of `/grub` end that waiting, and are comments like those of its signatures.
+ * retries. Other errors of `/grub` end that waiting. Its signatures have the same text.
  */
 function bodyOf(status: number, words: string, path: string): string {
-  if (path === "/grub") return status === 503 ? waitingConfig(words, retryAfterSeconds) : answeringError(words);
-  return `${/^\/grub\.(sig|asc)$/.test(path) ? "# " : ""}${words}\n`;
+  if (!/^\/grub(\.(sig|asc))?$/.test(path)) return `${words}\n`;
+  if (status !== 503) return answeringError(words);
+  return path === "/grub" ? waitingConfig(words, retryAfterSeconds) : `# ${words}\n`;
 }
 
 // The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.
