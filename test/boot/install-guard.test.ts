@@ -78,7 +78,7 @@ it("has no entry for a request without a MAC, and says so", () => {
 it("comes behind a loop where it is the Profile's own, which may have functions", () => {
   const grubScript = "function f {\nexit\n}\nmenuentry x {\nf\n}\n";
   expect(grubOf({ content: { grubScript } })).toBe(
-    `until [ "$net_default_mac" = "${mac}" ]; do\n${refusal("mac", mac, "net_default_mac")}done\n${grubScript}`,
+    `until [ "$net_default_mac" = "${mac}" ]; do\n${refusal("mac", mac, "net_default_mac")}done\nset davit_answered=yes\n${grubScript}`,
   );
   const nameless = grubOf({ content: { grubScript }, selector: { uuid }, rawQuery: `uuid=${uuid}` });
   expect(nameless).not.toContain("menuentry");
