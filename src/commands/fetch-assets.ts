@@ -14,7 +14,7 @@ import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
-/** `davit fetch-assets`: fills an assets directory, before the boot service starts or while it runs. */
+/** The command `davit fetch-assets` fills an assets directory. A boot service may run at the same time. */
 export const fetchAssets: CliCommand = {
   name: "fetch-assets",
   summary: "download kernels and initrds, checked, into an assets directory",
@@ -56,7 +56,10 @@ function listProblems(list: string, error: unknown): readonly string[] {
   return [sentence];
 }
 
-/** Fetches one asset. Returns false for a failure, so that the other assets follow and a person sees all mistakes. */
+/**
+ * Fetches one asset. Reports a failure and then returns false, so that the caller goes on with the other assets and one
+ * run reports every failure.
+ */
 async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
   const log = host.outputIsTerminal ? undefined : createHostLog(host);
   const progress = new Progress(host, systemClock, `asset "${asset.path}" is being fetched`);
@@ -110,12 +113,12 @@ const fetchAssetsOptions = {
   },
 };
 
-/** The options, parsed. */
+/** The values of the options that `davit fetch-assets` was given. */
 type FetchAssetsConfig = Values<typeof fetchAssetsOptions>;
 
 /**
  * Reads the options of `davit fetch-assets`.
- * @throws {ConfigError} with every problem.
+ * @throws {ConfigError} that lists every problem with the options.
  */
 function readFetchAssetsConfig(args: readonly string[], environment: Environment, paths: Paths): FetchAssetsConfig {
   const { values, problems } = readOptions(fetchAssetsOptions, args, environment, paths);

@@ -6,8 +6,8 @@ import type { Files } from "./files.ts";
 const unfinished = ".tmp";
 
 /**
- * Writes a file under a temporary name, syncs it and renames it. It resolves when the new name is on disk, too. After a
- * failure it removes the temporary file, which would take up space.
+ * Writes a file under a temporary name, syncs the file and renames it. Resolves when both the content and the final
+ * name are on disk. After a failure, this function removes the temporary file, because that file takes up space.
  */
 export async function writeWholeFile(
   files: Files,
@@ -20,7 +20,8 @@ export async function writeWholeFile(
     await writeUnfinished(files, path, pieces);
     await files.rename(path + unfinished, path);
   } catch (error) {
-    // If this fails, too, the next start removes the file (`removeUnfinishedFiles`).
+    // The removal may fail, too. The next write of this file then replaces the temporary file. In the log's directory,
+    // the next start of the store removes the temporary file (`removeUnfinishedFiles`).
     await files.remove(path + unfinished).catch(() => undefined);
     throw error;
   }
@@ -34,7 +35,7 @@ async function writeUnfinished(
 ): Promise<void> {
   const file = await files.openAppend(path + unfinished);
   try {
-    // An earlier failure may have left a part of a file.
+    // An earlier write that failed may have left a part of its content under the temporary name.
     await file.truncate(0);
     for await (const piece of pieces) await file.append(piece);
     await file.sync();
@@ -43,7 +44,7 @@ async function writeUnfinished(
   }
 }
 
-/** Removes the temporary files that a crash left. */
+/** Removes the temporary files that crashes and failed removals left in a directory. */
 export async function removeUnfinishedFiles(files: Files, directory: string): Promise<void> {
   const names = await files.list(directory);
   for (const name of names.filter((each) => each.endsWith(unfinished))) await files.remove(join(directory, name));

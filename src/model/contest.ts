@@ -2,20 +2,22 @@
  * Decides which of the Groups that match a machine gets the machine.
  *
  * The order of `group.ts` decides first. Groups tie if they have the same priority, the same keys and the same
- * operators, but different outcomes. Between such Groups, neither values nor names decide:
+ * operators, but different outcomes. Neither the selectors' values nor the Groups' names decide a tie:
  *
  * - In one namespace: no Group wins.
  * - In several namespaces: the namespace with the first claim to the machine wins. If the first claims are equal, no
  *   Group wins.
  *
  * If there is an admin namespace, all other namespaces are tenants. The order then decides only inside each namespace.
- * Other rules decide between the winners of the namespaces:
+ * Between the Groups that won in their namespaces, these rules decide:
  *
- * - Two tenants whose Groups name the machine: the first claim wins, whatever else the Groups ask for.
- * - In all other cases, `tenant-rank.ts` ranks the tenants' Groups. If an admin's Group and a tenant's Group are equal,
- *   the admin's Group wins. Between two equal Groups of tenants, the first claim wins.
+ * - If both Groups are tenants' and both name the machine by an identity label, the first claim wins.
+ * - If both Groups are tenants' and neither names the machine, `compareBroad` decides, by the rank of `tenant-rank.ts`
+ *   first. If `compareBroad` finds the two equal, the first claim wins.
+ * - If both Groups are tenants' and only one names the machine, `compareStrength` decides, by rank first.
+ * - If one Group is an admin's and the other a tenant's, `compareStrength` decides, by priority and then by rank.
  *
- * Pure.
+ * All functions here are pure.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -32,7 +34,7 @@ export interface Contest<Entry extends Group> {
   readonly rivals: readonly Entry[];
 }
 
-/** Decides between the Groups that match a machine. @param labels of the machine. */
+/** Decides between the Groups that match a machine. @param labels the machine's labels. */
 export function settle<Entry extends Group>(matching: Iterable<Entry>, labels: Labels): Contest<Entry> {
   const all = [...matching];
   return all.some(({ isTenant }) => isTenant) ? settleTenants(all, labels) : settleByOrder(all, labels);
@@ -46,12 +48,12 @@ function settleByOrder<Entry extends Group>(matching: readonly Entry[], labels: 
     const alike = new Set(left.filter((other) => isAlike(first, other)));
     const holders = holdersOf(alike, labels);
     if (holders.has(first)) return { winner: first, rivals: [...holders].filter((other) => isRival(first, other)) };
-    // The Groups that lost this tie drop out. The order decides between the rest.
+    // The Groups that lost this tie by their claims drop out. The order decides between the Groups that are left.
     left = left.filter((each) => !alike.has(each) || holders.has(each));
   }
 }
 
-/** Decides inside each namespace by the order, then between the winners of the namespaces. */
+/** Decides inside each namespace by the order of `group.ts`, then between the winners of the namespaces. */
 function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: Labels): Contest<Entry> {
   const sorted = matching.toSorted(compareGroups);
   const own = [...Map.groupBy(sorted, namespaceOf).values()].map((groups) => settleByOrder(groups, labels));
@@ -70,7 +72,7 @@ function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: 
 
 type Contests<Entry extends Group> = readonly Contest<Entry>[];
 
-/** Returns the list whose first winner is stronger. */
+/** Compares the first winners of two lists by `compareStrength`, and returns the list with the stronger one. */
 function stronger<Entry extends Group>(contests: Contests<Entry>, others: Contests<Entry>): Contests<Entry> {
   const [[first], [other]] = [contests, others];
   if (first === undefined || other === undefined) return first === undefined ? others : contests;
@@ -83,7 +85,7 @@ function between(compare: Compare): (a: Contest<Group>, b: Contest<Group>) => nu
   return ({ winner: a }, { winner: b }) => (a && b ? compare(a, b) : 0);
 }
 
-/** Returns the first contest by this comparison, and all that are equal to it. */
+/** Returns the contests whose winners come first by this comparison: one contest, or several with equal winners. */
 function firstsOf<Entry extends Group>(
   contests: readonly Contest<Entry>[],
   compare: Compare,
@@ -101,8 +103,8 @@ function isOfNamed(contest: Contest<Group>): boolean {
 }
 
 /**
- * True when `other` may keep machines from `group` even if `compareGroups` sorts `group` first. For a machine that both
- * match, `other` may win, or the two may tie.
+ * True when `other` may keep machines from `group`, even if `compareGroups` sorts `group` first. On a machine that
+ * matches both Groups, `other` may win, or the two may tie.
  */
 export function isRival(group: Group, other: Group): boolean {
   if (group === other) return false;
@@ -113,8 +115,8 @@ export function isRival(group: Group, other: Group): boolean {
 }
 
 /**
- * True when `group` wins over `other` on a machine that both select. If the two tie inside one namespace, neither wins.
- * If they tie between namespaces, the first claim wins.
+ * True when `group` wins over `other` on a machine that both select. If the two are alike and in one namespace, neither
+ * wins. If they are equal in rank and in different namespaces, the first claim wins.
  */
 export function outranks(group: Group, other: Group, labels: Labels): boolean {
   if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
@@ -122,10 +124,13 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
   return order === 0 ? claimOf(group, labels) < claimOf(other, labels) : order < 0;
 }
 
-/** Why one of two Groups of different namespaces comes first; "third" if only another Group can be the reason. */
+/**
+ * Why the winner of a machine comes before another Group: by its rank, or by its earlier claim. `third` means that
+ * neither puts the winner first. Then the Group lost to a third Group, or the two tie.
+ */
 export type Advantage = "rank" | "claim" | "third";
 
-/** Returns why the winner of a machine comes before another Group that matches it, of another namespace. */
+/** Returns why `winner` comes before `group`. Both match the machine, and their namespaces differ. */
 export function advantageOf(winner: Group, group: Group, labels: Labels): Advantage {
   const order = compareAcross(winner, group);
   if (order < 0) return "rank";
@@ -133,9 +138,9 @@ export function advantageOf(winner: Group, group: Group, labels: Labels): Advant
 }
 
 /**
- * True when a removed Group may have kept `group` from a machine that both select, although it did not outrank `group`.
- * Either the two tied, or they named the machine by different identity labels, or davit no longer knows which one
- * ranked first.
+ * True when the removed Group `gone` may have kept `group` from a machine that both select, although `gone` did not
+ * outrank `group`. There are three causes. The two tied. Or they named the machine by different identity labels. Or
+ * davit no longer knows which one ranked first.
  */
 export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolean {
   const isOwn = isSameNamespace(gone, group);
@@ -144,21 +149,24 @@ export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolea
   return isAlike(gone, group) || areNamesakes(gone, group) || isEven(gone, group);
 }
 
-/** True for Groups of equal priority that name machines by identity labels, but share no such label. */
+/** True for two Groups of equal priority if both name machines, but by different identity labels. */
 export function areNamesakes(group: Group, other: Group): boolean {
   if (group.priority !== other.priority || !namesMachine(group) || !namesMachine(other)) return false;
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }
 
 /**
- * True if only the texts of the two selectors can decide, but davit may no longer know the text of the removed Group's
- * selector: a tombstone may record fewer values of a list than the selector had.
+ * True if only the texts of the two selectors decided the order, and davit may no longer know the text of the removed
+ * Group's selector. A tombstone may have fewer of an expression's values than the selector had.
  */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
 }
 
-/** Sorts the stronger of two Groups of different namespaces first; zero if their claims decide. */
+/**
+ * Compares two Groups of different namespaces. A sort by this comparison puts the stronger Group first. The result is
+ * zero if the Groups' claims decide.
+ */
 function compareAcross(group: Group, other: Group): number {
   if (!group.isTenant && !other.isTenant) return isAlike(group, other) ? 0 : compareRanks(group, other);
   if (!group.isTenant || !other.isTenant) return compareStrength(group, other);
@@ -168,8 +176,8 @@ function compareAcross(group: Group, other: Group): number {
 }
 
 /**
- * Returns the Groups of the namespace with the first claim to the machine. If several namespaces have equal first
- * claims, it returns the Groups of all of these.
+ * Returns the alike Groups of the namespace with the first claim to the machine. If several namespaces share the first
+ * claim, this function returns the alike Groups of all these namespaces.
  */
 function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Labels): ReadonlySet<Entry> {
   const claims = new Map<string, number>();
@@ -193,8 +201,14 @@ function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
 }
 
 /**
- * Sorts the stronger of two Groups of different namespaces first. If both use the same labels, or both name the
- * machine by any label, the admin's Group is first.
+ * Compares a tenant's Group with an admin's Group, or with another tenant's Group. A sort by this comparison puts the
+ * stronger Group first. The first of these rules by which the two Groups differ decides:
+ *
+ *   1. higher priority
+ *   2. higher `rankCount`
+ *   3. fewer expressions that count (`traitsOf`)
+ *   4. the admin's Group, if both Groups have the same keys or both name the machine by an identity label
+ *   5. later selector text, by bytes
  */
 function compareStrength(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
@@ -205,8 +219,8 @@ function compareStrength(a: Group, b: Group): number {
 }
 
 /**
- * Sorts the stronger of two tenants' Groups first. Zero if both name values (by `=` or `In`) of the same labels, and
- * both or neither have patterns.
+ * Compares two tenants' Groups. A sort by this comparison puts the stronger Group first. The result is zero if both
+ * Groups name values (by `=` or `In`) of the same labels, and if both or neither have patterns that count.
  */
 function compareBroad(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
@@ -225,7 +239,7 @@ function isSameShape(group: Group, other: Group): boolean {
   const [expressions, others] = [group.expressions, other.expressions];
   if (expressions.length !== others.length) return false;
   if (!Object.keys(group.selector).every((label) => Object.hasOwn(other.selector, label))) return false;
-  // Both are sorted by key, then by operator.
+  // Both lists of expressions are sorted by key, then by operator.
   return expressions.every(({ key, operator }, at) => key === others[at]?.key && operator === others[at]?.operator);
 }
 
@@ -245,7 +259,7 @@ export function isSameOutcome(group: Group, other: Group): boolean {
   );
 }
 
-// The order of members matters, because templates see it.
+// Objects with the same members in another order are not the same: a template can print members in their order.
 function isSameJson(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

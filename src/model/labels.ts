@@ -1,52 +1,59 @@
 /**
- * Labels: what a machine claims about itself in the query of its request. They are no proof of identity.
- * Rules: docs/reference/api-boot.md, "Labels". davit drops bad input, because firmware cannot change its query. Only a
- * query with too many labels is an error.
+ * Reads labels: what a machine claims about itself in the query of its request. Labels do not prove who the machine is.
+ * docs/reference/api-boot.md, "Labels", has the rules. Bad input in a query is no error, because firmware cannot change
+ * its query: davit skips or marks such input. Only a query with too many labels is an error.
  */
 
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 
 /**
- * Label name to value. Groups may select by these values; `sentLabels` has further values, which identify no machine. A
- * Map, so that `constructor` and `__proto__` are names like any other.
+ * Maps label names to values. Groups select by these values. `sentLabels` returns these labels and unusable ones, by
+ * which no Group selects. This is a Map, so that `constructor` and `__proto__` are names like any other.
  */
 export interface Labels extends ReadonlyMap<string, string> {
-  /** Absent in nearly every request. */
+  /** Faults in the identity labels. Nearly every request has none, and this member is then absent. */
   readonly flaws?: LabelFlaws;
 }
 
 /** Faults in a request's identity labels. */
 export interface LabelFlaws {
-  /** Labels that are present but cannot be read. */
+  /** Labels that the request has, but with a text that davit cannot read. `uuid` is never one of them. */
   readonly unreadable: ReadonlySet<string>;
-  /** Labels that the request has several times, with different values. */
+  /** Labels that the request has several times with different values. */
   readonly repeated: ReadonlySet<string>;
-  /** The uuid is malformed, or shared by many boards: it counts as absent. */
+  /** True if the request's uuid is malformed, or if many boards share it. Such a uuid counts as absent. */
   readonly isUuidNameless: boolean;
-  /** The labels as the machine sent them, where davit can show that text. */
+  /**
+   * Every label to show to people. A label without a usable value has the text that the machine sent. Malformed MAC
+   * addresses and texts with a bad percent escape are left out.
+   */
   readonly sent: ReadonlyMap<string, string>;
 }
 
-/** Label names that davit gives a meaning. Requests may write them in any letter case, selectors only in lower case. */
+/** Labels that have a meaning for davit. Requests may write their names in any letter case, selectors in lower case. */
 export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain", "arch"]);
 
-/** Labels that name one machine, unlike a role or a place. */
+/** The labels that name one machine. Other labels name what many machines share, such as a role or a place. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
 const identities: ReadonlySet<string> = new Set(identityLabels);
 
-/** A request with more labels is refused: the first labels alone may lack the label that names the machine. */
+/**
+ * davit refuses a request with more labels. If it dropped the labels beyond the limit, it could drop the one that names
+ * the machine.
+ */
 const maxLabels = 256;
 
-/** The query has too many labels. Firmware sends no such query. */
+/** A query has more than `maxLabels` labels. Firmware sends no such query. */
 export class LabelError extends Error {
   override readonly name = "LabelError";
 }
 
 /**
- * Reads labels from a raw query (without the `?`), with the rules of matchbox v0.9.0. The first value of a name counts.
- * A part with a bad percent escape is dropped. Reserved names may be in any letter case. Beyond matchbox, davit trims
- * the values of identity labels, and records unreadable and repeated ones in `flaws`.
- * @throws {LabelError} for more than 256 names.
+ * Reads labels from a raw query (without the `?`), by the rules of matchbox v0.9.0. If a name comes several times, its
+ * first value counts. davit drops a part of the query with a bad percent escape. Reserved names may be in any letter
+ * case. davit also does what matchbox does not: it trims the values of identity labels, and records unreadable and
+ * repeated identity labels in `flaws`.
+ * @throws {LabelError} for more than 256 labels.
  */
 export function labelsFromQuery(rawQuery: string): Labels {
   const read = new ReadLabels();
@@ -63,8 +70,8 @@ export function labelsFromQuery(rawQuery: string): Labels {
 }
 
 /**
- * Returns the labels as the machine sent them, for display. They include a uuid that names no machine, and an
- * unreadable serial.
+ * Returns the labels to show to people. They include labels by which no Group selects, such as an unreadable serial, or
+ * a uuid that many boards share.
  */
 export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
   return labels.flaws?.sent ?? labels;
@@ -78,7 +85,7 @@ class ReadLabels {
     return this.#odd === undefined ? this.#labels : this.#odd.mark(this.#labels);
   }
 
-  /** Adds a part of the query. @param text undefined for a bad escape. */
+  /** Adds one label of the query. @param text the decoded value; undefined if the value has a bad percent escape. */
   add(sent: string, text: string | undefined): void {
     const name = labelName(sent);
     if (identities.has(name)) this.#addIdentity(name, text);
@@ -113,9 +120,9 @@ class ReadLabels {
   }
 }
 
-/** The identity labels of a request that have no usable value, or several. */
+/** Collects the identity labels of a request that have no usable value, or several different values. */
 class OddLabels {
-  /** Labels without a usable value, with the decoded text that the machine sent; undefined for a bad escape. */
+  /** The labels without a usable value, each with its decoded text; undefined for a bad percent escape. */
   readonly #texts = new Map<string, string | undefined>();
   readonly #repeated = new Set<string>();
 
@@ -132,7 +139,10 @@ class OddLabels {
     this.#texts.set(name, text);
   }
 
-  /** Records a further value of a label as a repetition if it differs from the first one. */
+  /**
+   * Compares a further value of a label with the label's first value. If the two differ, the label counts as repeated.
+   * If the first value is usable, the caller has already found the difference.
+   */
   repeat(name: string, text: string | undefined): void {
     if (!this.has(name) || oddKey(name, this.#texts.get(name)) !== oddKey(name, text)) this.#repeated.add(name);
   }
@@ -141,9 +151,10 @@ class OddLabels {
     const unreadable = new Set<string>();
     const sent = new Map(labels);
     for (const [name, text] of this.#texts) {
-      // A uuid without a usable value identifies nothing, so it need not be readable. An empty MAC address is absent.
+      // A uuid without a usable value counts as absent (`isUuidNameless`), not as unreadable. So does an empty MAC
+      // address.
       if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
-      // A MAC address is only shown in its normalised form, which a malformed one does not have.
+      // davit shows MAC addresses in their normalised form only. A malformed address has no such form.
       if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);
     }
     const isUuidNameless = this.has("uuid");
@@ -152,7 +163,7 @@ class OddLabels {
   }
 }
 
-/** Returns a text that is equal for values with the same meaning. */
+/** Returns a key for a value of an identity label. Values with the same meaning have equal keys. */
 function oddKey(name: string, text: string | undefined): string | undefined {
   const value = text === undefined ? undefined : identityValue(name, text);
   if (value !== undefined) return value;
@@ -165,8 +176,8 @@ function indexOrEnd(text: string, mark: string, from: number): number {
 }
 
 /**
- * Returns the value of an identity label in the form by which Groups select. Undefined if the value cannot be read, or
- * if it is a uuid that many boards share.
+ * Returns the value of an identity label in the form by which Groups select. Returns undefined if the value cannot be
+ * read, or if the value is a uuid that many boards share.
  */
 function identityValue(name: string, text: string): string | undefined {
   // Nearly every value is well-formed, so each quick check comes before the slow ones.
@@ -184,20 +195,21 @@ function uuidValue(lower: string): string | undefined {
   return uuid === "" || isOwnUuid(uuid) ? uuid : undefined;
 }
 
-// `decodeText` replaces bytes that are not UTF-8 by U+FFFD.
+// Matches control characters and U+FFFD. `decodeText` puts U+FFFD in the place of bytes that are not UTF-8.
 const unreadableText = /[\p{Cc}\uFFFD]/u;
-/** Matches what `unreadableText` matches, and blanks at either end. */
+// Matches what `unreadableText` matches, and also blanks at the start or the end of a value.
 const oddText = /[\p{Cc}\uFFFD]|^\s|\s$/u;
 
 /**
- * Returns the form in which a selector's value is stored and compared with labels. `mac` and `uuid` are in lower case.
- * Identity labels have no blanks around them. All other values are unchanged.
- * @returns undefined when the label cannot have the value (`mac` only).
+ * Returns the form in which davit stores a selector's value and compares it with labels. Values of `mac` and `uuid` are
+ * in lower case. Values of `uuid`, `serial` and `hostname` lose the blanks around them. All other values are unchanged.
+ * @returns undefined for a malformed MAC address, which no machine's label can equal.
  */
 export function normalizeLabel(name: string, value: string): string | undefined {
   if (name === "mac") return normalizeMac(value);
   if (!identities.has(name)) return value;
-  // A value of blanks matches no machine. It is not trimmed, because many machines send an empty value.
+  // A value of only blanks stays as it is, and matches no machine. Trimmed, it would match the many machines that send
+  // an empty value.
   const text = value.trim() === "" ? value : value.trim();
   return name === "uuid" ? text.toLowerCase() : text;
 }
@@ -215,7 +227,10 @@ function asItIs(text: string): string {
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Decodes percent escapes, and `+` as a space. Bytes that are not UTF-8 become U+FFFD. Undefined for a bad escape. */
+/**
+ * Decodes percent escapes, and `+` as a space. Bytes that are not UTF-8 become U+FFFD. Returns undefined for a text
+ * with a bad percent escape.
+ */
 function decodeText(text: string): string | undefined {
   if (!/[%+]/.test(text)) return text;
   if (/%(?![0-9a-f]{2})/i.test(text)) return undefined;

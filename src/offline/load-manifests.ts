@@ -1,14 +1,16 @@
 /**
  * Loads manifests without a server. The result has the documents that `davit serve` would write into an empty store
- * after its first list, and the status that it would report for each object. This file uses the code of the directory
- * source and of the controller (listing, parser, admission, holdings, planner), so it decides like a server.
+ * once it has read all manifests, and the status that `davit serve` would report for each object. `loadManifests` uses
+ * the code of the directory source and of the controller (listing, parser, admission, holdings, planner). So it decides
+ * like a server.
  *
  *   const manifests = await loadManifests({ directories: ["manifests"], log });
  *   const index = bootIndexOf(manifests);
  *   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
  *   configs.render("ipxe", { labels, rawQuery, userAgent: "" });   // byte for byte what the server answers
  *
- * It writes nothing, starts no store and follows no change. The result shows the files at the time of reading.
+ * `loadManifests` writes nothing, starts no store and follows no change. The result shows the files at the time of
+ * reading.
  */
 
 import { createHash } from "node:crypto";
@@ -33,35 +35,38 @@ import { ObjectPlaces } from "./object-places.ts";
 import { type ReadPart, readInput } from "./read-input.ts";
 
 export interface LoadOptions {
-  /** Read like `--manifests` of `davit serve`. */
+  /** Where the manifests are. davit reads these directories like those of `davit serve --manifests`. */
   readonly directories: readonly string[];
   /**
-   * The content of standard input, if it was read: YAML documents, or the List that
+   * The content of standard input; undefined if the caller did not read it. It has YAML documents, or the List that
    * `kubectl get profiles.davit.dev,groups.davit.dev -o yaml` writes.
    */
   readonly input?: Uint8Array | undefined;
-  /** Like `--admin-namespace` of `davit serve`. */
+  /** The value that `davit serve` would get as `--admin-namespace`. */
   readonly adminNamespace?: string | undefined;
-  /** Gets lines about bugs in davit only. */
+  /** Receives a line for each bug in davit that loading reveals, and no other lines. */
   readonly log: Pick<Log, "error">;
-  /** Called from time to time with the number of files, or of parts of the input, that are read. */
+  /**
+   * davit calls this from time to time. While it reads files, `count` of `total` files are done. While it reads
+   * standard input, `count` of `total` parts of the input are done.
+   */
   readonly progress?: (count: number, total: number) => void;
 }
 
 export interface Manifests {
   /** The accepted objects, the refusals, and every problem of files and documents. */
   readonly view: SourceView & { readonly problems: readonly FileProblem[] };
-  /** Advice on files that can be used. */
+  /** Advice on the files without problems. A file with a problem gets no advice. */
   readonly advice: readonly FileProblem[];
   readonly places: ObjectPlaces;
-  /** The result for each Profile and Group, with its status. */
+  /** For each Profile and Group, its status and the findings behind the status. */
   readonly planned: readonly Planned[];
-  /** The path and text of each document that the store would have. They include texts of Secrets. */
+  /** The path and text of each document that the store would have. Some of the texts come from Secrets. */
   readonly documents: readonly (readonly [path: string, text: string])[];
 }
 
 /**
- * Loads manifests. It does not throw for mistakes in them: they are in the view and the statuses.
+ * Loads manifests. A mistake in a manifest throws nothing: the `view` or a status reports the mistake.
  * @throws {Error} if davit's own CRD files cannot be read, or the parser's thread cannot be started.
  */
 export async function loadManifests(options: LoadOptions): Promise<Manifests> {
@@ -114,7 +119,7 @@ function plan(view: SourceView, { log, adminNamespace }: LoadOptions): Pick<Mani
     log,
     sha256,
     checkTemplate: parseTemplate,
-    // Without effect: the store is empty, so nothing is removed and there are no tombstones.
+    // This value has no effect: the store is empty, so the planner removes nothing and makes no tombstones.
     tombstoneTtlSeconds: 1,
     adminNamespace,
   });

@@ -1,12 +1,12 @@
-/** Makes up labels that a selector matches, where that is easy. Pure. */
+/** Makes up labels of a machine that a selector matches. All functions here are pure. */
 
 import { type Expression, isPositive } from "../../model/expression.ts";
 import type { Selection } from "../../model/group.ts";
 import type { Labels } from "../../model/labels.ts";
 
 /**
- * Values of identity labels for a sample machine, always the same. The MAC address is from the block for documentation
- * (RFC 7042).
+ * The identity labels of a sample machine. They are the same for every sample. The MAC address is from the block that
+ * RFC 7042 reserves for documentation.
  */
 export const samples: ReadonlyMap<string, string> = new Map([
   ["uuid", "01234567-89ab-4cde-8f01-23456789abcd"],
@@ -16,8 +16,9 @@ export const samples: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the labels that the selector asks for, and no others. A machine with these labels nearly always matches. It
- * may not match if a label has several expressions and no candidate meets them all.
+ * Returns values for the labels that the selector asks for, and no other labels. A machine with these labels nearly
+ * always matches the selector. If several expressions name one label, `candidates` may list no value that meets all of
+ * them. The result then lacks this label, and the machine does not match.
  */
 export function sampleLabels({ selector, expressions }: Selection): Labels {
   const labels = new Map(Object.entries(selector));
@@ -31,7 +32,7 @@ export function sampleLabels({ selector, expressions }: Selection): Labels {
   return labels;
 }
 
-/** Values to try for a label: the sample value, and one value for each value of the expressions. */
+/** Returns values to try for a label: the sample value, and one made from each value in the label's expressions. */
 function candidates(wishes: readonly Expression[]): readonly string[] {
   const [{ key } = { key: "" }] = wishes;
   return [
@@ -40,10 +41,13 @@ function candidates(wishes: readonly Expression[]): readonly string[] {
   ];
 }
 
-/** A text that matches a pattern of an expression; for other operators, the value itself. */
+/**
+ * Makes a label's value from one value of an expression. From the pattern of a `Prefix` or `Glob`, it makes a text that
+ * should match the pattern; `sampleLabels` checks this. It returns a value of `In` or `NotIn` unchanged.
+ */
 function instanceOf({ key, operator }: Expression, value: string): string {
   if (operator !== "Prefix" && operator !== "Glob") return value;
   const text = operator === "Glob" ? value.replaceAll("*", "").replaceAll("?", "0") : value;
-  // A MAC address or UUID is only valid as a whole.
+  // A machine's MAC address or UUID is always complete, so the end comes from the sample.
   return key === "mac" || key === "uuid" ? text + (samples.get(key) ?? "").slice(text.length) : text;
 }

@@ -1,4 +1,7 @@
-/** Completes a Profile's spec: replaces each reference with its content, and parses each template once. Pure. */
+/**
+ * Completes a Profile's spec: replaces each reference to a ConfigMap or Secret with the text in it, and checks each
+ * template. All functions here are pure, apart from what they look up in `ProfileWorld`.
+ */
 
 import { unreachable } from "../../lib/errors.ts";
 import type { ProfileDocument } from "../../model/documents.ts";
@@ -28,11 +31,11 @@ import { type RenderError, type RenderReason, renderErrorOf } from "../../render
 import { maxTemplateBytes } from "../../render/template/limits.ts";
 import type { Finding, RefReason } from "../status/conditions.ts";
 
-// The limit for all templates of a Profile together. One document holds them, and it is copied, hashed and sent as a
-// whole.
+// The limit for all templates of a Profile together. One document holds all of them, and davit copies, hashes and sends
+// the document as a whole.
 const maxProfileBytes = 4 * 1024 * 1024;
 
-/** What davit looks up to resolve a Profile. */
+/** The look-ups and checks that this file needs to resolve a Profile. */
 export interface ProfileWorld {
   readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
   readonly secret: (namespace: string, name: string) => SecretObject | undefined;
@@ -40,13 +43,14 @@ export interface ProfileWorld {
   readonly isForbidden: (name: ObjectName) => boolean;
   /** True for a ConfigMap or Secret that is known not to exist. */
   readonly isGone: (name: ObjectName) => boolean;
-  /** Parses a template. Returns its fault; undefined if it is valid. */
+  /** Parses a template. Returns the template's first fault; undefined if the template is valid. */
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
-  /** Lower-case hex. */
+  /** Returns the SHA-256 of a text, in lower-case hex. */
   readonly sha256: (text: string) => string;
   /**
-   * The findings if some Group's config works with the last good content but would fail with the next content. Then the
-   * last good content stays, although the next content is valid.
+   * Checks the next content with the Profile's Groups. Returns findings if a config of a Group works with the last good
+   * content but would fail with the next content. In this case the last good content stays, although the next content
+   * is valid.
    */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
@@ -58,11 +62,11 @@ interface TemplateFault {
   readonly column: number;
 }
 
-/** A Profile's content. Each part with a finding is broken. */
+/** The result for a Profile. In `content`, each template with a finding is `broken`, and so is a boot with one. */
 export interface ResolvedProfile {
   readonly content: ProfileContent;
   readonly findings: readonly Finding[];
-  /** The texts of its secret templates, by their SHA-256. */
+  /** The text of each template that comes from a Secret, by the text's SHA-256. */
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
@@ -125,7 +129,7 @@ type FoundText = { readonly text: string } | { readonly fault: Finding };
 interface TemplatePlace {
   readonly namespace: string;
   readonly world: ProfileWorld;
-  /** How many bytes remain of the limit on all templates together. */
+  /** How many bytes of `maxProfileBytes` the templates before this one have left. */
   readonly roomBytes: number;
 }
 
@@ -149,13 +153,16 @@ function tooLarge(message: string): FoundText {
   return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
 }
 
-/** Checks a raw template. It is served as it is, so its errors do not depend on a machine's labels. */
+/** Checks a raw template. davit serves the text unchanged, so no machine's labels can correct a mistake in it. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
   const refused = renderErrorOf(() => rulesOf(part).check({ raw: true, format })(text));
   return refused === undefined ? { text } : invalid(refused);
 }
 
-/** Reports Butane instead of Ignition: a common mistake that no machine's labels can correct. */
+/**
+ * Refuses a Butane document in the place of an Ignition config. This mistake is common, and no machine's labels can
+ * correct it.
+ */
 function checkButane(text: string): FoundText {
   if (!mayBeButane(text)) return { text };
   const refused = renderErrorOf(() => renderIgnition({ text, raw: false }));
@@ -184,8 +191,8 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
 }
 
 /**
- * The fault of a missing object. If davit has no right to read it, the API server's answer does not show whether it
- * exists.
+ * Returns the fault for a ConfigMap or Secret that is not in view. If davit has no right to read the object, the API
+ * server's answer does not show whether the object exists. The message then names both causes.
  */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
@@ -219,27 +226,27 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
 }
 
 /**
- * Reports the location of a kernel or initrd if it is an HTTP URL that no client can follow. It does not check other
- * schemes, or locations with templates or with the client's own variables (`${`).
+ * Returns a finding if the location of a kernel or initrd is an HTTP URL that no client can follow. This function
+ * accepts every location with another scheme, with a template (`{{`) or with a variable of the client (`${`).
  */
 export function locationFinding(text: string): Finding | undefined {
   if (/\{\{|\$\{/.test(text)) return undefined;
   const [location = ""] = parseInitrd(text).location.split(/\s/, 1);
   if (!/^https?:/i.test(location)) return undefined;
-  // `URL` accepts missing slashes, like a browser. Firmware does not.
+  // `URL` accepts `http:host` without slashes, as a browser does. Firmware does not accept this.
   if (/^https?:\/\/[^/]/i.test(location) && URL.canParse(location)) return undefined;
   const message = "is no URL that a machine can follow: write http://HOST:PORT/PATH";
   return { type: "Accepted", reason: "InvalidURL", message, code: "invalid-url", place: { field: "" } };
 }
 
-/** The finding for a template's fault. */
+/** Returns the finding that reports a template's fault. */
 export function templateFinding({ reason, message, line, column }: TemplateFault): Finding {
   const text = `line ${line}, column ${column}: ${message}`;
   const place = { field: "", position: { line, column } };
   return { type: "Accepted", reason: "InvalidTemplate", message: text, code: reasonCodes[reason], place };
 }
 
-/** The finding, with this field as its place. */
+/** Returns a copy of a finding that names this field as the place of the mistake. */
 export function inField(field: string, finding: Finding): Finding {
   return { ...finding, message: `${field}: ${finding.message}`, place: { ...finding.place, field } };
 }

@@ -1,6 +1,7 @@
 /**
- * `GET /davit/v1/backup`, on the store's listener: everything in the store at one index, including the texts of
- * Secrets, in the format of `store/backup/format.ts`. The guard decides who may ask.
+ * Answers `GET /davit/v1/backup` on the store's listener. The answer has everything in the store at one index, even the
+ * texts of Secrets, in the format of `store/backup/format.ts`. The guard of `secrets-guard.ts` decides which requests
+ * get a backup.
  */
 
 import type { Store } from "../../store/store.ts";
@@ -12,14 +13,17 @@ import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface BackupOptions {
   readonly store: Store;
-  /** The backups that are being sent. They are cut when the listener closes. */
+  /** Sends the backups, and cuts them when the listener closes. */
   readonly streams: BackupStreams;
   readonly guard: SecretsGuard;
 }
 
 const fullRetrySeconds = 60;
 
-/** Makes the function that answers `backupPath`. */
+/**
+ * Makes the function that answers requests for `backupPath`. The function returns a refusal, or undefined after it has
+ * begun to send a backup.
+ */
 export function backupAnswer({ store, streams, guard }: BackupOptions): (exchange: Exchange) => Answer | undefined {
   return ({ request, response }) => {
     const refusal = guard(request);

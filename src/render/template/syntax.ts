@@ -5,7 +5,7 @@ import type { JsonValue } from "../../model/json.ts";
 import type { TextPosition } from "../core/text-position.ts";
 import type { HelperName } from "./template-helpers.ts";
 
-/** A template or the inside of a block. */
+/** The statements of a whole template, or of the inside of a block. */
 export type Program = readonly Statement[];
 
 export type Statement =
@@ -19,9 +19,9 @@ export interface Block {
   readonly kind: "block";
   readonly name: (typeof blockNames)[number];
   readonly argument: TemplateExpression;
-  /** `{{#if 0 includeZero=true}}`: zero counts as true. */
+  /** True if the block says `includeZero=true`, as `{{#if count includeZero=true}}` does. Zero then counts as true. */
   readonly includeZero: boolean;
-  /** The names in `as |value key|`. */
+  /** The names that the block gives: `value` and `key` in `{{#each disks as |value key|}}`. */
   readonly names: readonly string[];
   readonly body: Program;
   readonly otherwise: Program;
@@ -37,7 +37,7 @@ export type TemplateExpression =
     }
   | Path;
 
-/** A name and the members after it. */
+/** A reference to a variable, such as `disk.path`: where the path begins, and the names of members after that. */
 export interface Path {
   readonly kind: "path";
   readonly from: PathStart;
@@ -45,7 +45,7 @@ export interface Path {
   readonly at: TextPosition;
 }
 
-/** Where a path begins; `depth` counts its `../`. */
+/** Where a path begins. `depth` is the number of `../` in the path. */
 export type PathStart =
   | { readonly kind: "context"; readonly depth: number }
   | { readonly kind: "local"; readonly name: string }

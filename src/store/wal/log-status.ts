@@ -1,4 +1,4 @@
-/** The status of a log that cannot be written, and how it refuses proposals. */
+/** Chooses the status of a log in files that cannot be written. Makes the status's errors and texts for operators. */
 
 import { type LogStatus, WalError } from "../core/log-port.ts";
 import { lockName } from "./lock.ts";
@@ -11,7 +11,7 @@ const refusals: Readonly<Record<Exclude<LogStatus, "writable">, readonly [WalErr
   closed: ["closed", "it is closed"],
 };
 
-/** The error for a proposal that the log refuses in a status. */
+/** Returns the error with which the log rejects proposals while it has this status. */
 export function refusalOf(status: Exclude<LogStatus, "writable">): WalError {
   const [reason, text] = refusals[status];
   return new WalError(reason, `Writing the log: ${text}`);
@@ -27,12 +27,15 @@ const troubles: Readonly<Record<LogStatus, string | undefined>> = {
   closed: "it is closed",
 };
 
-/** Why the log cannot be written, for operators. Machines still get answers from what is already on disk. */
+/**
+ * Returns why the log cannot be written, for operators; undefined if it can. Machines still get answers, which davit
+ * makes from the records that are already on disk.
+ */
 export function troubleOf(status: LogStatus): string | undefined {
   return troubles[status];
 }
 
-/** The status that a failed batch causes. */
+/** Returns the status that the log has after a failed batch. */
 export function statusAfter(
   { reason }: WalError,
   { isBroken }: Pick<SegmentWriter, "isBroken">,
