@@ -43,14 +43,17 @@ export interface DirectoryListing {
   readonly problems: readonly FileProblem[];
 }
 
-// A directory with more files was probably given by mistake, such as /. Further files are not listed.
-const maxFiles = 100_000;
+// A directory with more files, or more directories, was probably given by mistake, such as /. The walk ends there.
+const maxEntries = 100_000;
 // Enough to keep a disk busy, and few enough that other file operations of davit do not wait long.
 const parallelStats = 16;
 
-/** Lists the files below directories. It never throws: it reports unreadable places as problems. */
-export async function listFiles(directories: readonly string[]): Promise<DirectoryListing> {
-  const walk = new DirectoryWalk();
+/**
+ * Lists the files below directories. It never throws: it reports unreadable places as problems.
+ * @param limit how many files to list, and how many directories to visit.
+ */
+export async function listFiles(directories: readonly string[], limit = maxEntries): Promise<DirectoryListing> {
+  const walk = new DirectoryWalk(limit);
   for (const directory of directories) {
     await walk.enterRoot(directory, directories.length > 1 ? directory : "");
   }
@@ -77,9 +80,22 @@ class DirectoryWalk implements DirectoryListing {
   readonly unreadable: string[] = [];
   readonly problems: FileProblem[] = [];
   readonly #visited = new Map<string, Visited>();
+  readonly #limit: number;
+  #root = "";
+  /** True once there was more than the limit: the walk looks at nothing more. */
+  #isOver = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
 
   async enterRoot(directory: string, label: string): Promise<void> {
     const root = resolve(directory);
+    this.#root = root;
+    if (this.#isOver) {
+      this.unreadable.push(root);
+      return;
+    }
     const { path, isEmpty } = await this.#enter(root, { label, origin: directory, level: "root" });
     if (isEmpty) this.#report(path, wholeProblem(directory, "empty-directory", emptyText));
   }
@@ -89,6 +105,10 @@ class DirectoryWalk implements DirectoryListing {
       const identity = identityOf(await stat(path, { bigint: true }));
       const visited = this.#visited.get(identity);
       if (visited !== undefined) return visited;
+      if (this.#visited.size === this.#limit) {
+        this.#endWalk(origin, "directories");
+        return { path, isEmpty: false };
+      }
       this.#visited.set(identity, { path, isEmpty: true });
       const entries = await readdir(path, { withFileTypes: true });
       this.directories.set(path, identity);
@@ -114,12 +134,12 @@ class DirectoryWalk implements DirectoryListing {
     const knownProblemCount = this.problems.length;
     let isEmpty = true;
     const sorted = entries.filter(({ name }) => !name.startsWith(".")).toSorted((a, b) => compareBytes(a.name, b.name));
-    for (let at = 0; at < sorted.length; at += parallelStats) {
+    for (let at = 0; at < sorted.length && !this.#isOver; at += parallelStats) {
       const part = sorted.slice(at, at + parallelStats);
       const seen = await Promise.all(part.map((entry) => this.#look(entry, join(directory, entry.name), label)));
       for (const [position, stats] of seen.entries()) {
         const entry = part[position];
-        if (entry === undefined || stats === undefined) continue;
+        if (entry === undefined || stats === undefined || this.#isOver) continue;
         if (await this.#add(entry, { directory, label, stats })) isEmpty = false;
       }
     }
@@ -153,11 +173,10 @@ class DirectoryWalk implements DirectoryListing {
       this.#report(path, noFileProblem(own, stats));
       return true;
     }
-    if (this.files.length === maxFiles) {
-      const message = `There are more than ${maxFiles} files: give a smaller directory`;
-      this.#report(directory, wholeProblem(label || directory, "too-large", message));
+    if (this.files.length === this.#limit) {
+      this.#endWalk(label || directory, "files");
+      return true;
     }
-    if (this.files.length >= maxFiles) return true;
     this.files.push({
       path,
       label: own,
@@ -179,6 +198,14 @@ class DirectoryWalk implements DirectoryListing {
       this.#report(path, wholeProblem(label, "empty-directory", emptyText));
     }
     return !below.isEmpty;
+  }
+
+  /** What davit knew of files that the walk does not reach stays. */
+  #endWalk(origin: string, what: "files" | "directories"): void {
+    this.#isOver = true;
+    this.unreadable.push(this.#root);
+    const message = `There are more than ${this.#limit} ${what}: give a smaller directory`;
+    this.problems.push(wholeProblem(origin, "too-large", message));
   }
 
   #report(path: string, problem: FileProblem): void {
