@@ -37,7 +37,8 @@ export interface DirectorySourceOptions {
 // The longest time between two looks while the view is empty or incomplete.
 const anxiousRescanMs = 5_000;
 // After this time davit reports its first list even if a file keeps changing. A file that no longer changes is at rest
-// earlier.
+// earlier. The first read of a file has no limit: the file may be large, or on a volume that hangs, and it may hold a
+// hold, or the own Group of any machine. Until then machines get what the store has, or wait.
 const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {
@@ -97,7 +98,8 @@ export class DirectorySource implements Source {
     await clock.sleep(pauseMs, this.#ended.signal);
     while (!this.#ended.signal.aborted) {
       this.#isStirred = false;
-      const mayWait = this.#looks === 0 && (this.#files.isReading || clock.monotonicMs() - startedMs < maxFirstWaitMs);
+      const mayWait =
+        this.#looks === 0 && (this.#files.isReadingNew || clock.monotonicMs() - startedMs < maxFirstWaitMs);
       const nextMs = await this.#look(readers, listener, mayWait);
       await this.#wait(nextMs);
     }

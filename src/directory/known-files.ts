@@ -81,6 +81,8 @@ export class KnownFiles {
   #sightings: ReadonlyMap<string, Sighting> = new Map();
   /** The signatures of the versions that are being read, by path. */
   readonly #requested = new Map<string, string>();
+  /** Files that changed while they were read, so that what was read does not count. */
+  readonly #restless = new Set<string>();
   #clockOffsetMs: number | undefined;
 
   /** Takes in a listing. Files at or below an unreadable path stay as they were known. */
@@ -100,11 +102,17 @@ export class KnownFiles {
     for (const [path, sighting] of before) if (!seen.has(path) && isLost(path)) seen.set(path, sighting);
     this.#sightings = seen;
     for (const [path, known] of this.#files) if (!seen.has(path)) this.#lose(path, known, monotonicMs);
+    for (const path of this.#restless) if (!seen.has(path)) this.#restless.delete(path);
   }
 
   /** True while `take` has not received the results for all files of `due`. */
   get isReading(): boolean {
     return this.#requested.size > 0;
+  }
+
+  /** True while a file is read for the first time. A file that changes during each read counts as read. */
+  get isReadingNew(): boolean {
+    return [...this.#requested.keys()].some((path) => !this.#files.has(path) && !this.#restless.has(path));
   }
 
   /**
@@ -133,7 +141,11 @@ export class KnownFiles {
     const { signature, digest, isUnchanged, ...read } = parsed;
     if (this.#requested.get(path) === request.signature) this.#requested.delete(path);
     const isListed = this.#sightings.get(path)?.file.signature === request.signature;
-    if (!isListed || (signature !== undefined && signature !== request.signature)) return undefined;
+    if (!isListed || (signature !== undefined && signature !== request.signature)) {
+      this.#restless.add(path);
+      return undefined;
+    }
+    this.#restless.delete(path);
     const before = this.#files.get(path);
     if (isUnchanged === true && before !== undefined) {
       this.#files.set(path, { ...before, isVerified: true });

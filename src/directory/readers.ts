@@ -40,7 +40,8 @@ export class Readers {
   }
 
   /**
-   * Reads files. Only one call may run at a time.
+   * Reads files. Only one call may run at a time. A request that still waits gets no answer if a later call asks for
+   * the same file.
    * @returns all answers of the quick thread to this call. Also the slow thread's answers that are ready, to this call
    *   and to earlier ones. Later calls return the missing answers.
    * @throws {Error} when a thread cannot be started at all.
@@ -48,7 +49,9 @@ export class Readers {
   async read(requests: readonly ParseRequest[]): Promise<readonly ParseAnswer[]> {
     const sorted = requests.toSorted((a, b) => a.sizeBytes - b.sizeBytes);
     const quick = takeSlice(sorted, maxQuickBytes);
-    this.#waiting = [...this.#waiting, ...sorted].toSorted((a, b) => a.sizeBytes - b.sizeBytes);
+    const asked = new Set(requests.map(({ path }) => path));
+    const others = this.#waiting.filter(({ path }) => !asked.has(path));
+    this.#waiting = [...others, ...sorted].toSorted((a, b) => a.sizeBytes - b.sizeBytes);
     this.#running ??= this.#waiting.length > 0 ? this.#run() : undefined;
     const answers = answersOf(quick, await this.#quick.parse(quick));
     const late = this.#answers;

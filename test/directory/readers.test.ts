@@ -5,6 +5,7 @@ import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { listFiles } from "../../src/directory/list-files.ts";
 import { Readers } from "../../src/directory/readers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { assert } from "../../src/lib/errors.ts";
 import { groupText } from "./manifests.ts";
 import { replaceFile, SourceUnderTest, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 
@@ -49,6 +50,26 @@ it("what is small is answered at once, what is large later, and small before lar
     order.push((await readers.read([])).map(({ request }) => request.label));
   }
   expect(order).toEqual([["c.yaml"], ["b.yaml", "a.yaml"]]);
+});
+
+it("a version that waits is not read any more when its file has a newer one", async () => {
+  const root = await temporaryDirectory(disposals);
+  await writeFiles(root, { "a.yaml": largeText(2, "a"), "b.yaml": largeText(2, "b") });
+  const [busy, file] = (await listFiles([root])).files;
+  assert(busy !== undefined && file !== undefined, "Both are listed");
+  let answered = () => {};
+  const readers = new Readers(crds, () => answered());
+  disposals.push(() => readers.stop());
+  await readers.read([{ ...busy, sizeBytes: 2 ** 20 }]);
+  for (const signature of ["1", "2", "3"]) await readers.read([{ ...file, sizeBytes: 2 ** 20, signature }]);
+  const signatures: string[] = [];
+  while (!signatures.includes("3")) {
+    await new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    signatures.push(...(await readers.read([])).map(({ request }) => request.signature));
+  }
+  expect(signatures).toEqual([busy.signature, "3"]);
 });
 
 it.each([
