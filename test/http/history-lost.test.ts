@@ -56,12 +56,16 @@ it("a flood is answered, and what the history lost of it is counted as it is tol
   const { bootAddress } = await service.listenForMachines();
   const lost = async () => Number(/^davit_boot_history_lost_total (\d+)$/m.exec(await textOf(ops, "/metrics"))?.[1]);
   expect(await lost()).toBe(0);
-  const statuses = await Promise.all(
-    Array.from({ length: requests }, () => statusOf(bootAddress, `/ipxe?${longQuery}`)),
-  );
-  // Nothing is synced here: each of them is told to come again.
-  expect(new Set(statuses)).toEqual(new Set([503]));
-  const counted = await lost();
+  let counted = 0;
+  // On a busy computer the requests come so slowly that the history has room for all of them: then again.
+  for (let flood = 0; flood < 10 && counted === 0; flood++) {
+    const statuses = await Promise.all(
+      Array.from({ length: requests }, () => statusOf(bootAddress, `/ipxe?${longQuery}`)),
+    );
+    // Nothing is synced here, so each answer asks for a retry.
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    counted = await lost();
+  }
   expect(counted).toBeGreaterThan(0);
   expect(await textOf(ops, "/history")).toMatch(new RegExp(`^${counted} requests from `));
 }, 60_000);
