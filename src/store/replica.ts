@@ -113,7 +113,7 @@ export class Replica {
 
   /** Logs the record with which this member's term begins. @throws {StoreError} logFailed. */
   async beginTerm(): Promise<void> {
-    const { atMs } = this.#log.membership.now();
+    const atMs = this.#log.membership.ownMs();
     await this.#write({ atMs, run: this.#log.identity.run, beganAtMs: atMs, command: mark }, { beginsTerm: true });
   }
 

@@ -54,8 +54,12 @@ export interface LogMembership {
   readonly members: readonly LogMember[];
   /** The time for a new record, and for reads that skip expired nodes. */
   now(): LogTime;
+  /** Unix milliseconds by this member's own clock: the time of the record that begins its term. */
+  ownMs(): number;
   /**
-   * Resolves when the listener has received every record that any member committed before the call.
+   * Resolves when the listener has received every record that any member committed before the call. The driver begins
+   * its look at the end of the log after the call, and etcd answers that look from a quorum. So a write that anybody
+   * saw acknowledged before the call is in that answer.
    * @throws {WalError} when davit cannot find out which records were committed.
    */
   barrier(): Promise<void>;
@@ -68,6 +72,7 @@ export function soleMembership(nowMs: () => number): LogMembership {
     leaderId: undefined,
     members: [],
     now: () => ({ atMs: nowMs(), term: undefined }),
+    ownMs: nowMs,
     barrier: () => Promise.resolve(),
   };
 }

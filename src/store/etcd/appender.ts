@@ -18,6 +18,7 @@ import type { LargeBatches } from "./large-batches.ts";
 import type { BatchName, Layout } from "./layout.ts";
 import { numberIn } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
+import { oldestEpoch } from "./snapshots.ts";
 
 export interface AppenderOptions {
   readonly client: EtcdClient;
@@ -29,6 +30,8 @@ export interface AppenderOptions {
   readonly run: string;
   readonly epoch: number;
   readonly delivery: () => Pick<Delivery, "add" | "position">;
+  /** Called when etcd has less of the log than was delivered. */
+  readonly wentBack: () => void;
   /** The revision in which this member became leader; undefined while it is not. */
   readonly leaderRevision: () => number | undefined;
   /** Asks for batches that are in the log and did not arrive. */
@@ -108,6 +111,11 @@ export class Appender {
     for (const { reject } of waiting) reject(error);
   }
 
+  /** Writes no batch into an earlier epoch than this one. */
+  skipTo(epoch: number): void {
+    this.#epoch = Math.max(this.#epoch, epoch);
+  }
+
   /** Resolves once no batch is on its way. Call it after the last proposal. */
   async drain(): Promise<void> {
     if (this.#inFlight === 0) return;
@@ -172,8 +180,10 @@ export class Appender {
   }
 
   async #writeInSomeEpoch(batch: OwnBatch): Promise<void> {
-    const { delivery, look, run } = this.#options;
+    const { delivery, look, wentBack, layout, run } = this.#options;
     for (;;) {
+      // Others' batches show a later epoch before an own one fails.
+      this.skipTo(delivery().position.epoch);
       const name = { epoch: this.#epoch, id: `${run}/${batch.number}` };
       const value = await this.#valueOf(batch, name);
       const answer = await this.#send(batch, name, value);
@@ -182,19 +192,22 @@ export class Appender {
         delivery().add({ name, value, place: (previous?.version ?? 0) + 1, revision: answer.header.revision });
         return;
       }
-      const [own, epoch, leader] = answer.answers.map(({ keys }) => keys[0]);
-      if (own !== undefined) return look();
-      if (numberIn(epoch) === name.epoch) throw notLeader(leader);
-      this.#nextEpoch(name, numberIn(epoch));
+      const found = new Map(answer.answers.flatMap(({ keys }) => keys).map((key) => [key.key, key]));
+      if (found.has(layout.batch(name))) return look();
+      const isShorter = (found.get(layout.head)?.version ?? 0) < delivery().position.place;
+      // It rejects the proposals.
+      if (isShorter) return wentBack();
+      this.#nextEpoch(name, found);
     }
   }
 
-  /** @throws {WalError} when the batch may be in a deleted epoch, so nobody can say whether it is there. */
-  #nextEpoch({ epoch }: BatchName, found: number): void {
-    this.#epoch = Math.max(this.#epoch, found);
-    if (found === epoch + 1) return;
-    const text = "Writing the log: it took so long that the outcome is no longer known; the write may be there";
-    throw new WalError("appendFailed", text);
+  /** @throws {WalError} when the epoch is the present one, and when the batch may have been in one that is deleted. */
+  #nextEpoch(name: BatchName, found: ReadonlyMap<string, EtcdKey>): void {
+    const { layout } = this.#options;
+    const epoch = numberIn(found.get(layout.epoch));
+    if (epoch === name.epoch) throw notLeader(found.get(layout.leader));
+    this.skipTo(epoch);
+    if (name.epoch < oldestEpoch(found.get(layout.current))) throw outcomeUnknown();
   }
 
   async #valueOf({ fence, proposals }: OwnBatch, name: BatchName): Promise<Uint8Array> {
@@ -211,11 +224,14 @@ export class Appender {
   }
 
   #send({ fence }: OwnBatch, name: BatchName, value: Uint8Array): Promise<EtcdTxnAnswer> {
-    const { client, layout, leaderRevision } = this.#options;
+    const { client, layout, leaderRevision, delivery } = this.#options;
     const key = layout.batch(name);
+    const { place } = delivery().position;
     const when: EtcdCompare[] = [
       { key: layout.epoch, is: "equal", value: bytesOf(String(name.epoch)) },
       { key, is: "equal", createRevision: 0 },
+      // In an etcd that was restored from a backup, this record would follow others than it was made for.
+      { key: layout.head, is: "greater", version: place - 1 },
     ];
     if (fence !== "none") when.push({ key: layout.leader, is: "equal", createRevision: leaderRevision() ?? -1 });
     return client.txn(
@@ -223,11 +239,19 @@ export class Appender {
         when,
         // etcd refuses two writes of one key in a transaction, not of two keys.
         success: [{ put: { key: layout.head, value: bytesOf(name.id), previous: true } }, { put: { key, value } }],
-        failure: [{ range: { key } }, { range: { key: layout.epoch } }, { range: { key: layout.leader } }],
+        failure: [key, layout.head, layout.epoch, layout.leader, layout.current].map((each) => ({
+          range: { key: each },
+        })),
       },
       { repeat: true },
     );
   }
+}
+
+/** The batch may have been in an epoch that is deleted. */
+function outcomeUnknown(): WalError {
+  const text = "Writing the log: it took so long that the outcome is no longer known; the write may be there";
+  return new WalError("appendFailed", text);
 }
 
 function notLeader(leader: EtcdKey | undefined): WalError {

@@ -6,6 +6,7 @@
 import { assert } from "../../lib/errors.ts";
 import { type CommittedListener, WalError } from "../core/log-port.ts";
 import { type BatchFrame, decodeBatch, type LeaderTime } from "./batch-frame.ts";
+import { EtcdError } from "./client/etcd-error.ts";
 import type { BatchName } from "./layout.ts";
 
 /** How far the log was delivered. */
@@ -58,6 +59,10 @@ export interface DeliveryOptions {
   readonly termBegan: (term: number, id: string) => void;
   /** The frame of a large batch. @throws {EtcdError | WalError} */
   readonly fetch: (name: BatchName, frame: BatchFrame) => Promise<BatchFrame>;
+  /** Called when the next batch cannot be fetched now: add it again. It may be deleted meanwhile. */
+  readonly stalled: () => void;
+  /** Called for a batch whose place another batch had: etcd was restored from a backup. */
+  readonly wentBack: () => void;
   /** Takes the error after which nothing more is delivered. */
   readonly failed: (error: unknown) => void;
 }
@@ -75,7 +80,10 @@ export class Delivery {
   /** Records of the next batch that were delivered before: it is one that a snapshot has in part. */
   #skipped: number;
   #isFetching = false;
-  #isStopped = false;
+  #isHeld = false;
+  /** The batch whose pieces were missing. */
+  #incomplete: number | undefined;
+  #stopped: WalError | undefined;
   #waiters: readonly Waiter[] = [];
 
   constructor(options: DeliveryOptions) {
@@ -99,13 +107,31 @@ export class Delivery {
   }
 
   add(batch: PlacedBatch): void {
-    if (batch.place < this.nextPlace || this.#isStopped) return;
+    if (this.#stopped !== undefined) return;
+    const { place, revision } = this.#position;
+    if (batch.place <= place !== batch.revision <= revision) this.#options.wentBack();
+    if (batch.place < this.nextPlace || this.#stopped !== undefined) return;
     this.#waiting.set(batch.place, batch);
     this.#deliver();
   }
 
-  /** Resolves once the batch of a place was delivered. @throws {WalError} closed. */
+  /** Delivers nothing until `goOn`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  /** Ends `hold`. @param from where delivery goes on: where it was, or behind a snapshot. */
+  goOn(from: LogPosition): void {
+    if (from !== this.#position) this.#skipped = from.records;
+    this.#position = from;
+    this.#isHeld = false;
+    for (const place of this.#waiting.keys()) if (place < this.nextPlace) this.#waiting.delete(place);
+    this.#deliver();
+  }
+
+  /** Resolves once the batch of a place was delivered. @throws {WalError} when nothing more is delivered. */
   reached(place: number): Promise<void> {
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     if (place < this.nextPlace) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.#waiters = [...this.#waiters, { place, resolve, reject }];
@@ -114,7 +140,7 @@ export class Delivery {
 
   /** Delivers nothing more. */
   stop(error: WalError): void {
-    this.#isStopped = true;
+    this.#stopped ??= error;
     this.#waiting.clear();
     for (const { reject } of this.#waiters) reject(error);
     this.#waiters = [];
@@ -123,7 +149,7 @@ export class Delivery {
   #deliver(): void {
     try {
       let next = this.#waiting.get(this.nextPlace);
-      while (next !== undefined && !this.#isFetching && !this.#isStopped) {
+      while (next !== undefined && this.#mayDeliver) {
         const frame = decodeBatch(next.value);
         if (frame.kind === "large" && !this.#options.own.has(next.name.id)) void this.#fetch(next, frame);
         else this.#take(next, frame);
@@ -140,14 +166,31 @@ export class Delivery {
     this.#isFetching = true;
     try {
       const whole = await this.#options.fetch(batch.name, frame);
-      if (this.#isStopped) return;
       this.#isFetching = false;
-      this.#take(batch, whole);
+      if (this.#mayDeliver && batch.place === this.nextPlace) this.#take(batch, whole);
       this.#deliver();
     } catch (error) {
       this.#isFetching = false;
-      this.#options.failed(error);
+      this.#fetchFailed(batch, error);
     }
+  }
+
+  #fetchFailed({ place }: PlacedBatch, error: unknown): void {
+    if (this.#stopped !== undefined || place !== this.nextPlace) return;
+    const isMissing = error instanceof WalError;
+    // Its pieces are deleted after the batch itself, by a snapshot: then there is no second time.
+    if (!(isMissing || error instanceof EtcdError)) throw error;
+    if (isMissing && this.#incomplete === place) {
+      this.#options.failed(error);
+      return;
+    }
+    if (isMissing) this.#incomplete = place;
+    this.#waiting.delete(place);
+    this.#options.stalled();
+  }
+
+  get #mayDeliver(): boolean {
+    return !this.#isFetching && !this.#isHeld && this.#stopped === undefined;
   }
 
   #take(batch: PlacedBatch, { kind, clock, records: decoded }: BatchFrame): void {

@@ -18,3 +18,17 @@ export function etcdFailure(doing: string, error: EtcdError): WalError {
   const outcome = error.mayBeDone ? "; the write may be there" : "";
   return new WalError(reasons[error.reason], `${doing}: ${error.message}${outcome}`, { cause: error });
 }
+
+/** The error of a member that has applied more than etcd has. */
+export function wentBack(): WalError {
+  const advice = "etcd was restored or emptied: see docs/operate/several-members.md";
+  return new WalError("damaged", `Reading the log in etcd: it is shorter than what this member has applied; ${advice}`);
+}
+
+/** See `LogPort.trouble`. */
+export function troubleOf(error: EtcdError): string {
+  if (error.reason === "noSpace") {
+    return "etcd has reached its quota, so changes take no effect: defragment it, and raise --quota-backend-bytes";
+  }
+  return `${error.message}, so changes take no effect: see to etcd`;
+}

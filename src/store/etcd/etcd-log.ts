@@ -6,7 +6,6 @@
  * same sequences. One member leads; only its fenced records are taken (`election.ts`).
  */
 
-import { createHash } from "node:crypto";
 import { type Clock, steadyClock } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -22,14 +21,13 @@ import {
   type Snapshot,
   WalError,
 } from "../core/log-port.ts";
-import { objectFrom, parseJson, textFrom } from "../core/stored-json.ts";
 import { Appender } from "./appender.ts";
 import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
-import { bytesOf } from "./client/messages.ts";
+import { clusterIdOf, idOf, randomId } from "./cluster-id.ts";
 import { Delivery, type LogPosition, logStart } from "./delivery.ts";
 import { Election, type SourceProof } from "./election.ts";
-import { etcdFailure } from "./etcd-failure.ts";
+import { etcdFailure, troubleOf, wentBack } from "./etcd-failure.ts";
 import { LargeBatches } from "./large-batches.ts";
 import { Layout, numberIn } from "./layout.ts";
 import { LeaderClock } from "./leader-clock.ts";
@@ -153,6 +151,7 @@ export class EtcdLog implements LogPort {
     try {
       const snapshot = await this.#snapshots.load();
       this.#loaded = snapshot?.position ?? logStart;
+      if (snapshot !== undefined) this.#leaderClock.read(snapshot.clock);
       return snapshot;
     } catch (error) {
       throw error instanceof EtcdError ? etcdFailure("Reading a snapshot in etcd", error) : error;
@@ -169,7 +168,8 @@ export class EtcdLog implements LogPort {
     const { clock, log } = this.#options;
     const startMs = clock.monotonicMs();
     try {
-      await this.#snapshots.save({ position, leaderRevision }, pieces);
+      const clock = { atMs: this.#leaderClock.ownMs, term: position.term };
+      await this.#snapshots.save({ position, leaderRevision, clock }, pieces);
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error;
       log.error({ err: error }, "snapshot cannot be kept");
@@ -208,6 +208,7 @@ export class EtcdLog implements LogPort {
         return election()?.members ?? [self];
       },
       now,
+      ownMs: () => this.#leaderClock.ownMs,
       barrier,
     };
   }
@@ -230,33 +231,13 @@ export class EtcdLog implements LogPort {
       delivery,
       leaderRevision: () => opened().election.fence,
       look: () => opened().tail.poke(),
+      wentBack: () => this.#lose(wentBack()),
       observe: (error, seconds) => this.#observe(error, seconds),
     });
-    const deliveryFrom = (from: LogPosition) =>
-      new Delivery({
-        from,
-        listener,
-        own: appender,
-        clockRead: (reading) => this.#leaderClock.read(reading),
-        termBegan: (term, id) => {
-          if (id.startsWith(`${this.#run}/`)) opened().election.termBegan(term);
-        },
-        fetch: (name, frame) => large.fetch(name, frame),
-        failed: (error) => this.#lose(error),
-      });
     const tail: Tail = new Tail({
       ...shared,
       delivery,
-      leftBehind: async () => {
-        const snapshot = await this.#newerSnapshot(delivery().position);
-        appender.rejectAll(
-          new WalError("appendFailed", "Writing the log: the outcome is unknown; it may be there"),
-          false,
-        );
-        await membership.leftBehind(snapshot);
-        this.#opened = { ...opened(), delivery: deliveryFrom(snapshot.position) };
-        await tail.catchUp();
-      },
+      leftBehind: () => this.#reload(opened(), membership),
       wentBack: () => this.#lose(wentBack()),
     });
     const election = new Election({
@@ -272,13 +253,45 @@ export class EtcdLog implements LogPort {
       deposed: () => membership.deposed(),
       observe: (error) => this.#observe(error, undefined),
     });
-    this.#opened = { delivery: deliveryFrom(this.#loaded), appender, tail, election };
+    const first = new Delivery({
+      from: this.#loaded,
+      listener,
+      own: appender,
+      clockRead: (reading) => this.#leaderClock.read(reading),
+      termBegan: (term, id) => {
+        if (id.startsWith(`${this.#run}/`)) election.termBegan(term);
+      },
+      fetch: (name, frame) => large.fetch(name, frame),
+      stalled: () => tail.poke(),
+      wentBack: () => this.#lose(wentBack()),
+      failed: (error) => this.#lose(error),
+    });
+    this.#opened = { delivery: first, appender, tail, election };
     await tail.catchUp();
     tail.start();
     await tail.barrier();
     log.info({ members: "etcd", records: delivery().position.sequence }, "log opened");
     this.#setStatus("writable", undefined);
     election.start();
+  }
+
+  /** Goes on from a snapshot, because the next batches are deleted. @throws {EtcdError}; {WalError} */
+  async #reload({ delivery, appender }: LogParts, membership: MembershipListener): Promise<void> {
+    const { position } = delivery;
+    // Or the watch, which may still bring those batches, would deliver them while the snapshot is read.
+    delivery.hold();
+    let from = position;
+    try {
+      const snapshot = await this.#newerSnapshot(position);
+      const unknown = "Writing the log: the outcome is unknown; the write may be there";
+      appender.rejectAll(new WalError("appendFailed", unknown), false);
+      appender.skipTo(snapshot.position.epoch);
+      await membership.leftBehind(snapshot);
+      this.#leaderClock.read(snapshot.clock);
+      from = snapshot.position;
+    } finally {
+      delivery.goOn(from);
+    }
   }
 
   /** The snapshot from which delivery goes on, after batches behind `position` were deleted. */
@@ -341,49 +354,4 @@ export class EtcdLog implements LogPort {
     }
     this.#client.close();
   }
-}
-
-/** The id of the cluster under the prefix, which is made where there is none. */
-async function clusterIdOf(client: EtcdClient, { prefix, random }: EtcdLogOptions): Promise<string> {
-  const { meta, epoch } = new Layout(prefix);
-  await client.txn(
-    {
-      when: [{ key: meta, is: "equal", createRevision: 0 }],
-      success: [
-        { put: { key: meta, value: bytesOf(JSON.stringify({ cluster: randomId(random) })) } },
-        { put: { key: epoch, value: bytesOf("0") } },
-      ],
-    },
-    { repeat: true },
-  );
-  const [found] = (await client.range({ key: meta })).keys;
-  if (found === undefined) throw wentBack();
-  return textFrom(objectFrom(parseJson(found.value)).cluster);
-}
-
-function wentBack(): WalError {
-  const advice = "etcd was restored or emptied: see docs/operate/several-members.md";
-  return new WalError("damaged", `Reading the log in etcd: it is shorter than what this member has applied; ${advice}`);
-}
-
-function troubleOf(error: EtcdError): string {
-  if (error.reason === "noSpace") {
-    return "etcd has reached its quota, so changes take no effect: defragment it, and raise --quota-backend-bytes";
-  }
-  return `${error.message}, so changes take no effect: see to etcd`;
-}
-
-/** A random number other than 0, 64 bits in lower-case hex without leading zeros. */
-function randomId(random: EtcdLogOptions["random"]): string {
-  return hexOf(Buffer.from(random(8)));
-}
-
-/** The id of a name, in the same form. */
-function idOf(name: string): string {
-  return hexOf(createHash("sha256").update(name).digest());
-}
-
-function hexOf(bytes: Buffer): string {
-  const id = bytes.readBigUInt64LE();
-  return (id === 0n ? 1n : id).toString(16);
 }

@@ -15,6 +15,8 @@ export class LeaderClock {
   #offsetMs = 0;
   #term = 0;
   #isExact = false;
+  /** The heartbeat of a leader whose term has not begun here: the offset, and the term. */
+  #early: { readonly offsetMs: number; readonly term: number } | undefined;
 
   /** @param ownMs this member's clock, which never steps. */
   constructor(ownMs: () => number) {
@@ -30,17 +32,26 @@ export class LeaderClock {
     return { atMs: this.#ownMs() + this.#offsetMs, term: this.#term };
   }
 
-  /** Takes the reading of a batch. It counts until the leader of that term is heard itself. */
+  /** Takes the reading of a batch, or of a snapshot. It counts until the leader of that term is heard itself. */
   read({ atMs, term }: LeaderTime): void {
     const offsetMs = atMs - this.#ownMs();
     if (term < this.#term || (term === this.#term && (this.#isExact || offsetMs <= this.#offsetMs))) return;
     this.#take(offsetMs, term);
+    const early = this.#early;
+    if (early?.term !== term) return;
+    this.#take(early.offsetMs, term);
+    this.#isExact = true;
   }
 
-  /** Takes the reading of a leader's heartbeat. */
+  /**
+   * Takes the reading of a leader's heartbeat. It may come before the record that begins the leader's term. Until that
+   * record, the ends of keys are by the clock of the leader before.
+   */
   heard({ atMs, term }: LeaderTime): void {
-    if (term < this.#term) return;
-    this.#take(atMs - this.#ownMs(), term);
+    const offsetMs = atMs - this.#ownMs();
+    if (term > this.#term) this.#early = { offsetMs, term };
+    if (term !== this.#term) return;
+    this.#take(offsetMs, term);
     this.#isExact = true;
   }
 

@@ -7,8 +7,9 @@ import { createHash } from "node:crypto";
 import { nextTurn } from "../../lib/slices.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
 import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
+import type { LeaderTime } from "./batch-frame.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
-import { bytesOf } from "./client/messages.ts";
+import { bytesOf, type EtcdKey } from "./client/messages.ts";
 import type { LogPosition } from "./delivery.ts";
 import type { KeyRange, Layout } from "./layout.ts";
 
@@ -29,10 +30,14 @@ interface CurrentSnapshot {
   readonly previous: OlderSnapshot | undefined;
   /** Epochs before this one are deleted. */
   readonly deletedTo: number;
+  /** Of the moment when it was saved. */
+  readonly clock: LeaderTime;
 }
 
 export interface EtcdSnapshot extends Snapshot {
   readonly position: LogPosition;
+  /** No batch after it may be there, to show the leader's clock. */
+  readonly clock: LeaderTime;
 }
 
 /** Who writes a snapshot, and after which batch. */
@@ -40,6 +45,7 @@ export interface SnapshotWriter {
   readonly position: LogPosition;
   /** The revision in which this member became leader. */
   readonly leaderRevision: number;
+  readonly clock: LeaderTime;
 }
 
 export interface EtcdSnapshotsOptions {
@@ -64,8 +70,8 @@ export class EtcdSnapshots {
   async load(): Promise<EtcdSnapshot | undefined> {
     const current = await this.#current();
     if (current === undefined) return undefined;
-    const { position } = current;
-    return { sequence: position.sequence, position, pieces: this.#pieces(current) };
+    const { position, clock } = current;
+    return { sequence: position.sequence, position, clock, pieces: this.#pieces(current) };
   }
 
   /**
@@ -73,7 +79,7 @@ export class EtcdSnapshots {
    * @throws {EtcdError}; {WalError} deposed when another member leads.
    */
   async save(
-    { position, leaderRevision }: SnapshotWriter,
+    { position, leaderRevision, clock }: SnapshotWriter,
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<void> {
     const former = await this.#current();
@@ -84,7 +90,7 @@ export class EtcdSnapshots {
         ? undefined
         : { sequence: former.position.sequence, epoch: former.position.epoch, revision: former.position.revision };
     const deletedTo = former?.deletedTo ?? 0;
-    await this.#publish({ position, pieces: count, sha256, previous, deletedTo }, leaderRevision);
+    await this.#publish({ position, pieces: count, sha256, previous, deletedTo, clock }, leaderRevision);
     if (previous !== undefined) await this.#clean(previous, deletedTo);
   }
 
@@ -145,6 +151,8 @@ export class EtcdSnapshots {
         when: [
           { key: layout.leader, is: "equal", createRevision: leaderRevision },
           { key: layout.epoch, is: "equal", value: bytesOf(present) },
+          // Not in an etcd that was restored from a backup, whose log has not come so far.
+          { key: layout.head, is: "greater", version: current.position.place - 1 },
         ],
         success: [
           { put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } },
@@ -198,6 +206,11 @@ export class EtcdSnapshots {
   }
 }
 
+/** The first epoch whose batches are certainly kept. @param current the key `snap/current`. */
+export function oldestEpoch(current: EtcdKey | undefined): number {
+  return current === undefined ? 0 : (currentFrom(objectFrom(parseJson(current.value))).previous?.epoch ?? 0);
+}
+
 /** The same bytes in pieces of `pieceBytes`. */
 async function* sized(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let begun: Uint8Array[] = [];
@@ -227,7 +240,12 @@ function currentFrom(fields: StoredFields): CurrentSnapshot {
       revision: numberFrom(previous.revision),
     },
     deletedTo: numberFrom(fields.deletedTo),
+    clock: clockFrom(objectFrom(fields.clock)),
   };
+}
+
+function clockFrom(fields: StoredFields): LeaderTime {
+  return { atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) };
 }
 
 function positionFrom(fields: StoredFields): LogPosition {

@@ -11,7 +11,7 @@ import type { EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
-import type { Delivery, PlacedBatch } from "./delivery.ts";
+import type { Delivery, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./etcd-failure.ts";
 import type { BatchName, Layout } from "./layout.ts";
 
@@ -50,6 +50,7 @@ export class Tail {
   /** The look that waits for its turn; whoever needs one joins it. */
   #nextLook: Promise<number> | undefined;
   #look: Promise<unknown> = Promise.resolve();
+  #catchingUp: Promise<void> | undefined;
   #running: readonly Promise<void>[] = [];
 
   constructor(options: TailOptions) {
@@ -85,9 +86,23 @@ export class Tail {
 
   /** Reads everything that was not delivered yet. @throws {EtcdError}; {WalError} */
   async catchUp(): Promise<void> {
-    const batches = await this.#read();
-    if (batches === undefined) await this.#options.leftBehind();
-    else for (const batch of batches) this.#options.delivery().add(batch);
+    this.#catchingUp ??= this.#catchUp().finally(() => {
+      this.#catchingUp = undefined;
+    });
+    await this.#catchingUp;
+  }
+
+  async #catchUp(): Promise<void> {
+    const { delivery, leftBehind } = this.#options;
+    let from = delivery().nextPlace;
+    let batches = await this.#read();
+    while (batches === undefined) {
+      // The watch may have brought what was not there to be read.
+      if (delivery().nextPlace === from) await leftBehind();
+      from = delivery().nextPlace;
+      batches = await this.#read();
+    }
+    for (const batch of batches) delivery().add(batch);
   }
 
   /** The place of the last batch, by a linearizable read. Calls that come before it is sent share it. */
@@ -102,12 +117,18 @@ export class Tail {
   }
 
   async #readHead(): Promise<number> {
-    const { client, layout, delivery, wentBack } = this.#options;
-    const before = delivery().position.place;
+    const { client, layout, delivery } = this.#options;
+    const before = delivery().position;
     const [head] = (await client.range({ key: layout.head })).keys;
-    const place = head?.version ?? 0;
-    if (place < before) wentBack();
-    return place;
+    this.#check(head, before);
+    return head?.version ?? 0;
+  }
+
+  /** The head is the last batch that was delivered, or a later one. */
+  #check(head: EtcdKey | undefined, before: LogPosition): void {
+    const { version = 0, modRevision = 0 } = head ?? {};
+    const isSame = version === before.place && (version === 0 || modRevision === before.revision);
+    if (!isSame && (version <= before.place || modRevision <= before.revision)) this.#options.wentBack();
   }
 
   async #lookRegularly(): Promise<void> {
@@ -187,6 +208,7 @@ export class Tail {
     const { nextPlace, position } = delivery();
     const keys = await this.#readLog();
     const head = keys.find(({ key }) => key === layout.head);
+    this.#check(head, position);
     const isWanted = nextPlace > position.place ? position.revision + 1 : position.revision;
     const found: Omit<PlacedBatch, "place">[] = [];
     for (const { key, value, modRevision: revision } of keys) {
