@@ -11,7 +11,8 @@ export const doubtTexts = {
   outdatedGroup:
     "the Group's newest version is refused, it may be deleted, or an unreadable Group may select this machine",
   flawedGroup: "with the Group's newest version, a config of its Profile fails",
-  outdatedProfile: "the Profile's newest version is refused or invalid, or it or one of its texts may be deleted",
+  outdatedProfile:
+    "the Profile's newest version is refused, invalid or only partly read, or it or one of its texts may be deleted",
   identity: "a label that names the machine cannot be read, and Groups select by it",
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "the first complete list came a moment ago, and Groups that name machines may still be on their way",

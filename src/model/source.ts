@@ -167,7 +167,7 @@ export interface SourceView {
    * Returns a Profile that is not in view yet, because davit has not read its references yet. Undefined if the view has
    * a previous version with the same uid. Absent for a source that reads Profiles and references together.
    */
-  pendingOf?(name: ObjectName): ObjectMeta | undefined;
+  pendingOf?(name: ObjectName): ProfileObject | undefined;
   /**
    * True for an object that is not in view because davit has no right to read it: the object may exist. Absent for a
    * source without rights.

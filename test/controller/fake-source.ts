@@ -1,8 +1,8 @@
 import type {
   ObjectKind,
-  ObjectMeta,
   ObjectName,
   OwnName,
+  ProfileObject,
   Refusal,
   Source,
   SourceListener,
@@ -21,7 +21,7 @@ export class FakeSource implements Source, SourceView {
   isFollowed = true;
   withheld: readonly ObjectName[] = [];
   /** The only Profile that is not in view yet. */
-  pending: ObjectMeta | undefined;
+  pending: ProfileObject | undefined;
   readonly unheard = new Set<string>();
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
@@ -45,7 +45,7 @@ export class FakeSource implements Source, SourceView {
     return object !== undefined && isOf(kind, object) ? object : undefined;
   }
 
-  pendingOf({ kind, name }: ObjectName): ObjectMeta | undefined {
+  pendingOf({ kind, name }: ObjectName): ProfileObject | undefined {
     return kind === "Profile" && this.pending?.name === name ? this.pending : undefined;
   }
 

@@ -113,6 +113,30 @@ describe("a Profile that was deleted and created anew in one step", () => {
   });
 });
 
+describe("a Profile whose newest version is not known as a whole yet", () => {
+  it("installs no machine by what is stored of it, and does again when that is the newest", async () => {
+    const install = profileObject({ ...installing("/assets/wipe"), effect: "Install" });
+    under.source.put(install).tellChanged(profile);
+    await under.settled();
+    expect(under.boots(machine)).toBe("kernel /assets/wipe");
+    under.source.drop(profile).pending = { ...profileObject(installing("/assets/newer")), generation: 2 };
+    under.source.tellChanged(profile);
+    await under.settled();
+    expect(under.answer(machine)).toBe("doubtful");
+    under.source.pending = undefined;
+    under.source.put(install).tellChanged(profile);
+    await under.settled();
+    expect(under.boots(machine)).toBe("kernel /assets/wipe");
+  });
+
+  it("boots machines from disk when that version does", async () => {
+    under.source.drop(profile).pending = { ...profileObject(disk), generation: 2 };
+    under.source.tellChanged(profile);
+    await under.settled();
+    expect(boots).toEqual(["kernel /assets/wipe", "local exit"]);
+  });
+});
+
 describe("a Group that was deleted and created anew in one step", () => {
   it("and is refused has its machines wait, whatever selector it has", async () => {
     const refusal = "spec.hodl: unknown";

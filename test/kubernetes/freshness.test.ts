@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { until } from "./client-under-test.ts";
 import { answers } from "./fake-api-server.ts";
 import { useFakeServer } from "./fake-server-suite.ts";
-import { fromConfigMap, groupOf, profileOf, SourceUnderTest } from "./source-under-test.ts";
+import { fromConfigMap, fromSecret, groupOf, profileOf, SourceUnderTest, secretOf } from "./source-under-test.ts";
 
 const suite = useFakeServer();
 const proveMs = 15_000;
@@ -148,4 +148,24 @@ it("does not wait for what davit may not read", async () => {
   await until(() => under.source.isFollowed);
   await under.bed.clock.advance(proveMs);
   await until(() => under.source.provenAtMs === proveMs);
+});
+
+it.each([
+  { what: "Secret", path: /\/secrets$/, generic: fromSecret("texts") },
+  { what: "ConfigMap", path: /configmaps\/texts/, generic: fromConfigMap("texts") },
+])("stays where it was while a Profile's newest version names a $what that cannot be read", async (reference) => {
+  suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+  suite.server.put(secretOf("texts", "{}"));
+  suite.server.put(profileOf("web", { effect: "Install" }));
+  const under = await followed();
+  suite.server.always(reference.path, answers(503));
+  await under.bed.clock.advance(3_000);
+  suite.server.put(profileOf("web", { boot: { local: "exit" }, generic: reference.generic }, 2));
+  await until(() => suite.server.requests.some(({ path }) => reference.path.test(path)));
+  for (let count = 0; count < 40; count++) {
+    suite.server.bookmark();
+    await under.bed.clock.advance(5_000);
+  }
+  expect(under.source.view.get("Profile", "default", "web")?.spec.effect).toBe("Install");
+  expect(under.source.provenAtMs).toBeLessThanOrEqual(3_000);
 });

@@ -13,6 +13,7 @@ import type { Faults } from "../core/faults.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";
 import {
   abandonProfile,
+  awaitProfile,
   doubtProfile,
   failProfile,
   reconcileProfile,
@@ -30,7 +31,7 @@ interface Around {
 
 /**
  * Plans a Profile. If the Profile is not in view, but may exist, its stored content stays, but installs no machine. For
- * a pending Profile, see `abandonProfile`.
+ * a pending Profile, see `awaitProfile`.
  */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
   const { view, world, faults } = around;
@@ -38,9 +39,7 @@ export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Ar
   if (newest === undefined) {
     if (view.isGone(id)) return removeProfile(id.namespace, id.name, stored);
     const pending = view.pendingOf?.(id);
-    return pending === undefined
-      ? doubtProfile(id, stored)
-      : { changes: abandonProfile(pending, stored).changes, status: undefined };
+    return pending === undefined ? doubtProfile(id, stored) : awaitProfile(pending, stored, world);
   }
   return faults.guard(
     id,

@@ -64,14 +64,21 @@ export function reconcileProfile(
 
 /** The outcome if the view has only a refused version of a Profile: the stored content stays, or its machines wait. */
 export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
-  const { uid, namespace } = refusal;
-  const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
-  const kept = before && cautious(asOutdated(withoutWithdrawn(before, namespace, world)), refusal.caution, world);
+  const kept = keptOf(refusal, refusal.caution, stored, world);
   return {
     changes: documentChanges(refusal, kept ?? standIn(refusal), stored, new Map()),
     status: refusedStatus(refusal, kept === undefined ? "notServed" : syncOfKept(kept.content)),
     isOlder: kept !== undefined,
   };
+}
+
+/**
+ * The outcome of a pending Profile. The stored content of this object stays, but may be older than the Profile's newest
+ * version or its references, so it installs no machine. The content of another object is replaced: its machines wait.
+ */
+export function awaitProfile(pending: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const kept = keptOf(pending, cautionIn(pending), stored, world);
+  return { changes: documentChanges(pending, kept ?? standIn(pending), stored, new Map()), status: undefined };
 }
 
 /**
@@ -90,8 +97,8 @@ export function failProfile(object: ObjectMeta, stored: StoredProfile, world: Pr
 }
 
 /**
- * The outcome if `failProfile` throws, too, or if the Profile is pending. A stored document of this object stays.
- * Otherwise a document that makes machines wait replaces what is stored.
+ * The outcome if `failProfile` throws, too. A stored document of this object stays. Otherwise a document that makes
+ * machines wait replaces what is stored.
  */
 export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
   const isStored = stored.document !== undefined && stored.document.uid === object.uid;
@@ -190,6 +197,17 @@ function cautious(
 
 function cautionIn({ spec: { boot, effect } }: ProfileObject): ProfileCaution {
   return { ...(boot?.kind === "local" && { local: boot.local }), ...(effect === "Install" && { isInstall: true }) };
+}
+
+/** What is stored of an object, as far as it may stay while its newest version cannot be used. */
+function keptOf(
+  { uid, namespace }: ObjectMeta,
+  caution: ProfileCaution | undefined,
+  { document }: StoredProfile,
+  world: ProfileWorld,
+): ProfileDocument | undefined {
+  if (document?.uid !== uid || document.failed === true) return undefined;
+  return cautious(asOutdated(withoutWithdrawn(document, namespace, world)), caution, world);
 }
 
 /** The last good content, without the parts whose Secret was withdrawn. */

@@ -15,7 +15,6 @@ import {
   type GroupObject,
   isOwnKind,
   type ObjectKind,
-  type ObjectMeta,
   type ObjectName,
   type OwnName,
   objectKey,
@@ -126,7 +125,7 @@ export class ClusterView implements SourceView {
     return this.#stores()[kind].all();
   }
 
-  pendingOf({ kind, namespace, name }: ObjectName): ObjectMeta | undefined {
+  pendingOf({ kind, namespace, name }: ObjectName): ProfileObject | undefined {
     const id = `${namespace}/${name}`;
     return kind === "Profile" && !this.#profiles.has(id) ? this.#pending.get(id) : undefined;
   }
