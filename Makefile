@@ -100,7 +100,7 @@ cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache 
 chart: install ## make what is made of crds/ and of the chart: its CRDs and README, manifests/ (needs make chart-tools)
 	@npm --silent run chart
 
-chart-tools: install ## build helm, helm-unittest, kubeconform and kstatus into the cache directory; some six minutes, once
+chart-tools: install ## build helm, helm-unittest, kubeconform, kstatus and linearizable into the cache directory; some six minutes, once
 	@npm --silent run chart-tools
 
 chart-tools-all: install ## the same with Helm 3, helm-docs and kube-score, six minutes more

@@ -68,6 +68,7 @@ const cases = "tries thousands of cases";
 
 /** Files that belong to another project than their folder. */
 export const moved: readonly Moved[] = [
+  { file: "members/linearizable.test.ts", to: "chart", because: "needs a program that make chart-tools builds" },
   { file: "behaviour/errors.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "behaviour/limits.test.ts", to: "integration", because: "waits for the limits of slow requests" },
   { file: "behaviour/signatures.test.ts", to: "integration", because: "needs gpg" },

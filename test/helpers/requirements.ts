@@ -93,6 +93,7 @@ const requirements = {
   "ignition-validate": { anyOf: ["ignition-validate"], bringIt: "apt-get install ignition" },
   helm: { anyOf: [chartToolPath("helm")], bringIt: "make chart-tools" },
   helm3: { anyOf: [chartToolPath("helm3")], bringIt: "make chart-tools-all", byChoice: true },
+  linearizable: { anyOf: [chartToolPath("linearizable")], bringIt: "make chart-tools" },
   kstatus: { anyOf: [chartToolPath("kstatus")], bringIt: "make chart-tools" },
   kubeconform: { anyOf: [chartToolPath("kubeconform")], bringIt: "make chart-tools" },
   "helm-unittest": { anyOf: [chartToolPath("helm-unittest")], bringIt: "make chart-tools" },

@@ -1,5 +1,5 @@
 /**
- * The programs that check the chart: what they are built from, and where they are. `chart-build.ts` builds them, as
+ * The programs that check the chart, statuses and histories: what they are built from, and where they are. `chart-build.ts` builds them, as
  * build.ts does those of the API server, from Go modules of their own: they know other versions of Kubernetes' libraries.
  *
  * Those in a folder that `DAVIT_CHART_TOOLS` names are taken from there instead, and never built.
@@ -11,17 +11,23 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Environment, Recipe } from "./tools.ts";
 
-const beyondHelm = ["kubeconform", "helm-docs", "kube-score", "kstatus"] as const;
+const beyondHelm = ["kubeconform", "helm-docs", "kube-score", "kstatus", "linearizable"] as const;
 export const chartToolNames = ["helm", "helm3", "helm-unittest", ...beyondHelm] as const;
 
 export type ChartToolName = (typeof chartToolNames)[number];
 
 /** What continuous integration builds. The others would take six minutes more, and what they find changes rarely. */
-export const usualChartTools: readonly ChartToolName[] = ["helm", "kubeconform", "helm-unittest", "kstatus"];
+export const usualChartTools: readonly ChartToolName[] = [
+  "helm",
+  "kubeconform",
+  "helm-unittest",
+  "kstatus",
+  "linearizable",
+];
 
 export interface ChartRecipe extends Recipe {
   /** Folder of the Go module, from this one. */
-  readonly module: "chart" | "kube-score" | "kstatus";
+  readonly module: "chart" | "kube-score" | "kstatus" | "linearizable";
 }
 
 const stripped = "-s -w";
@@ -42,8 +48,9 @@ export const chartRecipes: Readonly<Record<ChartToolName, ChartRecipe>> = {
     linkerFlags: stripped,
   },
   "helm-docs": { module: "chart", package: "github.com/norwoodj/helm-docs/cmd/helm-docs", linkerFlags: stripped },
-  // The one that is written here: the library by which Helm and Flux wait, as a program.
+  // Written here: the library by which Helm and Flux wait, and a checker of histories, as programs.
   kstatus: { module: "kstatus", package: "davit.dev/test/kstatus", linkerFlags: stripped },
+  linearizable: { module: "linearizable", package: "davit.dev/test/linearizable", linkerFlags: stripped },
   "kube-score": { module: "kube-score", package: "github.com/zegl/kube-score/cmd/kube-score", linkerFlags: stripped },
 };
 
@@ -65,7 +72,7 @@ export function builtChartToolsDirectory(
   const root = DAVIT_TOOLS_DIR || join(XDG_CACHE_HOME || join(homedir(), ".cache"), "davit-tools");
   const recipes = Object.values(chartRecipes).filter((recipe) => recipe.module === module);
   const hash = createHash("sha256").update(JSON.stringify(recipes));
-  const files = ["go.mod", "go.sum", ...(module === "kstatus" ? ["main.go"] : [])];
+  const files = ["go.mod", "go.sum", ...(module === "kstatus" || module === "linearizable" ? ["main.go"] : [])];
   for (const file of files) hash.update(readFileSync(join(import.meta.dirname, module, file)));
   return join(root, `${module}-${hash.digest("hex").slice(0, 12)}`);
 }
