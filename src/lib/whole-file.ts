@@ -20,8 +20,7 @@ export async function writeWholeFile(
     await writeUnfinished(files, path, pieces);
     await files.rename(path + unfinished, path);
   } catch (error) {
-    // The removal may fail, too. The next write of this file then replaces the temporary file. In the log's directory,
-    // the next start of the store removes the temporary file (`removeUnfinishedFiles`).
+    // If this removal fails, the next `writeUnfinished` for this path truncates the temporary file.
     await files.remove(path + unfinished).catch(() => undefined);
     throw error;
   }
@@ -35,7 +34,7 @@ async function writeUnfinished(
 ): Promise<void> {
   const file = await files.openAppend(path + unfinished);
   try {
-    // An earlier write that failed may have left a part of its content under the temporary name.
+    // The temporary file of a failed write may still exist.
     await file.truncate(0);
     for await (const piece of pieces) await file.append(piece);
     await file.sync();
@@ -44,7 +43,7 @@ async function writeUnfinished(
   }
 }
 
-/** Removes the temporary files that crashes and failed removals left in a directory. */
+/** Removes every temporary file of `writeWholeFile` from a directory. */
 export async function removeUnfinishedFiles(files: Files, directory: string): Promise<void> {
   const names = await files.list(directory);
   for (const name of names.filter((each) => each.endsWith(unfinished))) await files.remove(join(directory, name));

@@ -1,23 +1,24 @@
 /**
- * Decides which of the Groups that match a machine gets the machine.
+ * Decides which of the Groups that match a machine gets the machine. All functions here are pure.
  *
- * The order of `group.ts` decides first. Groups tie if they have the same priority, the same keys and the same
- * operators, but different outcomes. Neither the selectors' values nor the Groups' names decide a tie:
+ * Without an admin namespace:
  *
- * - In one namespace: no Group wins.
- * - In several namespaces: the namespace with the first claim to the machine wins. If the first claims are equal, no
- *   Group wins.
+ *   Group                  Group                               winner   decided by
+ *   a/x {mac=m1}           b/x {mac=m1,role=web}               b/x      the order of `group.ts`
+ *   a/x {mac=m1}           a/y {mac=m1} with equal outcome     a/x      the order of `group.ts`
+ *   a/x {mac=m1}           a/y {mac=m1} with another Profile   none     a/x and a/y tie
+ *   a/x {mac=m1} claim 5   b/x {mac=m1} claim 7                a/x      the earlier claim
+ *   a/x {mac=m1} claim 5   b/x {mac=m1} claim 5                none     a/x and b/x tie
  *
- * If there is an admin namespace, all other namespaces are tenants. The order then decides only inside each namespace.
- * Between the Groups that won in their namespaces, these rules decide:
+ * With an admin namespace, the table above applies inside each namespace. The table below applies between the winners
+ * of the namespaces: the admin namespace infra, and the tenants a and b.
  *
- * - If both Groups are tenants' and both name the machine by an identity label, the first claim wins.
- * - If both Groups are tenants' and neither names the machine, `compareBroad` decides, by the rank of `tenant-rank.ts`
- *   first. If `compareBroad` finds the two equal, the first claim wins.
- * - If both Groups are tenants' and only one names the machine, `compareStrength` decides, by rank first.
- * - If one Group is an admin's and the other a tenant's, `compareStrength` decides, by priority and then by rank.
- *
- * All functions here are pure.
+ *   Group                      Group                           winner   decided by
+ *   a/x {mac=m1} claim 5       b/x {mac=m1,role=web} claim 7   a/x      the earlier claim: each names the machine
+ *   a/x {role=web}             b/x {os=old,role=web}           b/x      `compareBroad`
+ *   a/x {role=web} claim 5     b/x {role=web} claim 7          a/x      the earlier claim
+ *   a/x {mac=m1}               b/x {os=old,role=web}           b/x      `compareStrength`
+ *   infra/x {mac=m1} claim 7   a/x {mac=m1} claim 5            infra/x  `compareStrength`
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -26,15 +27,14 @@ import { identityLabels, type Labels } from "./labels.ts";
 import { namesMachine, namesValueOf } from "./specificity.ts";
 import { traitsOf } from "./tenant-rank.ts";
 
-/** The result of a contest for a machine. */
 export interface Contest<Entry extends Group> {
   /** Undefined if no Group matches. */
   readonly winner: Entry | undefined;
-  /** The Groups that tie with the winner. If there are any, no Group gets the machine, not even the winner. */
+  /** The Groups that tie with `winner`. If there are any, no Group gets the machine. */
   readonly rivals: readonly Entry[];
 }
 
-/** Decides between the Groups that match a machine. @param labels the machine's labels. */
+/** @param matching the Groups that match the machine with these labels. */
 export function settle<Entry extends Group>(matching: Iterable<Entry>, labels: Labels): Contest<Entry> {
   const all = [...matching];
   return all.some(({ isTenant }) => isTenant) ? settleTenants(all, labels) : settleByOrder(all, labels);
@@ -48,12 +48,11 @@ function settleByOrder<Entry extends Group>(matching: readonly Entry[], labels: 
     const alike = new Set(left.filter((other) => isAlike(first, other)));
     const holders = holdersOf(alike, labels);
     if (holders.has(first)) return { winner: first, rivals: [...holders].filter((other) => isRival(first, other)) };
-    // The Groups that lost this tie by their claims drop out. The order decides between the Groups that are left.
+    // Drops the alike Groups with a later claim, such as `first`.
     left = left.filter((each) => !alike.has(each) || holders.has(each));
   }
 }
 
-/** Decides inside each namespace by the order of `group.ts`, then between the winners of the namespaces. */
 function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: Labels): Contest<Entry> {
   const sorted = matching.toSorted(compareGroups);
   const own = [...Map.groupBy(sorted, namespaceOf).values()].map((groups) => settleByOrder(groups, labels));
@@ -72,7 +71,7 @@ function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: 
 
 type Contests<Entry extends Group> = readonly Contest<Entry>[];
 
-/** Compares the first winners of two lists by `compareStrength`, and returns the list with the stronger one. */
+/** Returns `contests` or `others`: the list with the stronger winners (`compareStrength`). */
 function stronger<Entry extends Group>(contests: Contests<Entry>, others: Contests<Entry>): Contests<Entry> {
   const [[first], [other]] = [contests, others];
   if (first === undefined || other === undefined) return first === undefined ? others : contests;
@@ -85,7 +84,7 @@ function between(compare: Compare): (a: Contest<Group>, b: Contest<Group>) => nu
   return ({ winner: a }, { winner: b }) => (a && b ? compare(a, b) : 0);
 }
 
-/** Returns the contests whose winners come first by this comparison: one contest, or several with equal winners. */
+/** Returns the contest whose winner `compare` sorts first, and every contest with an equal winner. */
 function firstsOf<Entry extends Group>(
   contests: readonly Contest<Entry>[],
   compare: Compare,
@@ -102,10 +101,7 @@ function isOfNamed(contest: Contest<Group>): boolean {
   return isOfTenant(contest) && namesMachine(contest.winner);
 }
 
-/**
- * True when `other` may keep machines from `group`, even if `compareGroups` sorts `group` first. On a machine that
- * matches both Groups, `other` may win, or the two may tie.
- */
+/** True if `other` may win over `group` or tie with `group`, even when `compareGroups` sorts `group` first. */
 export function isRival(group: Group, other: Group): boolean {
   if (group === other) return false;
   if (isSameNamespace(group, other)) return isAlike(group, other) && !isSameOutcome(group, other);
@@ -114,10 +110,7 @@ export function isRival(group: Group, other: Group): boolean {
   return other.rankCount >= group.rankCount || (namesMachine(group) && namesMachine(other));
 }
 
-/**
- * True when `group` wins over `other` on a machine that both select. If the two are alike and in one namespace, neither
- * wins. If they are equal in rank and in different namespaces, the first claim wins.
- */
+/** True if `group` wins over `other` for a machine with these labels; false for alike Groups of one namespace. */
 export function outranks(group: Group, other: Group, labels: Labels): boolean {
   if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
   const order = compareAcross(group, other);
@@ -125,23 +118,21 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
 }
 
 /**
- * Why the winner of a machine comes before another Group: by its rank, or by its earlier claim. `third` means that
- * neither puts the winner first. Then the Group lost to a third Group, or the two tie.
+ * Why a Group does not get a machine that a Group of another namespace wins:
+ *
+ * - `rank`: `compareAcross` sorts the winner first.
+ * - `claim`: `compareAcross` returns 0, and the winner has the earlier claim.
+ * - `third`: the Group lost to a third Group, or it ties with the winner.
  */
 export type Advantage = "rank" | "claim" | "third";
 
-/** Returns why `winner` comes before `group`. Both match the machine, and their namespaces differ. */
 export function advantageOf(winner: Group, group: Group, labels: Labels): Advantage {
   const order = compareAcross(winner, group);
   if (order < 0) return "rank";
   return order === 0 && claimOf(winner, labels) < claimOf(group, labels) ? "claim" : "third";
 }
 
-/**
- * True when the removed Group `gone` may have kept `group` from a machine that both select, although `gone` did not
- * outrank `group`. There are three causes. The two tied. Or they named the machine by different identity labels. Or
- * davit no longer knows which one ranked first.
- */
+/** True if the removed Group `gone` may have kept a machine from `group` by a tie, as a namesake or by `isEven`. */
 export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolean {
   const isOwn = isSameNamespace(gone, group);
   if (!isOwn && (gone.isTenant || isAlike(gone, group)))
@@ -149,24 +140,18 @@ export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolea
   return isAlike(gone, group) || areNamesakes(gone, group) || isEven(gone, group);
 }
 
-/** True for two Groups of equal priority if both name machines, but by different identity labels. */
+/** True for Groups of equal priority that name machines without a common label: {mac=m1} and {serial=s1}. */
 export function areNamesakes(group: Group, other: Group): boolean {
   if (group.priority !== other.priority || !namesMachine(group) || !namesMachine(other)) return false;
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }
 
-/**
- * True if only the texts of the two selectors decided the order, and davit may no longer know the text of the removed
- * Group's selector. A tombstone may have fewer of an expression's values than the selector had.
- */
+/** True if the selector texts decide, but the tombstone of `gone` may lack values of its expressions. */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
 }
 
-/**
- * Compares two Groups of different namespaces. A sort by this comparison puts the stronger Group first. The result is
- * zero if the Groups' claims decide.
- */
+/** Sorts the winning one of two Groups of different namespaces to the front; zero if their claims decide. */
 function compareAcross(group: Group, other: Group): number {
   if (!group.isTenant && !other.isTenant) return isAlike(group, other) ? 0 : compareRanks(group, other);
   if (!group.isTenant || !other.isTenant) return compareStrength(group, other);
@@ -175,10 +160,7 @@ function compareAcross(group: Group, other: Group): number {
   return named === 0 ? compareBroad(group, other) : 0;
 }
 
-/**
- * Returns the alike Groups of the namespace with the first claim to the machine. If several namespaces share the first
- * claim, this function returns the alike Groups of all these namespaces.
- */
+/** Returns the alike Groups of the namespace with the earliest claim, or of all namespaces with this claim. */
 function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Labels): ReadonlySet<Entry> {
   const claims = new Map<string, number>();
   for (const group of alike) {
@@ -201,14 +183,14 @@ function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
 }
 
 /**
- * Compares a tenant's Group with an admin's Group, or with another tenant's Group. A sort by this comparison puts the
- * stronger Group first. The first of these rules by which the two Groups differ decides:
+ * Sorts the winning Group to the front. At least one of the Groups is a tenant's, here a/x.
  *
- *   1. higher priority
- *   2. higher `rankCount`
- *   3. fewer expressions that count (`traitsOf`)
- *   4. the admin's Group, if both Groups have the same keys or both name the machine by an identity label
- *   5. later selector text, by bytes
+ *   1. higher priority                             infra/x {role=web} of priority 5 before a/x {mac=m1,role=web}
+ *   2. higher `rankCount`                          a/x {mac=m1,role=web} before infra/x {mac=m1}
+ *   3. fewer `expressions` in `traitsOf`           infra/x {os=old} before a/x {role In (web)}
+ *   4. the admin's Group if `keys` are equal       infra/x {role=web} before a/x {role=web}
+ *   5. the admin's Group if each names a machine   infra/x {mac=m1} before a/x {serial=s1}
+ *   6. later selector text, by bytes               a/x {role=web} before infra/x {mac=m1}
  */
 function compareStrength(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
@@ -218,28 +200,24 @@ function compareStrength(a: Group, b: Group): number {
   return isEven ? Number(a.isTenant) - Number(b.isTenant) : compareBytes(b.selectorText, a.selectorText);
 }
 
-/**
- * Compares two tenants' Groups. A sort by this comparison puts the stronger Group first. The result is zero if both
- * Groups name values (by `=` or `In`) of the same labels, and if both or neither have patterns that count.
- */
+/** Sorts the winning one of two tenants' Groups to the front; zero if `traitsOf` gives them equal `keys`. */
 function compareBroad(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
   return b.rankCount - a.rankCount || own.patterns - other.patterns || compareBytes(other.keys, own.keys);
 }
 
-/** True for Groups with the same priority, the same keys and the same operators, whatever their values. */
+/** True for Groups of equal priority, keys and operators, such as {mac In (m1,m2)} and {mac In (m1,m3)}. */
 export function isAlike(group: Group, other: Group): boolean {
   return group.priority === other.priority && isSameShape(group, other);
 }
 
-/** True for selectors with the same keys and operators, whatever their values. */
 function isSameShape(group: Group, other: Group): boolean {
   if (group.selectorText === other.selectorText) return true;
   if (group.requirementCount !== other.requirementCount) return false;
   const [expressions, others] = [group.expressions, other.expressions];
   if (expressions.length !== others.length) return false;
   if (!Object.keys(group.selector).every((label) => Object.hasOwn(other.selector, label))) return false;
-  // Both lists of expressions are sorted by key, then by operator.
+  // `expressions` is sorted by key, then by operator.
   return expressions.every(({ key, operator }, at) => key === others[at]?.key && operator === others[at]?.operator);
 }
 

@@ -1,58 +1,63 @@
 /**
- * Reads labels: what a machine claims about itself in the query of its request. Labels do not prove who the machine is.
- * docs/reference/api-boot.md, "Labels", has the rules. Bad input in a query is no error, because firmware cannot change
- * its query: davit skips or marks such input. Only a query with too many labels is an error.
+ * Reads labels: what a machine claims about itself in the query of its request. docs/reference/api-boot.md, "Labels",
+ * has the rules. davit skips or marks bad input instead of refusing it, because firmware cannot change its query.
  */
 
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 
 /**
- * Maps label names to values. Groups select by these values. `sentLabels` returns these labels and unusable ones, by
- * which no Group selects. This is a Map, so that `constructor` and `__proto__` are names like any other.
+ * Maps label names to the values by which Groups select. This is a Map, so that `constructor` and `__proto__` are names
+ * like any other.
  */
 export interface Labels extends ReadonlyMap<string, string> {
-  /** Faults in the identity labels. Nearly every request has none, and this member is then absent. */
+  /** Absent in nearly every request. */
   readonly flaws?: LabelFlaws;
 }
 
 /** Faults in a request's identity labels. */
 export interface LabelFlaws {
-  /** Labels that the request has, but with a text that davit cannot read. `uuid` is never one of them. */
+  /** Labels with a text that davit cannot read, such as `serial=%zz`; never `uuid`. */
   readonly unreadable: ReadonlySet<string>;
-  /** Labels that the request has several times with different values. */
+  /** Labels with several different values, such as `serial=a&serial=b`. */
   readonly repeated: ReadonlySet<string>;
   /** True if the request's uuid is malformed, or if many boards share it. Such a uuid counts as absent. */
   readonly isUuidNameless: boolean;
   /**
-   * Every label to show to people. A label without a usable value has the text that the machine sent. Malformed MAC
-   * addresses and texts with a bad percent escape are left out.
+   * The labels to show to people, also those by which no Group selects:
+   *
+   * - `serial=a%00` is shown as the machine sent it, decoded.
+   * - `serial=%zz` and `mac=bad` are not shown.
    */
   readonly sent: ReadonlyMap<string, string>;
 }
 
-/** Labels that have a meaning for davit. Requests may write their names in any letter case, selectors in lower case. */
+/** Labels that have a meaning for davit. */
 export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain", "arch"]);
 
-/** The labels that name one machine. Other labels name what many machines share, such as a role or a place. */
+/** The labels that name one machine. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
 const identities: ReadonlySet<string> = new Set(identityLabels);
 
-/**
- * davit refuses a request with more labels. If it dropped the labels beyond the limit, it could drop the one that names
- * the machine.
- */
+/** davit refuses a request with more labels. If davit dropped some of them, it could drop an identity label. */
 const maxLabels = 256;
 
-/** A query has more than `maxLabels` labels. Firmware sends no such query. */
+/** A query has more than `maxLabels` labels. */
 export class LabelError extends Error {
   override readonly name = "LabelError";
 }
 
 /**
- * Reads labels from a raw query (without the `?`), by the rules of matchbox v0.9.0. If a name comes several times, its
- * first value counts. davit drops a part of the query with a bad percent escape. Reserved names may be in any letter
- * case. davit also does what matchbox does not: it trims the values of identity labels, and records unreadable and
- * repeated identity labels in `flaws`.
+ * Reads labels from a raw query (without the `?`), by the rules of matchbox v0.9.0:
+ *
+ *   role=a&role=b   {role: "a"}
+ *   role=%zz&os=b   {os: "b"}
+ *   ARCH=a&Role=b   {arch: "a", Role: "b"}
+ *
+ * For identity labels davit adds rules:
+ *
+ *   serial=+s1      {serial: "s1"}
+ *   serial=%zz      {}, with `serial` in `flaws.unreadable`
+ *
  * @throws {LabelError} for more than 256 labels.
  */
 export function labelsFromQuery(rawQuery: string): Labels {
@@ -69,10 +74,7 @@ export function labelsFromQuery(rawQuery: string): Labels {
   return read.labels;
 }
 
-/**
- * Returns the labels to show to people. They include labels by which no Group selects, such as an unreadable serial, or
- * a uuid that many boards share.
- */
+/** Returns the labels to show to people: `LabelFlaws.sent`, or all labels if there are no flaws. */
 export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
   return labels.flaws?.sent ?? labels;
 }
@@ -120,13 +122,11 @@ class ReadLabels {
   }
 }
 
-/** Collects the identity labels of a request that have no usable value, or several different values. */
 class OddLabels {
-  /** The labels without a usable value, each with its decoded text; undefined for a bad percent escape. */
+  /** Identity labels for which `identityValue` has no value, with their decoded texts; undefined for `serial=%zz`. */
   readonly #texts = new Map<string, string | undefined>();
   readonly #repeated = new Set<string>();
 
-  /** How many labels have no usable value. */
   get size(): number {
     return this.#texts.size;
   }
@@ -139,10 +139,7 @@ class OddLabels {
     this.#texts.set(name, text);
   }
 
-  /**
-   * Compares a further value of a label with the label's first value. If the two differ, the label counts as repeated.
-   * If the first value is usable, the caller has already found the difference.
-   */
+  /** Marks a label as repeated, unless `#texts` has the same value for this label (`oddKey`). */
   repeat(name: string, text: string | undefined): void {
     if (!this.has(name) || oddKey(name, this.#texts.get(name)) !== oddKey(name, text)) this.#repeated.add(name);
   }
@@ -151,10 +148,9 @@ class OddLabels {
     const unreadable = new Set<string>();
     const sent = new Map(labels);
     for (const [name, text] of this.#texts) {
-      // A uuid without a usable value counts as absent (`isUuidNameless`), not as unreadable. So does an empty MAC
-      // address.
+      // A bad uuid and an empty MAC address count as absent, not as unreadable.
       if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
-      // davit shows MAC addresses in their normalised form only. A malformed address has no such form.
+      // davit shows MAC addresses in normalised form only.
       if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);
     }
     const isUuidNameless = this.has("uuid");

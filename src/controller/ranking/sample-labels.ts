@@ -4,10 +4,7 @@ import { type Expression, isPositive } from "../../model/expression.ts";
 import type { Selection } from "../../model/group.ts";
 import type { Labels } from "../../model/labels.ts";
 
-/**
- * The identity labels of a sample machine. They are the same for every sample. The MAC address is from the block that
- * RFC 7042 reserves for documentation.
- */
+/** The identity labels of a sample machine. RFC 7042 reserves the MAC address for documentation. */
 export const samples: ReadonlyMap<string, string> = new Map([
   ["uuid", "01234567-89ab-4cde-8f01-23456789abcd"],
   ["mac", "00:00:5e:00:53:01"],
@@ -16,9 +13,8 @@ export const samples: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns values for the labels that the selector asks for, and no other labels. A machine with these labels nearly
- * always matches the selector. If several expressions name one label, `candidates` may list no value that meets all of
- * them. The result then lacks this label, and the machine does not match.
+ * Returns values for the labels that the selector asks for, and no other labels. If no value of `candidates` meets all
+ * expressions of a label, the result lacks this label and does not match the selector.
  */
 export function sampleLabels({ selector, expressions }: Selection): Labels {
   const labels = new Map(Object.entries(selector));
@@ -42,12 +38,14 @@ function candidates(wishes: readonly Expression[]): readonly string[] {
 }
 
 /**
- * Makes a label's value from one value of an expression. From the pattern of a `Prefix` or `Glob`, it makes a text that
- * should match the pattern; `sampleLabels` checks this. It returns a value of `In` or `NotIn` unchanged.
+ * Makes a label's value from one value of an expression:
+ *
+ *   role In ("web")           web
+ *   hostname Glob ("n?-*")    n0-
+ *   mac Prefix ("52:54:00")   52:54:00:00:53:01, with the end of the sample MAC address
  */
 function instanceOf({ key, operator }: Expression, value: string): string {
   if (operator !== "Prefix" && operator !== "Glob") return value;
   const text = operator === "Glob" ? value.replaceAll("*", "").replaceAll("?", "0") : value;
-  // A machine's MAC address or UUID is always complete, so the end comes from the sample.
   return key === "mac" || key === "uuid" ? text + (samples.get(key) ?? "").slice(text.length) : text;
 }

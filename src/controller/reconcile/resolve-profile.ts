@@ -47,11 +47,7 @@ export interface ProfileWorld {
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Returns the SHA-256 of a text, in lower-case hex. */
   readonly sha256: (text: string) => string;
-  /**
-   * Checks the next content with the Profile's Groups. Returns findings if a config of a Group works with the last good
-   * content but would fail with the next content. In this case the last good content stays, although the next content
-   * is valid.
-   */
+  /** Returns findings, so that `lastGood` stays, if a config of a Group works with `lastGood` but fails with `next`. */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
 
@@ -62,8 +58,8 @@ interface TemplateFault {
   readonly column: number;
 }
 
-/** The result for a Profile. In `content`, each template with a finding is `broken`, and so is a boot with one. */
 export interface ResolvedProfile {
+  /** A `boot` or template with a finding has the kind `broken`. */
   readonly content: ProfileContent;
   readonly findings: readonly Finding[];
   /** The text of each template that comes from a Secret, by the text's SHA-256. */
@@ -103,10 +99,6 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
   return { templates, findings, secretTexts };
 }
 
-/**
- * Reads one key of a Secret. Returns a fault if the Secret or the key is missing, or if the Secret lacks the label that
- * allows templates.
- */
 export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
   namespace: string,
@@ -129,7 +121,7 @@ type FoundText = { readonly text: string } | { readonly fault: Finding };
 interface TemplatePlace {
   readonly namespace: string;
   readonly world: ProfileWorld;
-  /** How many bytes of `maxProfileBytes` the templates before this one have left. */
+  /** `maxProfileBytes` minus the bytes of all templates read so far. */
   readonly roomBytes: number;
 }
 
@@ -192,7 +184,7 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
 
 /**
  * Returns the fault for a ConfigMap or Secret that is not in view. If davit has no right to read the object, the API
- * server's answer does not show whether the object exists. The message then names both causes.
+ * server does not show whether the object exists.
  */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
@@ -239,7 +231,6 @@ export function locationFinding(text: string): Finding | undefined {
   return { type: "Accepted", reason: "InvalidURL", message, code: "invalid-url", place: { field: "" } };
 }
 
-/** Returns the finding that reports a template's fault. */
 export function templateFinding({ reason, message, line, column }: TemplateFault): Finding {
   const text = `line ${line}, column ${column}: ${message}`;
   const place = { field: "", position: { line, column } };

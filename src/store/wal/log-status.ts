@@ -1,4 +1,4 @@
-/** Chooses the status of a log in files that cannot be written. Makes the status's errors and texts for operators. */
+/** Maps a failed batch to a `LogStatus`, and a `LogStatus` to an error and to a text for operators. */
 
 import { type LogStatus, WalError } from "../core/log-port.ts";
 import { lockName } from "./lock.ts";
@@ -11,7 +11,6 @@ const refusals: Readonly<Record<Exclude<LogStatus, "writable">, readonly [WalErr
   closed: ["closed", "it is closed"],
 };
 
-/** Returns the error with which the log rejects proposals while it has this status. */
 export function refusalOf(status: Exclude<LogStatus, "writable">): WalError {
   const [reason, text] = refusals[status];
   return new WalError(reason, `Writing the log: ${text}`);
@@ -27,10 +26,7 @@ const troubles: Readonly<Record<LogStatus, string | undefined>> = {
   closed: "it is closed",
 };
 
-/**
- * Returns why the log cannot be written, for operators; undefined if it can. Machines still get answers, which davit
- * makes from the records that are already on disk.
- */
+/** Returns the value of `LogPort.trouble` for a status. */
 export function troubleOf(status: LogStatus): string | undefined {
   return troubles[status];
 }
