@@ -20,7 +20,7 @@ import type { Command, Submission } from "./command/command.ts";
 import { Expiry } from "./command/expiry.ts";
 import { type CountName, OperationCounts } from "./command/operation-counts.ts";
 import { Quota } from "./command/quota.ts";
-import type { LogIdentity, LogMembership, LogPort, LogStatus } from "./core/log-port.ts";
+import { type LogIdentity, type LogMembership, type LogPort, type LogStatus, WalError } from "./core/log-port.ts";
 import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./core/node.ts";
 import { StoreError } from "./core/refusal.ts";
 import { Leadership, type LeadershipListener } from "./leadership.ts";
@@ -196,6 +196,19 @@ export class Store {
       return applied;
     } finally {
       this.#quota.release(reservedBytes);
+    }
+  }
+
+  /**
+   * Resolves when the store has every change that any member made before the call. Then reads are linearizable.
+   * @throws {StoreError} logFailed when davit cannot find out which changes were made.
+   */
+  async catchUp(): Promise<void> {
+    try {
+      await this.#log.membership.barrier();
+    } catch (error) {
+      if (!(error instanceof WalError)) throw error;
+      throw new StoreError("logFailed", error.message, 0, { cause: error });
     }
   }
 

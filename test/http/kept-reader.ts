@@ -55,7 +55,7 @@ export class Reader {
 
   begin(request: Query, nowMs = 0, pieceLength = 100): ListingPieces {
     const listing = this.tree.list(request.path, { ...request, nowMs });
-    return this.kept.piecesOf({ request: { kind: "read", ...request }, headers: [], listing }, () => {
+    return this.kept.piecesOf({ request: { kind: "read", quorum: false, ...request }, headers: [], listing }, () => {
       this.made += 1;
       return readPieces(listing.steps(), pieceLength);
     });

@@ -1,18 +1,38 @@
 import { describe, expect, it } from "vitest";
-import { answerMembers, type Member, type MembersRequest } from "../../src/http/keys/members.ts";
+import { answerMembers, type Member, type MembersRequest, type MemberView } from "../../src/http/keys/members.ts";
 
 const member: Member = { id: "abc", name: "davit", peerURLs: [], clientURLs: ["http://127.0.0.1:2379"] };
 const json = JSON.stringify(member);
 const urls = '{"peerURLs":["http://127.0.0.1:2380"]}';
 
-const answer = (request: Partial<MembersRequest>) =>
-  answerMembers(member, { method: "GET", rest: "", contentType: "application/json", body: "", ...request });
+const other: Member = { id: "10ff", name: "other", peerURLs: [], clientURLs: ["http://127.0.0.1:2389"] };
+const alone: MemberView = { self: member, all: [member], leader: member };
+const answer = (request: Partial<MembersRequest>, view = alone) =>
+  answerMembers(view, { method: "GET", rest: "", contentType: "application/json", body: "", ...request });
 const problem = (status: number, message: string) => ({ kind: "json", status, body: JSON.stringify({ message }) });
 
 it("the only member is listed, and leads", () => {
   expect(answer({})).toEqual({ kind: "json", status: 200, body: `{"members":[${json}]}\n` });
   expect(answer({ rest: "leader" })).toEqual({ kind: "json", status: 200, body: `${json}\n` });
   expect(answer({ rest: "abc" })).toEqual(problem(404, "Not found"));
+});
+
+it("of several members each is listed, and the leader is shown", () => {
+  const view = { self: member, all: [member, other], leader: other };
+  expect(answer({}, view)).toMatchObject({ body: `${JSON.stringify({ members: [member, other] })}\n` });
+  expect(answer({ rest: "leader" }, view)).toMatchObject({ status: 200, body: `${JSON.stringify(other)}\n` });
+});
+
+it("there is no leader to show during an election", () => {
+  const view = { self: member, all: [member, other], leader: undefined };
+  expect(answer({ rest: "leader" }, view)).toEqual(problem(503, "During election"));
+});
+
+it("no member can be changed, whichever it is", () => {
+  const view = { self: member, all: [member, other], leader: other };
+  expect(answer({ method: "DELETE", rest: "10ff" }, view)).toEqual(problem(500, "Internal Server Error"));
+  expect(answer({ method: "PUT", rest: "10FF", body: urls }, view)).toEqual(problem(500, "Internal Server Error"));
+  expect(answer({ method: "DELETE", rest: "11" }, view)).toEqual(problem(404, "No such member: 11"));
 });
 
 describe("a change of members", () => {

@@ -41,9 +41,9 @@ it("a DELETE compares when a value or an index above 0 is given", () => {
 });
 
 it("a GET watches with wait=true, unless it is a quorum read", () => {
-  const read = { kind: "read", path, recursive: true, sorted: false };
+  const read = { kind: "read", path, recursive: true, sorted: false, quorum: false };
   expect(parse("GET", "recursive=true&waitIndex=7")).toEqual(read);
-  expect(parse("GET", "recursive=true&wait=true&quorum=true")).toEqual(read);
+  expect(parse("GET", "recursive=true&wait=true&quorum=true")).toEqual({ ...read, quorum: true });
   expect(parse("GET", "wait=1&waitIndex=007&stream=T")).toEqual({
     kind: "watch",
     path,
@@ -51,6 +51,10 @@ it("a GET watches with wait=true, unless it is a quorum read", () => {
     stream: true,
     waitIndex: 7,
   });
+});
+
+it("a HEAD is no quorum read", () => {
+  expect(parse("HEAD", "quorum=true")).toMatchObject({ kind: "read", quorum: false });
 });
 
 it("the form comes before the query, and an empty field of it counts", () => {

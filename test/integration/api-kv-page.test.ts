@@ -115,7 +115,7 @@ async function routesOfListener(): Promise<readonly Route[]> {
   const store = await openStore();
   const unused = () => expect.fail("only the paths are asked for");
   const bodies = new BodyReader(new Clients());
-  const endpoints = endpointsOf({ store, bodies, member: unused, uptime: unused });
+  const endpoints = endpointsOf({ store, bodies, members: unused, uptime: unused });
   await store.stop();
   const urls = ["/v2/keys", "/v2/keys/*", followPath, backupPath, ...endpoints.map(({ url }) => url)];
   return urls.map((url) => ({ url, methods: methodsOf(url) }));

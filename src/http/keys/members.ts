@@ -1,7 +1,6 @@
 /**
- * Answers `/v2/members`, from which clients learn the store's URL. The store is the only member of its cluster. It
- * lists itself, and refuses every change of members. Before a refusal, it checks the form of the request as etcd does.
- * Pure.
+ * Answers `/v2/members`, from which clients learn where to reach the store. It lists the members, and refuses every
+ * change of them. Before a refusal, it checks the form of the request as etcd does. Pure.
  */
 
 import { isJsonObject } from "../../model/json.ts";
@@ -11,9 +10,19 @@ import { textJson } from "./json.ts";
 export interface Member {
   readonly id: string;
   readonly name: string;
-  /** For other members. The list is empty, because there are no other members. */
+  /** For other members. The list is empty, because members send each other nothing. */
   readonly peerURLs: readonly string[];
   readonly clientURLs: readonly string[];
+}
+
+/** The members of the store as clients see them. */
+export interface MemberView {
+  /** The member that answers. */
+  readonly self: Member;
+  /** Every member that is known to run, ordered by id as a number. */
+  readonly all: readonly Member[];
+  /** Undefined while there is none, or while it is not known where clients reach it. */
+  readonly leader: Member | undefined;
 }
 
 export const membersMethods = ["GET", "POST", "DELETE", "PUT"] as const;
@@ -31,28 +40,29 @@ export type MembersAnswer =
   | { readonly kind: "json"; readonly status: number; readonly body: string }
   | { readonly kind: "notAllowed" };
 
-/** Answers as etcd with one member does (etcd v3.4.23 v2http/client.go, membersHandler). */
-export function answerMembers(member: Member, request: MembersRequest): MembersAnswer {
+/** Answers as etcd does (etcd v3.4.23 v2http/client.go, membersHandler). */
+export function answerMembers(view: MemberView, request: MembersRequest): MembersAnswer {
   switch (request.method) {
     case "GET":
-      return show(member, request.rest);
+      return show(view, request.rest);
     case "POST":
       return problemOf(request) ?? cannot;
     case "PUT":
-      return problemOfId(request.rest) ?? problemOf(request) ?? problemOfOther(member, request.rest) ?? cannot;
+      return problemOfId(request.rest) ?? problemOf(request) ?? problemOfUnknown(view, request.rest) ?? cannot;
     case "DELETE":
-      return problemOfId(request.rest) ?? problemOfOther(member, request.rest) ?? cannot;
+      return problemOfId(request.rest) ?? problemOfUnknown(view, request.rest) ?? cannot;
   }
 }
 
-// Answers every well-formed change. The only member cannot leave, and none can join: the log is a file of this process.
-// etcd answers 204 to new peer URLs. The store has no peers, so a 204 would claim a change that was not made.
+// Answers every well-formed change. A member of a store in etcd joins when it starts and leaves when it stops. A store
+// in files has only one. etcd answers 204 to new peer URLs: here a 204 would claim a change that was not made.
 const cannot = problem(500, "Internal Server Error");
 
-function show(member: Member, rest: string): MembersAnswer {
-  if (rest === "") return { kind: "json", status: 200, body: `${JSON.stringify({ members: [member] })}\n` };
-  if (rest === "leader") return { kind: "json", status: 200, body: `${JSON.stringify(member)}\n` };
-  return problem(404, "Not found");
+function show({ all, leader }: MemberView, rest: string): MembersAnswer {
+  if (rest === "") return { kind: "json", status: 200, body: `${JSON.stringify({ members: all })}\n` };
+  if (rest !== "leader") return problem(404, "Not found");
+  if (leader === undefined) return problem(503, "During election");
+  return { kind: "json", status: 200, body: `${JSON.stringify(leader)}\n` };
 }
 
 function problemOfId(rest: string): MembersAnswer | undefined {
@@ -60,9 +70,9 @@ function problemOfId(rest: string): MembersAnswer | undefined {
   return memberId(rest) === undefined ? problem(404, `No such member: ${rest}`) : undefined;
 }
 
-function problemOfOther({ id }: Member, rest: string): MembersAnswer | undefined {
-  const other = memberId(rest);
-  return other === id ? undefined : problem(404, `No such member: ${other}`);
+function problemOfUnknown({ all }: MemberView, rest: string): MembersAnswer | undefined {
+  const asked = memberId(rest);
+  return all.some(({ id }) => id === asked) ? undefined : problem(404, `No such member: ${asked}`);
 }
 
 /** Returns an id in the form that the store writes; undefined for any other text. */

@@ -22,7 +22,14 @@ export interface RawKeysRequest {
 }
 
 export type KeysRequest =
-  | { readonly kind: "read"; readonly path: StorePath; readonly recursive: boolean; readonly sorted: boolean }
+  | {
+      readonly kind: "read";
+      readonly path: StorePath;
+      readonly recursive: boolean;
+      readonly sorted: boolean;
+      /** The answer has every change that any member made before the request. */
+      readonly quorum: boolean;
+    }
   | {
       readonly kind: "watch";
       readonly path: StorePath;
@@ -39,8 +46,10 @@ export function parseKeysRequest({ method, path, query, form }: RawKeysRequest):
   const fields = checkedFields(mergedFields(bodyFields, parseFields(query)), method);
   switch (method) {
     case "GET":
-    case "HEAD":
       return readRequest(path, fields);
+    case "HEAD":
+      // etcd ignores quorum=true here (etcd v3.4.23 etcdserver/v2_server.go, Handle).
+      return readRequest(path, { ...fields, quorum: false });
     case "PUT":
       return { kind: "write", command: putCommand(path, fields), hidesNode: fields.noValueOnSuccess };
     case "POST":
@@ -113,7 +122,7 @@ function checkedFields(fields: FormFields, method: KeysMethod): CheckedFields {
 function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
   const { recursive, sorted, wait, quorum, stream, waitIndex = 0n } = fields;
   // etcd ignores wait=true for a quorum read, and answers immediately.
-  if (!wait || quorum) return { kind: "read", path, recursive, sorted };
+  if (!wait || quorum) return { kind: "read", path, recursive, sorted, quorum };
   // An index beyond 2^53 loses digits here, but no store reaches such an index.
   return { kind: "watch", path, recursive, stream, waitIndex: Number(waitIndex) };
 }

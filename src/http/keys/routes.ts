@@ -15,11 +15,13 @@ import type { Handler } from "../server.ts";
 import { UnsentAnswers } from "../unsent-answers.ts";
 import { corsHeaders, type KeyAnswers, refusalAnswer, refuseLongKey } from "./answers.ts";
 import { BodyReader } from "./body.ts";
-import { type EndpointContext, endpointsOf, type KeysEndpoint } from "./endpoints.ts";
+import { endpointsOf, type KeysEndpoint } from "./endpoints.ts";
 import { isSecret } from "./guard.ts";
 import { OpenListings } from "./listing.ts";
+import { memberViewOf } from "./member-view.ts";
 import { notAllowedAnswer, outsideAnswer, plainAnswer } from "./reply.ts";
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./request.ts";
+import { uptimeSince } from "./stats.ts";
 import { keyOf, parseTarget } from "./target.ts";
 import { OpenWatches } from "./watches.ts";
 
@@ -35,8 +37,6 @@ export interface KeysHandlerOptions {
   /** The URL that the members list and `/v2/machines` give to clients; called for each answer. */
   readonly advertiseUrl: () => string;
 }
-
-const memberName = "davit";
 
 /**
  * Limits of the listener. The target has room for a key of 32 KiB with every byte escaped, and for a query of 16 KiB. A
@@ -58,7 +58,9 @@ export function keysHandler(options: KeysHandlerOptions): Handler<undefined> {
   const bodies = new BodyReader(clients);
   const listings = new OpenListings({ clock: options.clock, clients });
   const context: Context = { store, answers, watches: new OpenWatches(store, unsent), listings, bodies };
-  const table = new RouteTable(endpointsOf(endpointContext(options, bodies)));
+  const uptime = uptimeSince(options.clock);
+  const members = () => memberViewOf(store, options.advertiseUrl());
+  const table = new RouteTable(endpointsOf({ store, bodies, members, uptime }));
   return {
     begin: () => undefined,
     handle: (exchange) => {
@@ -71,18 +73,6 @@ export function keysHandler(options: KeysHandlerOptions): Handler<undefined> {
       return answerTarget(context, table, exchange);
     },
     end: () => context.watches.endAll(),
-  };
-}
-
-function endpointContext({ store, clock, advertiseUrl }: KeysHandlerOptions, bodies: BodyReader): EndpointContext {
-  const startedAtMs = clock.nowMs();
-  const startMs = clock.monotonicMs();
-  const id = store.identity.memberId;
-  return {
-    store,
-    bodies,
-    member: () => ({ id, name: memberName, peerURLs: [], clientURLs: [advertiseUrl()] }),
-    uptime: () => ({ startedAtMs, upMs: clock.monotonicMs() - startMs }),
   };
 }
 
@@ -123,6 +113,7 @@ async function answerKey(context: Context, exchange: Exchange, asked: KeyRequest
     const parsed = parseKeysRequest({ ...asked, ...(form !== undefined && { form }) });
     switch (parsed.kind) {
       case "read":
+        if (parsed.quorum) await store.catchUp();
         return answers.readFile(parsed.path) ?? (await listings.answer(exchange, () => answers.read(parsed)));
       case "watch":
         watches.answer(exchange, { ...parsed, accepts: ({ node }) => !isSecret(node.path) });

@@ -44,12 +44,25 @@ export interface LogTime {
  */
 export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
 
+/** What a member has counted since its start, in a log with several members. */
+export interface LogCounts {
+  /** Batches of records that this member wrote. */
+  readonly sentBatches: number;
+  /** Batches of other members that this one received. */
+  readonly receivedBatches: number;
+  /** How often each other member has reported that it runs, by its id. */
+  readonly reports: ReadonlyMap<string, number>;
+}
+
 /** What this davit knows about the members of its log. */
 export interface LogMembership {
   /** True while this member may propose fenced records. */
   readonly isLeader: boolean;
   /** The id of the leader; undefined while there is none. */
   readonly leaderId: string | undefined;
+  /** A monotonic time: since then, `leaderId` has been the same. Undefined for a log that only one davit may write. */
+  readonly leaderSinceMs: number | undefined;
+  readonly counts: LogCounts;
   /** All members that are known to be running, this one first; empty for a log that only one davit may write. */
   readonly members: readonly LogMember[];
   /** The time for a new record, and for reads that skip expired nodes. */
@@ -70,6 +83,8 @@ export function soleMembership(nowMs: () => number): LogMembership {
   return {
     isLeader: true,
     leaderId: undefined,
+    leaderSinceMs: undefined,
+    counts: { sentBatches: 0, receivedBatches: 0, reports: new Map() },
     members: [],
     now: () => ({ atMs: nowMs(), term: undefined }),
     ownMs: nowMs,

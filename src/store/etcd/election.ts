@@ -70,6 +70,8 @@ export class Election {
   /** The times that this run last wrote into its own key. */
   #asked: readonly number[] = [];
   #leader: Leader | undefined;
+  #leaderSinceMs: number;
+  readonly #reports = new Map<string, number>();
   /** The revision of the own key, while this member leads. */
   #ownRevision: number | undefined;
   /** The term that this member began; undefined until its first record is delivered. */
@@ -82,6 +84,7 @@ export class Election {
 
   constructor(options: ElectionOptions) {
     this.#options = options;
+    this.#leaderSinceMs = options.clock.monotonicMs();
   }
 
   /** See `LogMembership`. */
@@ -92,6 +95,16 @@ export class Election {
 
   get leaderId(): string | undefined {
     return this.#leader?.id;
+  }
+
+  /** See `LogMembership`. */
+  get leaderSinceMs(): number {
+    return this.#leaderSinceMs;
+  }
+
+  /** See `LogCounts`. */
+  get reports(): ReadonlyMap<string, number> {
+    return this.#reports;
   }
 
   /** The fence of this member's writes; undefined while it does not lead. */
@@ -168,7 +181,7 @@ export class Election {
       try {
         const { keys, header } = await client.range(layout.membership, { signal });
         this.#members.clear();
-        this.#leader = undefined;
+        if (!keys.some(({ key }) => key === layout.leader)) this.#setLeader(undefined);
         for (const key of keys) this.#put(key);
         this.#changed();
         const startRevision = header.revision + 1;
@@ -183,7 +196,7 @@ export class Election {
   #take({ events }: EtcdWatchPart): void {
     for (const { kind, key } of events) {
       if (kind === "put") this.#put(key);
-      else if (key.key === this.#options.layout.leader) this.#leader = undefined;
+      else if (key.key === this.#options.layout.leader) this.#setLeader(undefined);
       else this.#members.delete(key.key.slice(this.#options.layout.member("").length));
     }
     this.#changed();
@@ -194,9 +207,10 @@ export class Election {
     const id = textFrom(fields.id);
     if (key !== this.#options.layout.leader) {
       this.#members.set(id, memberFrom(id, fields));
+      if (id !== this.#options.self.id) this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
       return;
     }
-    this.#leader = { id, revision: createRevision };
+    this.#setLeader({ id, revision: createRevision });
     if (fields.term === undefined || createRevision === this.#ownRevision) return;
     this.#options.leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) });
     if (fields.proof !== undefined) void this.#hearProof(fields, objectFrom(fields.proof));
@@ -219,6 +233,11 @@ export class Election {
     } catch (error) {
       if (!(error instanceof WalError)) throw error;
     }
+  }
+
+  #setLeader(leader: Leader | undefined): void {
+    if (leader?.revision !== this.#leader?.revision) this.#leaderSinceMs = this.#options.clock.monotonicMs();
+    this.#leader = leader;
   }
 
   #changed(): void {
@@ -255,7 +274,7 @@ export class Election {
       const isOwn = answer.succeeded || found?.lease === lease;
       if (!isOwn || this.#stopping.signal.aborted) return;
       const revision = answer.succeeded ? answer.header.revision : (found?.createRevision ?? 0);
-      this.#leader = { id: self.id, revision };
+      this.#setLeader({ id: self.id, revision });
       this.#ownRevision = revision;
       // Everything that an earlier leader wrote is before this: it can write no more.
       await caughtUp();

@@ -22,6 +22,7 @@ import {
   WalError,
 } from "../core/log-port.ts";
 import { Appender } from "./appender.ts";
+import { BatchCounts } from "./batch-counts.ts";
 import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { clusterIdOf, idOf, randomId } from "./cluster-id.ts";
@@ -80,6 +81,7 @@ export class EtcdLog implements LogPort {
   #status: LogStatus = "closed";
   #trouble: string | undefined = "it is closed";
   #stopping: Promise<void> | undefined;
+  readonly #batches = new BatchCounts();
 
   private constructor(options: EtcdLogOptions, client: EtcdClient, clusterId: string) {
     this.#options = options;
@@ -192,7 +194,7 @@ export class EtcdLog implements LogPort {
     const election = () => this.#opened?.election;
     const isLeader = () => election()?.fence !== undefined;
     const self = this.#self;
-    const now = () => this.#leaderClock.now();
+    const counts = () => this.#batches.with(election()?.reports);
     const barrier = async () => {
       if (this.#opened === undefined) throw new WalError("closed", "Reading the end of the log: it is closed");
       await this.#opened.tail.barrier();
@@ -204,10 +206,16 @@ export class EtcdLog implements LogPort {
       get leaderId() {
         return election()?.leaderId;
       },
+      get leaderSinceMs() {
+        return election()?.leaderSinceMs;
+      },
+      get counts() {
+        return counts();
+      },
       get members() {
         return election()?.members ?? [self];
       },
-      now,
+      now: () => this.#leaderClock.now(),
       ownMs: () => this.#leaderClock.ownMs,
       barrier,
     };
@@ -256,7 +264,7 @@ export class EtcdLog implements LogPort {
     const first = new Delivery({
       from: this.#loaded,
       listener,
-      own: appender,
+      own: this.#batches.counting(appender),
       clockRead: (reading) => this.#leaderClock.read(reading),
       termBegan: (term, id) => {
         if (id.startsWith(`${this.#run}/`)) election.termBegan(term);
@@ -271,6 +279,7 @@ export class EtcdLog implements LogPort {
     tail.start();
     await tail.barrier();
     log.info({ members: "etcd", records: delivery().position.sequence }, "log opened");
+    this.#batches.reset();
     this.#setStatus("writable", undefined);
     election.start();
   }
