@@ -171,7 +171,9 @@ export class StoreFollower implements Feed {
     };
     try {
       const credentials = await this.#credentials();
-      const place = this.#isDoubtful ? undefined : this.#copy.place;
+      const { place: known } = this.#copy;
+      // Without a run, the store sends everything. A member of the store that is behind the index catches up first.
+      const place = this.#isDoubtful && known !== undefined ? { ...known, run: undefined } : known;
       await listenToStore({ url, credentials, place, clock, silenceMs, signal, connected, heard });
     } catch (error) {
       this.#logFailure(error);

@@ -278,7 +278,8 @@ describe("a follower", () => {
     const unfollow = follower?.follow("/davit", failing);
     (await store.next()).say(...dump("c", 1, synced), put("/davit/a"), commit(2));
     const again = await store.next();
-    expect(again.target).toBe("/davit/v1/follow");
+    // Without the run. With the index, so that a member of the store that is behind does not answer with less.
+    expect(again.target).toBe("/davit/v1/follow?cluster=c&after=2");
     unfollow?.();
     again.say(...dump("c", 2, put("/davit/a"), synced));
     await expect.poll(() => told.steps.at(-1)).toBe("replaced 2");

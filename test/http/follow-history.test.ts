@@ -10,7 +10,7 @@ const at = (index: number, run: string | undefined = "b") => ({ index, run });
 /** A history that begins at index 10, which run "a" made, with one document; three steps followed, and other writes. */
 function history(options?: FollowHistoryOptions): FollowHistory {
   const made = new FollowHistory(at(10, "a"), options);
-  made.replaced([["/davit/a", "0"]]);
+  made.replaced([["/davit/a", "0"]], at(10, "a"));
   made.changed([change("/davit/a", "1")], at(12));
   made.changed([change("/davit/b", "2"), change("/davit/c", "3")], at(15));
   made.changed([change("/davit/b")], at(16));
@@ -63,9 +63,27 @@ describe("the history of followers", () => {
     expect([...toIterable(dump)].join("")).toBe(expected);
   });
 
+  it("begins anew when all documents are replaced: nobody goes on from before", () => {
+    const made = history();
+    const before = made.end;
+    made.replaced([["/davit/z", "9"]], at(30));
+    expect(made.isGone(before)).toBe(true);
+    expect(made.positionAfter(at(16), at(30))).toBeUndefined();
+    expect(made.positionAfter(at(29), at(30))).toBeUndefined();
+    expect(made.positionAfter(at(30), at(30))).toBe(made.end);
+    expect([...toIterable(made.dump({ cluster: "c1" }, at(30)))].join("")).toBe(
+      `{"kind":"dump","cluster":"c1"}\n${put("/davit/z", "9")}${commit(30)}`,
+    );
+    made.changed([change("/davit/z", "10")], at(31));
+    expect(made.linesAt(made.positionAfter(at(30), at(31)) ?? -1)).toBe(put("/davit/z", "10") + commit(31));
+  });
+
   it("dumps in pieces of some 64 KiB", () => {
     const made = new FollowHistory(at(0));
-    made.replaced(Array.from({ length: 100 }, (_, at) => [`/davit/${at}`, "x".repeat(10_000)] as const));
+    made.replaced(
+      Array.from({ length: 100 }, (_, number) => [`/davit/${number}`, "x".repeat(10_000)] as const),
+      at(0),
+    );
     const pieces = [...toIterable(made.dump({ cluster: "c1" }, at(0)))];
     expect(pieces.length).toBeGreaterThan(10);
     expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(64 * 1024 + 11_000);

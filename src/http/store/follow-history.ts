@@ -39,8 +39,9 @@ export class FollowHistory {
   #sizeBytes = 0;
   /** How many steps were dropped. This is also the position of the first kept step. */
   #dropped = 0;
+  #isFilled = false;
   /** The place of the store when this history began. */
-  readonly #start: FollowPlace;
+  #start: FollowPlace;
   /** The kept steps contain every change after this index. */
   #knownAfter: number;
 
@@ -57,8 +58,21 @@ export class FollowHistory {
     return this.#dropped + this.#steps.length;
   }
 
-  replaced(documents: Iterable<readonly [path: string, text: string]>): void {
+  /**
+   * Takes all documents. After the first call, the history begins anew: it does not have the changes between the old
+   * and the new documents, so no position of before is valid any more.
+   * @param place the present place of the store.
+   */
+  replaced(documents: Iterable<readonly [path: string, text: string]>, place: FollowPlace): void {
+    if (this.#isFilled) {
+      this.#dropped = this.end + 1;
+      this.#steps = [];
+      this.#sizeBytes = 0;
+    }
+    this.#isFilled = true;
     this.#documents = new Map(documents);
+    this.#start = place;
+    this.#knownAfter = place.index;
   }
 
   changed(changes: readonly DocumentChange[], { index, run }: FollowPlace): void {

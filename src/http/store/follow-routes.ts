@@ -4,8 +4,9 @@
  */
 
 import type { Log } from "../../lib/log.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
-import { type Answer, begin, type Exchange } from "../exchange.ts";
+import { type Answer, begin, type Exchange, type Handled } from "../exchange.ts";
 import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
 import type { FollowRequest, FollowStreams } from "./follow-streams.ts";
 import type { SecretsGuard } from "./secrets-guard.ts";
@@ -27,19 +28,41 @@ const fullRetrySeconds = 30;
 const notReadyRetrySeconds = 5;
 
 /** Makes the function that answers `followPath`. */
-export function followAnswer(options: FollowOptions): (exchange: Exchange) => Answer | undefined {
-  const { store, streams, log, guard, isReady } = options;
-  return ({ request, response, rawQuery }) => {
-    const refusal = guard(request);
+export function followAnswer(options: FollowOptions): (exchange: Exchange) => Handled {
+  const { store, streams, guard } = options;
+  return (exchange) => {
+    const refusal = guard(exchange.request);
     if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
-    if (!isReady()) return busyAnswer(notReadyRetrySeconds, "Not ready\n");
-    if (streams.isFull) return busyAnswer(fullRetrySeconds, "Too many followers\n");
-    const asked = readFollowRequest(rawQuery);
-    log.info({ client: request.socket.remoteAddress, after: asked.after?.index }, "follower came");
-    begin(response, 200, streamHeaders).flushHeaders();
-    streams.answer(response, asked);
-    return undefined;
+    const asked = readFollowRequest(exchange.rawQuery);
+    return streams.isBehind(asked) ? answerAhead(options, exchange, asked) : answerNow(options, exchange, asked);
   };
+}
+
+/**
+ * Answers a follower that has changes which the store lacks. Another member of the store may have sent them, so this
+ * member catches up first: otherwise it would send an older state. If a member that has caught up still lacks them, a
+ * backup was restored, and the follower gets everything.
+ */
+async function answerAhead(options: FollowOptions, exchange: Exchange, asked: FollowRequest) {
+  try {
+    await options.store.catchUp();
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return busyAnswer(notReadyRetrySeconds, "Behind\n");
+  }
+  return answerNow(options, exchange, asked);
+}
+
+function answerNow(options: FollowOptions, { request, response }: Exchange, asked: FollowRequest): Answer | undefined {
+  const { streams, log, isReady } = options;
+  if (!isReady()) return busyAnswer(notReadyRetrySeconds, "Not ready\n");
+  if (streams.isFull) return busyAnswer(fullRetrySeconds, "Too many followers\n");
+  // The follower disconnected while this member caught up.
+  if (response.destroyed) return undefined;
+  log.info({ client: request.socket.remoteAddress, after: asked.after?.index }, "follower came");
+  begin(response, 200, streamHeaders).flushHeaders();
+  streams.answer(response, asked);
+  return undefined;
 }
 
 /** Headers of an answer that is sent line by line. */

@@ -69,7 +69,11 @@ export class FollowStreams {
     this.#maxFollowers = maxFollowers;
     this.#history = new FollowHistory(this.#place, history);
     this.#unfollow = store.follow(davitRoot, {
-      replaced: (documents) => this.#history.replaced(documents),
+      replaced: (documents) => {
+        this.#history.replaced(documents, this.#place);
+        // Ends every stream: its follower lacks changes that the history does not have.
+        for (const stream of this.#streams) this.#pump(stream);
+      },
       changed: (changes, index) => {
         this.#history.changed(changes, { index, run: store.run });
         for (const stream of this.#streams) this.#pump(stream);
@@ -86,6 +90,11 @@ export class FollowStreams {
   /** True when one more would be too many. */
   get isFull(): boolean {
     return this.#streams.size >= this.#maxFollowers;
+  }
+
+  /** True for a follower that has changes of this cluster that the store does not have yet. */
+  isBehind({ cluster, after }: FollowRequest): boolean {
+    return cluster === this.#store.identity.clusterId && after !== undefined && after.index > this.#place.index;
   }
 
   /**
