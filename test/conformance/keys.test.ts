@@ -1,12 +1,16 @@
-/** Every story of `keys/` against davit over a socket, and against etcd 3.4, so that no expectation is invented. */
+/**
+ * Every story of `keys/` against davit over a socket, alone and as one of three members, and against etcd 3.4, so that
+ * no expectation is invented.
+ */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startDavitMembers } from "../helpers/davit-members.ts";
 import { emptiedIndex } from "../helpers/emptied-index.ts";
 import { startDavitKeys, startEtcd, type TestServer } from "../helpers/keys-servers.ts";
 import { agentFor, type BegunAnswer, type RawAnswer, sendRaw } from "../helpers/raw-request.ts";
 import { missing } from "../helpers/requirements.ts";
-import { isBody, parseStory, type StoryAnswer, type StoryRequest } from "./exchange.ts";
+import { isBody, parseStory, type Step, type StoryAnswer, type StoryRequest } from "./exchange.ts";
 
 const folder = new URL("./keys/", import.meta.url);
 const stories = readdirSync(folder)
@@ -15,11 +19,18 @@ const stories = readdirSync(folder)
   .map(({ name, text }) => ({ name, text, ...parseStory(text, 0) }));
 
 const servers = [
-  { name: "davit", server: "davit", start: () => startDavitKeys(), isMissing: false },
-  { name: "etcd", server: "etcd", start: () => startEtcd(), isMissing: missing("etcd") },
+  { name: "davit", server: "davit", start: () => startDavitKeys(), isMissing: false, isAlone: true },
+  { name: "one of three davits", server: "davit", start: startOneOfThree, isMissing: missing("etcd"), isAlone: false },
+  { name: "etcd", server: "etcd", start: () => startEtcd(), isMissing: missing("etcd"), isAlone: true },
 ];
 
-describe.each(servers)("$name", ({ server, start, isMissing }) => {
+/** The member that began last, which does not lead. */
+async function startOneOfThree(): Promise<TestServer> {
+  const { all, stop } = await startDavitMembers();
+  return { port: all.at(-1)?.port ?? 0, stop };
+}
+
+describe.each(servers)("$name", ({ server, start, isMissing, isAlone }) => {
   const fitting = stories.filter(({ servers }) => servers === "both" || servers === server);
   let running: TestServer;
   let agent: ReturnType<typeof agentFor>;
@@ -37,7 +48,8 @@ describe.each(servers)("$name", ({ server, start, isMissing }) => {
   it.skipIf(isMissing).each(fitting)("$name: $title", async ({ text }) => {
     const send = ({ method, target, headers, body }: StoryRequest) =>
       sendRaw({ port: running.port, agent, method, target, headers, body });
-    const { steps } = parseStory(text, await emptiedIndex(running.port));
+    const base = await emptiedIndex(running.port);
+    const steps = isAlone ? parseStory(text, base).steps : stepsOfMembers(text, base);
     let open: BegunAnswer | undefined;
     for (const step of steps) {
       if (step.kind === "exchange") expectAnswer(await (await send(step.request)).whole(), step.answer);
@@ -77,6 +89,17 @@ describe.each(servers)("$name", ({ server, start, isMissing }) => {
     expect(after.map((count, at) => count - (before[at] ?? 0))).toEqual(agreed.map(({ grows }) => grows));
   });
 });
+
+/**
+ * The steps that one of several members takes as the only one does, with the term of the first leader.
+ * test/members/face.test.ts has what members answer to the others.
+ */
+function stepsOfMembers(text: string, base: number): readonly Step[] {
+  const { steps } = parseStory(text.replaceAll("X-Raft-Term: 2", "X-Raft-Term: 1"), base);
+  return steps.filter((step) => step.kind !== "exchange" || !showsMembers.test(step.request.target));
+}
+
+const showsMembers = /^\/v2\/(?:members\/?(?:leader)?|stats\/self|stats\/leader|machines)(?:\?|$)/;
 
 // `/c/e` ends at some time after its write.
 const countedLines = [
