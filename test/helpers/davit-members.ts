@@ -5,7 +5,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { openEtcdStore } from "../../src/store/open-etcd-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type EtcdMembers, startEtcdV3 } from "./etcd-v3.ts";
-import { type DavitKeys, startDavitKeys } from "./keys-servers.ts";
+import { type DavitKeys, freePorts, startDavitKeys } from "./keys-servers.ts";
 import { silentLog } from "./test-store.ts";
 
 export interface DavitMembers {
@@ -36,15 +36,16 @@ export async function startDavitMembers(): Promise<DavitMembers> {
 
 /** @param endpoints where this member finds etcd. */
 export async function startMember(number: number, endpoints: readonly URL[]): Promise<DavitKeys> {
+  const [port] = await freePorts();
   const store = await openEtcdStore({
     endpoints,
     prefix: "/davit/",
-    member: { name: `davit-${number}`, clientUrls: [`http://davit-${number}.example:2379`] },
+    member: { name: `davit-${number}`, clientUrls: [`http://127.0.0.1:${port}`] },
     clock: systemClock,
     log: silentLog,
     random: randomBytes,
   });
-  const keys = await startDavitKeys({ store });
+  const keys = await startDavitKeys({ store, port });
   const stop = async () => {
     await keys.stop();
     await store.stop();

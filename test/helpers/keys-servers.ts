@@ -35,6 +35,8 @@ export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "max
   readonly clock?: Clock;
   /** Of whoever calls, who stops it; one of its own unless given. */
   readonly store?: Store;
+  /** A free one unless given. */
+  readonly port?: number;
 }
 
 /** The key API as `davit serve` has it, without a door, over a store in memory. */
@@ -49,7 +51,11 @@ export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promis
     limits: keysLimits,
     handler: keysHandler({ store, answers, clock, advertiseUrl: () => "http://keys.example:2379" }),
   });
-  const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
+  const { port } = await server.listen({
+    host: "127.0.0.1",
+    port: keysOptions.port ?? 0,
+    option: "--store-address",
+  });
   return {
     port,
     store,
@@ -117,7 +123,7 @@ async function hasVersion(port: number): Promise<void> {
   }
 }
 
-async function freePorts(): Promise<readonly [number, number]> {
+export async function freePorts(): Promise<readonly [number, number]> {
   const servers = [createTcpServer(), createTcpServer()];
   const ports: number[] = [];
   for (const server of servers) {

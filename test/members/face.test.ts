@@ -45,7 +45,10 @@ describe.skipIf(missing("etcd"))("three members", () => {
       expect(new Set((await getAll(target)).map(({ body }) => body)).size).toBe(1);
     }
     expect((await get(1, "/v2/machines")).body).toBe(
-      [0, 1, 2].map((number) => `http://davit-${number}.example:2379`).join(", "),
+      members.all
+        .map(({ port }) => `http://127.0.0.1:${port}`)
+        .toSorted()
+        .join(", "),
     );
     expect(JSON.parse((await get(2, "/v2/members/leader")).body)).toMatchObject({ name: "davit-0" });
   });

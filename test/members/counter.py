@@ -1,0 +1,12 @@
+"""Counts to the number in its second argument by test-and-set, with a client of every server in its first argument."""
+
+import sys
+
+import etcd
+
+servers = tuple(("127.0.0.1", int(port)) for port in sys.argv[1].split(","))
+client = etcd.Client(host=servers, allow_reconnect=True)
+client.write("/counter", "0")
+for number in range(1, int(sys.argv[2]) + 1):
+    changed = client.test_and_set("/counter", str(number), str(number - 1))
+    print(number, changed.modifiedIndex, flush=True)
