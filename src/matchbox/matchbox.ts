@@ -179,7 +179,7 @@ class Import {
     }
   }
 
-  /** Warns of groups with the same selector: davit always uses the same one of them, matchbox may use any. */
+  /** Warns of groups with the same selector. matchbox uses any of them; davit makes their machines wait. */
   #reportTies(groups: readonly ReadGroup[]): void {
     const first = new Map<string, string>();
     for (const { file, fields, selector } of groups.toSorted((a, b) => compareBytes(a.file.path, b.file.path))) {
@@ -190,7 +190,7 @@ class Import {
         const same = `selects the same machines as ${shown(other)}`;
         this.#findings.warn(
           file.path,
-          `${same}, which davit takes; matchbox takes any of the two`,
+          `${same}: matchbox takes any of the two, and davit answers 503 unless they boot the same`,
           fields.at("selector"),
         );
       }

@@ -23,7 +23,7 @@ describe("what differs from matchbox is told as a warning", () => {
       name: "two groups for the same machines",
       tree: { ...good, "groups/a.json": { profile: "worker" }, "groups/b.json": { profile: "worker" } },
       finding:
-        'groups/b.json:1:1: warning: selects the same machines as "groups/a.json", which davit takes; matchbox takes any of the two',
+        'groups/b.json:1:1: warning: selects the same machines as "groups/a.json": matchbox takes any of the two, and davit answers 503 unless they boot the same',
     },
     {
       name: "a uuid in upper case",
