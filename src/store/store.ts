@@ -74,7 +74,7 @@ export class Store {
   readonly #followers = new Set<Follower>();
   private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, agelessRoot }: StoreOptions) {
     this.#log = log;
-    this.#nowMs = () => log.membership.now().atMs;
+    this.#nowMs = log.membership.nowMs;
     this.#replica = new Replica(log, agelessRoot);
     this.#tree = this.#replica.tree;
     const { history, lineage } = this.#replica;

@@ -65,8 +65,10 @@ export interface LogMembership {
   readonly counts: LogCounts;
   /** All members that are known to be running, this one first; empty for a log that only one davit may write. */
   readonly members: readonly LogMember[];
-  /** The time for a new record, and for reads that skip expired nodes. */
+  /** The time for a new record. */
   now(): LogTime;
+  /** The `atMs` of `now`, for reads that skip expired nodes. Every read calls this, so it makes no object. */
+  nowMs(): number;
   /** Unix milliseconds by this member's own clock: the time of the record that begins its term. */
   ownMs(): number;
   /**
@@ -87,6 +89,7 @@ export function soleMembership(nowMs: () => number): LogMembership {
     counts: { sentBatches: 0, receivedBatches: 0, reports: new Map() },
     members: [],
     now: () => ({ atMs: nowMs(), term: undefined }),
+    nowMs,
     ownMs: nowMs,
     barrier: () => Promise.resolve(),
   };

@@ -216,6 +216,7 @@ export class EtcdLog implements LogPort {
         return election()?.members ?? [self];
       },
       now: () => this.#leaderClock.now(),
+      nowMs: () => this.#leaderClock.now().atMs,
       ownMs: () => this.#leaderClock.ownMs,
       barrier,
     };
