@@ -81,6 +81,10 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "helm", "operator-crds"))("
     expect((await dryRun(["-f", join(root, "manifests/install.yaml")])).length).toBeGreaterThan(10);
   });
 
+  it("takes manifests/etcd/etcd.yaml", async () => {
+    expect(await dryRun(["-n", "netboot", "-f", join(root, "manifests/etcd/etcd.yaml")])).toHaveLength(3);
+  });
+
   it.each(["base", "rack"])("takes manifests/kustomize/%s", async (name) => {
     const { stdout } = await cluster.kubectl(["kustomize", join(root, "manifests/kustomize", name)]);
     const lines = await dryRun(["-f", "-"], { input: stdout });

@@ -14,7 +14,12 @@ interface BadValues {
 
 // What the schema says of a value for itself.
 const bySchema: readonly BadValues[] = [
-  { set: "replicaCount=2", told: "at '/replicaCount': value must be 1" },
+  { set: "replicaCount=0", told: "at '/replicaCount': minimum: got 0, want 1" },
+  {
+    set: "store.etcd.endpoints={etcd:2379}",
+    told: "at '/store/etcd/endpoints/0': 'etcd:2379' does not match pattern '^https?://",
+  },
+  { set: "store.etcd.lease=0s", told: "at '/store/etcd/lease': '0s' does not match pattern" },
   { set: "colour=red", told: "additional properties 'colour' not allowed" },
   {
     set: "store.certificate.certManager.issuer=x",
@@ -200,6 +205,24 @@ const byTemplate: readonly BadValues[] = [
     told: "store.authentication.tokens.existingSecret is set, and store.expose is false",
   },
   {
+    set: "replicaCount=3",
+    told: "replicaCount is 3, and store.etcd.endpoints is empty, with which the store is on one volume, and one volume has one writer: set store.etcd.endpoints, or leave replicaCount at 1 and set boot.replicas for more boot services",
+  },
+  {
+    set: "store.etcd.endpoints={https://etcd:2379}",
+    told: "store.etcd.endpoints is set, and davit would make its own certificate (store.certificate.own), each member by another authority: set store.certificate.existingSecret or .certManager.enabled",
+  },
+  {
+    set: "store.etcd.prefix=/rack/",
+    told: 'store.etcd.prefix is "/rack/", and store.etcd.endpoints is empty, with which the store is on the volume: set store.etcd.endpoints',
+  },
+  { set: "store.etcd.tls.existingSecret=t", told: 'store.etcd.tls.existingSecret is "t", and store.etcd.endpoints is' },
+  { set: "store.etcd.auth.existingSecret=u", told: 'store.etcd.auth.existingSecret is "u", and store.etcd.endpoints' },
+  {
+    set: "replicaCount=3,store.etcd.endpoints={https://etcd:2379},boot.prepared=false,backup.every=24h",
+    told: "backup.every is 24h, and backup.accessModes lets one node write, while replicaCount is 3: set backup.accessModes to [ReadWriteMany] with a storage class that has it, or leave backup.every empty",
+  },
+  {
     set: "persistence.enabled=false,persistence.existingClaim=old",
     told: 'persistence.existingClaim is "old", and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true, or leave persistence.existingClaim empty',
   },
@@ -234,11 +257,9 @@ describe.skipIf(missing("helm"))("helm", () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
   });
 
-  it("refuses two replicas also where nobody asks the schema", async () => {
+  it("refuses two members on one volume also where nobody asks the schema", async () => {
     const { stderr } = await template({ args: ["--skip-schema-validation", "--set", "replicaCount=2"] });
-    expect(stderr).toContain(
-      "replicaCount is 2: the store has one writer, so it is 1; for more boot services set boot.replicas",
-    );
+    expect(stderr).toContain("replicaCount is 2, and store.etcd.endpoints is empty");
   });
 
   it.each(["a".repeat(60), "1st"])("refuses the release name %s", async (name) => {

@@ -66,6 +66,9 @@
 {{- end }}
 - --tombstone-ttl={{ .Values.tombstoneTtl }}
 - --data-dir=/var/lib/davit/data
+{{- if include "davit.hasEtcd" . }}
+{{ include "davit.args.etcd" . }}
+{{- end }}
 - --on-damage={{ .Values.store.onDamage }}
 - --store-quota-bytes={{ int64 .Values.store.quotaBytes }}
 - --store-max-value-bytes={{ int64 .Values.store.maxValueBytes }}
@@ -73,7 +76,7 @@
 {{- with .Values.backup }}
 {{- if .every }}
 - --backup-every={{ .every }}
-- --backup-dir=/var/lib/davit-backups/backups
+- --backup-dir=/var/lib/davit-backups/backups{{ if include "davit.hasEtcd" $ }}/$(POD_NAME){{ end }}
 - --backup-keep={{ .keep | default 7 | int64 }}
 {{- end }}
 {{- end }}
@@ -86,7 +89,7 @@
 {{- /* The store off loopback: its certificate, and who may come in. */ -}}
 {{- define "davit.args.door" -}}
 - --store-address=[::]:2379
-- --store-advertise-url={{ include "davit.store.url" . }}
+- --store-advertise-url={{ include "davit.hasEtcd" . | eq "true" | ternary (include "davit.etcd.memberUrl" .) (include "davit.store.url" .) }}
 {{- if include "davit.store.certificateSecret" . }}
 - --store-cert-file=/etc/davit/store-certificate/tls.crt
 - --store-key-file=/etc/davit/store-certificate/tls.key

@@ -30,9 +30,12 @@
 {{- end -}}
 {{- end -}}
 {{- $idle = concat $idle (include "davit.notes.idleStore" . | fromYamlArray) -}}
+{{- $hasEtcd := include "davit.hasEtcd" . -}}
 {{- with .Values.persistence -}}
 {{- $why := .enabled | ternary "persistence.existingClaim is what it is" "persistence.enabled is false" -}}
-{{- if or (not .enabled) .existingClaim -}}
+{{- if $hasEtcd }}{{ $why = "the store is in etcd (store.etcd.endpoints)" }}{{ end -}}
+{{- if and $hasEtcd .existingClaim }}{{ $idle = append $idle (printf "persistence.existingClaim: %s" $why) }}{{ end -}}
+{{- if or (not .enabled) .existingClaim $hasEtcd -}}
 {{- if .storageClass }}{{ $idle = append $idle (printf "persistence.storageClass: %s" $why) }}{{ end -}}
 {{- if .annotations }}{{ $idle = append $idle (printf "persistence.annotations: %s" $why) }}{{ end -}}
 {{- if ne .size "1Gi" }}{{ $idle = append $idle (printf "persistence.size: %s" $why) }}{{ end -}}
@@ -61,6 +64,9 @@
 {{- define "davit.notes.idleStore" -}}
 {{- $idle := list -}}
 {{- $certificate := .Values.store.certificate -}}
+{{- if and (include "davit.hasEtcd" .) (ne .Values.store.onDamage "refuse") -}}
+{{- $idle = append $idle "store.onDamage: the store is in etcd (store.etcd.endpoints)" -}}
+{{- end -}}
 {{- if not (include "davit.hasStore" .) -}}
 {{- $closed := "nobody reaches the store (store.expose, boot.replicas, boot.prepared)" -}}
 {{- range $name, $given := dict

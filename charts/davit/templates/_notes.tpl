@@ -38,7 +38,7 @@ which machines reach the Service.
 WARNING: service.type is ClusterIP, which machines outside of the cluster do not reach. Set it to LoadBalancer or NodePort.
 {{- end }}
 {{- end }}
-{{- if not .Values.persistence.enabled }}
+{{- if not (or .Values.persistence.enabled (include "davit.hasEtcd" .)) }}
 
 WARNING: persistence.enabled is false. A pod that restarts while the API server is away answers no machine.
 {{- end }}

@@ -116,11 +116,11 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{- /* Environment, probes and resources of davit's own container. Takes root and settings. */ -}}
+{{- /* Environment, probes and resources of davit's own container. Takes root, settings, and env, a list or none. */ -}}
 {{- define "davit.container.running" -}}
-{{- $own := list -}}
+{{- $own := .env | default list -}}
 {{- with include "davit.heapMebibytes" (dict "root" .root "resources" .settings.resources) -}}
-{{- $own = list (dict "name" "NODE_OPTIONS" "value" (printf "--max-old-space-size=%s" .)) -}}
+{{- $own = append $own (dict "name" "NODE_OPTIONS" "value" (printf "--max-old-space-size=%s" .)) -}}
 {{- end -}}
 {{- include "davit.container.env" (dict "own" $own "settings" .settings) }}
 {{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" "lifecycle" }}

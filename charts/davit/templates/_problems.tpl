@@ -13,6 +13,7 @@
 {{- include "davit.problems.assets" . }}
 {{- include "davit.problems.signing" . }}
 {{- include "davit.problems.store" . }}
+{{- include "davit.problems.etcd" . }}
 {{- include "davit.problems.followers" . }}
 {{- include "davit.problems.network" . }}
 {{- include "davit.problems.monitoring" . }}
@@ -20,9 +21,6 @@
 {{- end -}}
 
 {{- define "davit.problems.names" -}}
-{{- if ne (int .Values.replicaCount) 1 }}
-- replicaCount is {{ .Values.replicaCount }}: the store has one writer, so it is 1; for more boot services set boot.replicas
-{{- end }}
 {{- range $name := list "fullnameOverride" "nameOverride" }}
 {{- with get $.Values $name }}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]{0,43}[a-z0-9])?$" .) }}
@@ -204,6 +202,35 @@
 {{- end }}
 {{- if and (include "davit.hasFollowers" $) .clientCa.existingSecret (not $.Values.boot.clientCertificate.existingSecret) }}
 - store.authentication.clientCa.existingSecret is {{ quote .clientCa.existingSecret }}, and followers have no certificate to show: set boot.clientCertificate.existingSecret
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "davit.problems.etcd" -}}
+{{- if include "davit.hasEtcd" . }}
+{{- if and (include "davit.hasStore" .) (not (include "davit.store.certificateSecret" .)) .Values.store.certificate.own }}
+- store.etcd.endpoints is set, and davit would make its own certificate (store.certificate.own), each member by another authority: set store.certificate.existingSecret or .certManager.enabled
+{{- end }}
+{{- with .Values.backup }}
+{{- if and .every (not .existingClaim) (gt (int $.Values.replicaCount) 1) (not (has "ReadWriteMany" (.accessModes | default list))) }}
+- backup.every is {{ .every }}, and backup.accessModes lets one node write, while replicaCount is {{ $.Values.replicaCount }}: set backup.accessModes to [ReadWriteMany] with a storage class that has it, or leave backup.every empty
+{{- end }}
+{{- end }}
+{{- with lookup "apps/v1" "StatefulSet" .Release.Namespace (include "davit.fullname" .) }}
+{{- if dig "spec" "volumeClaimTemplates" list . }}
+- store.etcd.endpoints is set, and the StatefulSet {{ include "davit.fullname" $ }} keeps the store on a volume, which cannot be changed: read "With Helm" in docs/operate/several-members.md, then remove it by kubectl -n {{ $.Release.Namespace }} delete statefulset {{ include "davit.fullname" $ }}
+{{- end }}
+{{- end }}
+{{- else }}
+{{- if ne (int .Values.replicaCount) 1 }}
+- replicaCount is {{ .Values.replicaCount }}, and store.etcd.endpoints is empty, with which the store is on one volume, and one volume has one writer: set store.etcd.endpoints, or leave replicaCount at 1 and set boot.replicas for more boot services
+{{- end }}
+{{- with .Values.store.etcd }}
+{{- range $name, $given := dict "prefix" .prefix "tls.existingSecret" (.tls).existingSecret "auth.existingSecret" (.auth).existingSecret }}
+{{- if $given }}
+- store.etcd.{{ $name }} is {{ quote $given }}, and store.etcd.endpoints is empty, with which the store is on the volume: set store.etcd.endpoints
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}

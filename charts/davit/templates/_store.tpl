@@ -24,7 +24,8 @@
 {{- define "davit.store.certificateNames" -}}
 {{- $name := include "davit.store.name" . -}}
 {{- $host := include "davit.store.host" . -}}
-{{- toYaml (concat (list $host $name (printf "%s.%s" $name .Release.Namespace)) (.Values.store.certificate.extraNames | default list)) -}}
+{{- $members := include "davit.hasEtcd" . | eq "true" | ternary (list (printf "*.%s" $host)) list -}}
+{{- toYaml (concat (list $host $name (printf "%s.%s" $name .Release.Namespace)) $members (.Values.store.certificate.extraNames | default list)) -}}
 {{- end -}}
 
 {{- /* "true" when clients are given an authority to trust, "" when they trust the public ones. */ -}}

@@ -1,4 +1,4 @@
-{{- /* Files of the store's door: certificate, tokens and authorities, each only where it is used. */ -}}
+{{- /* Files of the store's door and of etcd: certificates, tokens and authorities, each only where it is used. */ -}}
 
 {{- define "davit.serve.doorFiles" -}}
 {{- if include "davit.hasStore" . -}}
@@ -18,8 +18,15 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "davit.serve.files" -}}
+{{- include "davit.serve.doorFiles" . }}
+{{- if include "davit.hasEtcd" . }}
+{{- include "davit.etcd.files" . }}
+{{- end }}
+{{- end -}}
+
 {{- define "davit.serve.doorMounts" -}}
-{{- range include "davit.serve.doorFiles" . | fromYamlArray }}
+{{- range include "davit.serve.files" . | fromYamlArray }}
 - name: {{ .name }}
   mountPath: /etc/davit/{{ .name }}
   readOnly: true
@@ -27,7 +34,7 @@
 {{- end -}}
 
 {{- define "davit.serve.doorVolumes" -}}
-{{- range include "davit.serve.doorFiles" . | fromYamlArray }}
+{{- range include "davit.serve.files" . | fromYamlArray }}
 - name: {{ .name }}
   secret:
     secretName: {{ .secret }}
