@@ -84,6 +84,7 @@ export class Store {
       tree: this.#tree,
       clock,
       nowMs: this.#nowMs,
+      leaderWaitMs: log.membership.electionMs,
       submit: (commands) => this.#replica.propose({ kind: "batch", commands }, { frees: true, fenced: true }),
     });
     this.#leadership = new Leadership({

@@ -20,6 +20,7 @@ export interface EtcdMember {
   readonly name: string;
   /** For clients. */
   readonly url: URL;
+  readonly dataDir: string;
   readonly pid: number;
   /** Starts the process, on the same data and ports; resolves once it serves. */
   start(): Promise<void>;
@@ -66,6 +67,7 @@ interface MemberOptions extends EtcdMembersOptions {
 class Member implements EtcdMember {
   readonly name: string;
   readonly url: URL;
+  readonly dataDir: string;
   readonly #peer: string;
   readonly #options: MemberOptions;
   #process: ChildProcess | undefined;
@@ -75,6 +77,7 @@ class Member implements EtcdMember {
     this.name = name;
     this.#peer = url;
     this.#options = options;
+    this.dataDir = join(options.folder, this.name);
     this.url = new URL(`${options.scheme ?? "http"}://127.0.0.1:${options.port}`);
   }
 
@@ -87,7 +90,7 @@ class Member implements EtcdMember {
     const process = spawn(
       "etcd",
       [
-        ["--name", this.name, "--data-dir", join(folder, this.name)],
+        ["--name", this.name, "--data-dir", this.dataDir],
         ["--listen-client-urls", this.url.origin, "--advertise-client-urls", this.url.origin],
         ["--listen-peer-urls", this.#peer, "--initial-advertise-peer-urls", this.#peer],
         ["--initial-cluster", peers.join(","), "--initial-cluster-token", folder, "--logger", "zap"],

@@ -48,7 +48,8 @@ export type StoreMemberOptions = Partial<OpenEtcdStoreOptions> & {
 export async function openStoreMember(name: string, options: StoreMemberOptions): Promise<StoreMember> {
   const proxies = await Promise.all(options.endpoints.map((url) => startEtcdProxy(url)));
   const log = heardLog();
-  const store = await openEtcdStore({
+  const stopProxies = () => Promise.all(proxies.map((proxy) => proxy.stop()));
+  const opening = openEtcdStore({
     member: { name, clientUrls: [`http://${name}.test`] },
     clock: systemClock,
     log,
@@ -57,9 +58,13 @@ export async function openStoreMember(name: string, options: StoreMemberOptions)
     ...options,
     endpoints: proxies.map(({ url }) => url),
   });
+  const store = await opening.catch(async (error: unknown) => {
+    await stopProxies();
+    throw error;
+  });
   const stop = async () => {
     await store.stop();
-    await Promise.all(proxies.map((proxy) => proxy.stop()));
+    await stopProxies();
   };
   return { store, log, proxies, stop };
 }

@@ -170,13 +170,15 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
     const snapshotInterval = { records: 50, bytes: 1e9 };
     const three = await openThree({ snapshotInterval });
     const leader = await leaderOf(three);
+    for (const at of [0, 1, 2]) await leader.store.submit(set(`/long/${at}`, "x", 600));
     for (let round = 0; round < 4; round++) {
       const saved = leader.log.next("snapshot saved");
       await writeAll(three, 60);
       await saved;
     }
     await writeAll(three, 5);
-    await open({ snapshotInterval });
+    const late = await open({ snapshotInterval, clock: clockOff(hourMs) });
+    expectLongKeys(late.store);
     await expectSameState();
   });
 

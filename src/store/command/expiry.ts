@@ -21,6 +21,8 @@ export interface ExpiryOptions {
   readonly clock: Clock;
   /** Returns the present time by the clock of this run. */
   readonly nowMs: () => number;
+  /** How long a write may wait for another member to end nodes: as long as an election takes. */
+  readonly leaderWaitMs: number;
   /** Logs and applies the commands as one record. @throws {StoreError} logFailed. */
   readonly submit: (commands: readonly ExpireCommand[]) => Promise<unknown>;
 }
@@ -29,8 +31,6 @@ export interface ExpiryOptions {
 const maxExpiriesPerRecord = 500;
 // Removing this many timers takes a millisecond or two.
 const timersPerSlice = 2_000;
-// An election takes this long at most, because the lease of a former leader ends sooner.
-const leaderWaitMs = 7_000;
 // The pause after the log failed. It is short, so that nodes end soon after the log works again.
 const retryMs = 500;
 
@@ -105,7 +105,7 @@ export class Expiry {
 
   /** Waits until the leader has ended what is due. @throws {StoreError} logFailed if the leader takes too long. */
   async #waitForLeader(nowMs: number): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, leaderWaitMs } = this.#options;
     const giveUp = new AbortController();
     const tooLong = clock.sleep(leaderWaitMs, giveUp.signal).then(() => true);
     try {

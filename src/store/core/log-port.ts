@@ -63,6 +63,8 @@ export interface LogMembership {
   /** A monotonic time: since then, `leaderId` has been the same. Undefined for a log that only one davit may write. */
   readonly leaderSinceMs: number | undefined;
   readonly counts: LogCounts;
+  /** In milliseconds: another member leads this long after a leader was lost, at the latest. */
+  readonly electionMs: number;
   /** All members that are known to be running, this one first; empty for a log that only one davit may write. */
   readonly members: readonly LogMember[];
   /** The time for a new record. */
@@ -87,6 +89,7 @@ export function soleMembership(nowMs: () => number): LogMembership {
     leaderId: undefined,
     leaderSinceMs: undefined,
     counts: { sentBatches: 0, receivedBatches: 0, reports: new Map() },
+    electionMs: 0,
     members: [],
     now: () => ({ atMs: nowMs(), term: undefined }),
     nowMs,

@@ -112,6 +112,12 @@ export class Election {
     return this.#options.clock.monotonicMs() < this.#leaseEndsMs ? this.#ownRevision : undefined;
   }
 
+  /** Reads the leader's time, by which the keys end that are read from now on. @throws {EtcdError} */
+  async hearLeader(): Promise<void> {
+    const { client, layout } = this.#options;
+    for (const key of (await client.range({ key: layout.leader })).keys) this.#put(key);
+  }
+
   start(): void {
     this.#running = [this.#keepLease(), this.#watch(), this.#beat()];
   }
@@ -165,11 +171,12 @@ export class Election {
   }
 
   async #register(lease: bigint): Promise<void> {
-    const { client, layout, self } = this.#options;
+    const { client, layout, self, observe } = this.#options;
     await client.txn(
       { success: [{ put: { key: layout.member(self.id), value: this.#ownValue(), lease } }] },
       { repeat: true },
     );
+    observe(undefined);
     this.#campaign();
   }
 
@@ -302,11 +309,12 @@ export class Election {
   async #beat(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stopping;
-    for (;;) {
-      await clock.sleep(heartbeatMs, signal);
+    for (let isTaken = true; ; ) {
+      // A failed write is repeated soon: while it fails, this member refuses records.
+      await clock.sleep(isTaken ? heartbeatMs : retryMs, signal);
       if (signal.aborted) return;
       if (this.#ownRevision !== undefined && this.fence === undefined) this.#depose();
-      await calmly(this.#putTime());
+      isTaken = await calmly(this.#putTime());
       if (this.#leader === undefined) this.#campaign();
     }
   }
@@ -338,10 +346,7 @@ export class Election {
     const isLeader = revision !== undefined && term !== undefined;
     const when = isLeader ? [{ key: layout.leader, is: "equal", createRevision: revision } as const] : [];
     try {
-      const answer = await client.txn(
-        { when, success: [isLeader ? leader : member] },
-        { repeat: true, withinMs: heartbeatMs },
-      );
+      const answer = await client.txn({ when, success: [isLeader ? leader : member] }, { repeat: true });
       if (!answer.succeeded && this.#ownRevision === revision) this.#depose();
       observe(undefined);
     } catch (error) {
@@ -357,11 +362,13 @@ function memberFrom(id: string, fields: StoredFields): SeenMember {
   return { id, name: textFrom(fields.name), clientUrls: urls.map(textFrom), askedAtMs };
 }
 
-/** Work whose failure shows elsewhere. */
-async function calmly(work: Promise<unknown>): Promise<void> {
+/** Work whose failure shows elsewhere. @returns whether it succeeded. */
+async function calmly(work: Promise<unknown>): Promise<boolean> {
   try {
     await work;
+    return true;
   } catch (error) {
     if (!(error instanceof EtcdError)) throw error;
+    return false;
   }
 }

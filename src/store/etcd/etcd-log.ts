@@ -4,6 +4,11 @@
  *
  * A record is committed when its batch is in etcd. Every member delivers the same records in the same order, with the
  * same sequences. One member leads; only its fenced records are taken (`election.ts`).
+ *
+ * If etcd is restored from a backup, or emptied, a running member has applied records that are gone. It loses its log:
+ * it applies and writes nothing more, and its reads stay as they are, so no answer rolls back. A start is allowed. It
+ * has no memory of what is gone, and the operator who restored a backup wants its state. So the cure is to restart
+ * every member.
  */
 
 import { type Clock, steadyClock } from "../../lib/clock.ts";
@@ -56,6 +61,8 @@ export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "cloc
 
 // Short enough that a leader's end delays expiry and the controller by some seconds only.
 const presetLeaseSeconds = 5;
+// After a leader's lease, etcd takes half a second to notice its end, and the next leader some transactions.
+const electionSeconds = 2;
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** What is known once the log was read. */
@@ -195,6 +202,7 @@ export class EtcdLog implements LogPort {
     const isLeader = () => election()?.fence !== undefined;
     const self = this.#self;
     const counts = () => this.#batches.with(election()?.reports);
+    const { leaseSeconds = presetLeaseSeconds } = this.#options;
     const barrier = async () => {
       if (this.#opened === undefined) throw new WalError("closed", "Reading the end of the log: it is closed");
       await this.#opened.tail.barrier();
@@ -212,6 +220,7 @@ export class EtcdLog implements LogPort {
       get counts() {
         return counts();
       },
+      electionMs: (leaseSeconds + electionSeconds) * 1_000,
       get members() {
         return election()?.members ?? [self];
       },
@@ -279,6 +288,7 @@ export class EtcdLog implements LogPort {
     await tail.catchUp();
     tail.start();
     await tail.barrier();
+    await election.hearLeader();
     log.info({ members: "etcd", records: delivery().position.sequence }, "log opened");
     this.#batches.reset();
     this.#setStatus("writable", undefined);
@@ -334,12 +344,14 @@ export class EtcdLog implements LogPort {
   /** Nothing more is delivered: what is in etcd is not the log that this member knows. */
   #lose(error: unknown): void {
     if (!(error instanceof WalError) && !(error instanceof EtcdError)) throw error;
-    if (this.#status === "lost" || this.#status === "closed") return;
-    this.#options.log.error({ err: error }, "log is lost");
+    if (this.#status === "lost" || this.#stopping !== undefined) return;
     const failure = error instanceof EtcdError ? etcdFailure("Reading the log in etcd", error) : error;
+    // The start waits for the end of the log, and fails with this.
+    this.#opened?.delivery.stop(failure);
+    if (this.#status === "closed") return;
+    this.#options.log.error({ err: error }, "log is lost");
     this.#setStatus("lost", failure.message);
     this.#opened?.appender.rejectAll(failure, true);
-    this.#opened?.delivery.stop(failure);
     void this.#opened?.election.stop();
   }
 

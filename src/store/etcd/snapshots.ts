@@ -9,7 +9,7 @@ import { type Snapshot, WalError } from "../core/log-port.ts";
 import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
 import type { LeaderTime } from "./batch-frame.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
-import { bytesOf, type EtcdKey } from "./client/messages.ts";
+import { bytesOf, type EtcdKey, type EtcdOperation } from "./client/messages.ts";
 import type { LogPosition } from "./delivery.ts";
 import type { KeyRange, Layout } from "./layout.ts";
 
@@ -78,13 +78,11 @@ export class EtcdSnapshots {
    * Writes a snapshot and makes it valid. What only older ones need is deleted.
    * @throws {EtcdError}; {WalError} deposed when another member leads.
    */
-  async save(
-    { position, leaderRevision, clock }: SnapshotWriter,
-    pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  ): Promise<void> {
+  async save(writer: SnapshotWriter, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
+    const { position, leaderRevision, clock } = writer;
     const former = await this.#current();
-    await this.#deleteOthers(former);
-    const { count, sha256 } = await this.#write(position.sequence, pieces);
+    await this.#deleteOthers(former, leaderRevision);
+    const { count, sha256 } = await this.#write(writer, pieces);
     const previous =
       former === undefined
         ? undefined
@@ -113,7 +111,7 @@ export class EtcdSnapshots {
   }
 
   /** Deletes pieces that an unfinished snapshot left. */
-  async #deleteOthers(current: CurrentSnapshot | undefined): Promise<void> {
+  async #deleteOthers(current: CurrentSnapshot | undefined, leaderRevision: number): Promise<void> {
     const { client, layout } = this.#options;
     const { keys } = await client.range({ ...layout.snapshots, keysOnly: true });
     const kept = new Set([current?.position.sequence, current?.previous?.sequence]);
@@ -122,23 +120,31 @@ export class EtcdSnapshots {
       const sequence = Number(key.slice(layout.snapshots.key.length).split("/")[0]);
       if (key !== layout.current && !kept.has(sequence)) found.add(sequence);
     }
-    for (const sequence of found) await client.deleteRange(layout.snapshot(sequence));
+    for (const sequence of found) await this.#asLeader(leaderRevision, { delete: layout.snapshot(sequence) });
   }
 
   async #write(
-    sequence: number,
+    { position: { sequence }, leaderRevision }: SnapshotWriter,
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<{ readonly count: number; readonly sha256: string }> {
-    const { client, layout } = this.#options;
+    const { layout } = this.#options;
     const hash = createHash("sha256");
     let count = 0;
     for await (const value of sized(pieces)) {
       hash.update(value);
-      await client.txn({ success: [{ put: { key: layout.snapshotPiece(sequence, count), value } }] }, { repeat: true });
+      await this.#asLeader(leaderRevision, { put: { key: layout.snapshotPiece(sequence, count), value } });
       count += 1;
       await nextTurn();
     }
     return { count, sha256: hash.digest("hex") };
+  }
+
+  /** Or a former leader would change what the present one writes. @throws {EtcdError}; {WalError} deposed. */
+  async #asLeader(leaderRevision: number, operation: EtcdOperation): Promise<void> {
+    const { client, layout } = this.#options;
+    const when = [{ key: layout.leader, is: "equal", createRevision: leaderRevision } as const];
+    const { succeeded } = await client.txn({ when, success: [operation] }, { repeat: true });
+    if (!succeeded) throw deposed();
   }
 
   /** Begins the next epoch, too. Batches of the present one that are not in etcd yet are written into the next. */
@@ -166,7 +172,7 @@ export class EtcdSnapshots {
     // The first try may have succeeded without an answer.
     const [found] = answer.answers[0]?.keys ?? [];
     const isDone = found !== undefined && currentFrom(objectFrom(parseJson(found.value))).sha256 === current.sha256;
-    if (!isDone) throw new WalError("deposed", "Saving a snapshot: another member leads");
+    if (!isDone) throw deposed();
   }
 
   /** Deletes what is older than the snapshot before the valid one. */
@@ -257,6 +263,10 @@ function positionFrom(fields: StoredFields): LogPosition {
     epoch: numberFrom(fields.epoch),
     term: numberFrom(fields.term),
   };
+}
+
+function deposed(): WalError {
+  return new WalError("deposed", "Saving a snapshot: another member leads");
 }
 
 function incomplete(): WalError {
