@@ -183,7 +183,7 @@ async function faults(pick: (below: number) => number): Promise<void> {
       default:
         // What is written meanwhile is in etcd, and its writer does not learn it.
         cutter?.hold();
-        await pause(100 + pick(400));
+        await pause(200 + pick(500));
         cutter?.cut();
     }
     await pause(200 + pick(600));
@@ -203,6 +203,16 @@ async function historyOf(mutant: Mutant, seed: number, withinMs = 7_000): Promis
   isOver = true;
   await Promise.all(clients);
   return history;
+}
+
+/** Chance decides whether a mutant's history is wrong: the first of five that is. */
+async function firstWrong(mutant: Mutant, withinMs?: number): Promise<string> {
+  let verdict = "";
+  for (let seed = 1; seed <= 5 && !verdict.startsWith("Illegal"); seed++) {
+    verdict = verdictOf(await historyOf(mutant, seed, withinMs));
+    await Promise.all(stores.map((store) => store.stop()));
+  }
+  return verdict;
 }
 
 describe.skipIf(missing("etcd", "linearizable"))("three stores on three etcds", { timeout: limitMs }, () => {
@@ -225,10 +235,10 @@ describe.skipIf(missing("etcd", "linearizable"))("three stores on three etcds", 
   });
 
   it.each(["localReads", "lostWrite"] as const)("are found wrong with %s", async (mutant) => {
-    expect(verdictOf(await historyOf(mutant, 7))).toMatch(/^Illegal/);
+    expect(await firstWrong(mutant)).toMatch(/^Illegal/);
   });
 
   it("are found wrong with repeatedWrites", async () => {
-    expect(verdictOf(await historyOf("repeatedWrites", 7, impatientMs))).toMatch(/^Illegal/);
+    expect(await firstWrong("repeatedWrites", impatientMs)).toMatch(/^Illegal/);
   });
 });
