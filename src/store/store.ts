@@ -20,7 +20,14 @@ import type { Command, Submission } from "./command/command.ts";
 import { Expiry } from "./command/expiry.ts";
 import { type CountName, OperationCounts } from "./command/operation-counts.ts";
 import { Quota } from "./command/quota.ts";
-import { type LogIdentity, type LogMembership, type LogPort, type LogStatus, WalError } from "./core/log-port.ts";
+import {
+  type LogIdentity,
+  type LogMembership,
+  type LogPort,
+  type LogStatus,
+  type ProposeOptions,
+  WalError,
+} from "./core/log-port.ts";
 import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./core/node.ts";
 import { StoreError } from "./core/refusal.ts";
 import { Leadership, type LeadershipListener } from "./leadership.ts";
@@ -192,7 +199,7 @@ export class Store {
     if (this.#expiry.isBehind(time.atMs)) await this.#expiry.catchUp(time.atMs);
     const reservedBytes = command.kind === "batch" ? 0 : this.#quota.reserve(command);
     try {
-      const applied = await this.#replica.propose(command, mayUseReserve(command) ? { frees: true } : undefined, time);
+      const applied = await this.#replica.propose(command, optionsOf(command), time);
       assert(applied !== undefined, "A command changes something or is refused");
       return applied;
     } finally {
@@ -341,7 +348,12 @@ export class Store {
   }
 }
 
-/** True for commands that may use the log's reserve on a full disk: removals, and batches, which only davit writes. */
-function mayUseReserve({ kind }: Command): boolean {
-  return kind === "delete" || kind === "compareAndDelete" || kind === "expire" || kind === "batch";
+/**
+ * Removals may use the log's reserve on a full disk. So may batches, which only davit's controller writes. They are
+ * fenced: the controller of a former leader may have planned its batch before another member took over, and would bring
+ * older documents back.
+ */
+function optionsOf({ kind }: Command): ProposeOptions | undefined {
+  if (kind === "batch") return { frees: true, fenced: true };
+  return kind === "delete" || kind === "compareAndDelete" ? { frees: true } : undefined;
 }
