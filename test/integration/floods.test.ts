@@ -158,7 +158,7 @@ describe("one client", () => {
   });
 
   it.each([
-    { listener: "boot", url: () => davit.bootUrl, target: "/ipxe?os=x", share: 256 },
+    { listener: "boot", url: () => davit.bootUrl, target: "/ipxe?os=x", share: 214 },
     { listener: "store", url: () => davit.storeUrl, target: "/v2/keys/", share: 128 },
     { listener: "ops", url: () => davit.opsUrl, target: "/livez", share: 32 },
   ])("that takes the connections of the $listener listener leaves others theirs", async ({ url, target, share }) => {
