@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-members check fix build bench bench-store bench-pauses boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording release
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -36,6 +36,9 @@ test-cluster-long: install ## remove 5,000 Groups in every way while their machi
 
 test-chaos: install ## 2,000 random changes and faults beside 200 machines, half an hour; DAVIT_TEST_CHANGES=N does another number (needs make cluster-tools)
 	@npm --silent run test:chaos
+
+test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools)
+	@npm --silent run test:members
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
 	@npm --silent run test:store-long
