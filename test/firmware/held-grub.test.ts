@@ -92,9 +92,11 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
     "boots by a config of its Profile's that sets no default, as it would without the wait",
     { timeout: bootTestLimitMs },
     async () => {
+      // A machine that halts loses what its serial line has not sent yet.
       const script = `set timeout=0
       menuentry first {
         echo "booted first, default <$default>"
+        sleep 2
         halt
       }
       menuentry davit {
