@@ -119,7 +119,15 @@ describe.skipIf(missing("etcd"))("three members", () => {
     const fresh = await follow(lateServer);
     expect(await fresh.until("commit")).toMatchObject([{ kind: "dump" }, { text: "before" }, { kind: "commit" }]);
     fresh.stop();
+    const asked = Promise.withResolvers<void>();
+    const catchUp = late.store.catchUp.bind(late.store);
+    late.store.catchUp = () => {
+      asked.resolve();
+      return catchUp();
+    };
     const waiting = follow(lateServer, place);
+    // Not before this member has the request, or it would have caught up by then.
+    await Promise.race([asked.promise, waiting]);
     proxy.resume();
     const second = await waiting;
     expect(second.status).toBe(200);
