@@ -29,7 +29,7 @@ const owners = {
   handlebars: "^src/render/template",
   pino: "^src/lib/create-log\\.ts$",
   "pino-pretty": "^src/lib/create-log\\.ts$",
-  "prom-client": "^src/lib/metrics\\.ts$",
+  "prom-client": "^src/lib/(store-)?metrics\\.ts$",
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",
   "@bufbuild/protobuf": "^src/store/etcd/",
@@ -72,9 +72,10 @@ const rooms = {
     watch: ["core", "tree"],
     wal: ["core"],
     etcd: ["core"],
-    snapshot: ["core", "tree", "watch"],
+    snapshot: ["core", "tree", "command", "watch"],
     backup: ["core", "tree", "watch", "snapshot", "wal"],
     inspect: ["core", "tree", "command", "watch", "snapshot", "wal"],
+    move: ["core", "command", "wal", "etcd", "snapshot", "inspect"],
   },
 };
 

@@ -10,9 +10,9 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-members check fix build bench bench-store bench-pauses boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-members check fix build bench bench-store bench-pauses bench-members boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording release
-.PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
+.PHONY: bench-boot bundle image fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ test-firmware: install ## boot every firmware and loader, one at a time, and wri
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)
 	@npm --silent run test:cluster-long
 
-test-chaos: install ## 2,000 random changes and faults beside 200 machines, half an hour; DAVIT_TEST_CHANGES=N does another number (needs make cluster-tools)
+test-chaos: install ## 2,000 random changes and faults beside 200 machines, of one davit and of three, an hour and a half; DAVIT_TEST_CHANGES=N does another number (needs make cluster-tools)
 	@npm --silent run test:chaos
 
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools)
@@ -73,11 +73,17 @@ bench-controller: install ## how soon a change in a cluster is what machines get
 bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
 	@npm --silent run bench:store
 
+bench-members: install ## three davits on three etcds lose what they need: gaps of writes, failed boots (needs etcd-server)
+	@npm --silent run bench:members-faults
+
 bench-pauses: install ## how long requests wait beside a listing, and a snapshot, of a million keys
 	@npm --silent run bench:pauses
 
 fuzz-store: install ## compare the store with etcd 3.4, FUZZ_OPERATIONS (1,000,000) random operations from FUZZ_SEED on
 	@FUZZ_OPERATIONS=$${FUZZ_OPERATIONS:-1000000} npm --silent run fuzz:store
+
+fuzz-members: install ## the same with three members of one store: each request goes to any of them
+	@FUZZ_OPERATIONS=$${FUZZ_OPERATIONS:-200000} npm --silent run fuzz:members
 
 boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox; ARCH=arm64 builds assets/quickstart-arm64/
 	@npm --silent run boot-assets -- $(if $(ARCH),assets/quickstart-$(ARCH) $(ARCH))

@@ -63,7 +63,7 @@ export class RawConnection {
 export function requestText(method: string, target: string, form?: string): string {
   const type = "Content-Type: application/x-www-form-urlencoded\r\n";
   const body = form === undefined ? "" : `${type}Content-Length: ${form.length}\r\n`;
-  return `${method} ${target} HTTP/1.1\r\nHost: store\r\n${body}\r\n${form ?? ""}`;
+  return `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${body}\r\n${form ?? ""}`;
 }
 
 function isWhole(text: string): boolean {

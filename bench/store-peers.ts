@@ -6,11 +6,14 @@ import { join } from "node:path";
 import { startEtcd } from "../test/helpers/keys-servers.ts";
 import { startDavit } from "../tools/davit-process.ts";
 
-export interface Peer {
+export interface LoadedPeer {
   readonly name: "davit" | "etcd";
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly pid: number;
+}
+
+export interface Peer extends LoadedPeer {
   /** Kills the process, and starts another one on its data. @returns when it served again, milliseconds. */
   restart(): Promise<number>;
   stop(): Promise<void>;
@@ -22,7 +25,7 @@ interface Running {
   kill(): Promise<unknown>;
 }
 
-const manifests = join(import.meta.dirname, "../manifests/quickstart");
+export const manifests = join(import.meta.dirname, "../manifests/quickstart");
 
 /** Starts both. `BENCH_DIR` names a directory on the disk to measure; default: the system's temporary one. */
 export async function startPeers(): Promise<readonly [davit: Peer, etcd: Peer]> {

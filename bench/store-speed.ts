@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { cpuMicrosecondsOf } from "./process-usage.ts";
 import { requestText, sendAll } from "./raw-client.ts";
 import { median, pairedRatio } from "./statistics.ts";
-import type { Peer } from "./store-peers.ts";
+import type { LoadedPeer } from "./store-peers.ts";
 
 export interface SpeedOptions {
   readonly rounds: number;
@@ -30,6 +30,7 @@ export interface SpeedRow {
   readonly etcd: Measure;
   readonly throughputRatio: number;
   readonly cpuRatio: number;
+  readonly p99Ratio: number;
 }
 
 interface Mode {
@@ -55,7 +56,7 @@ const script = join(import.meta.dirname, "keys.lua");
 const run = promisify(execFile);
 
 /** Writes the keys that the rounds ask for. */
-export async function loadSpeedKeys({ url }: Peer): Promise<void> {
+export async function loadSpeedKeys({ url }: LoadedPeer): Promise<void> {
   const keys = [
     ...Array.from({ length: keyCount }, (_, at) => `bench/${at + 1}`),
     ...Array.from({ length: listedCount }, (_, at) => `list/${at % 100}/${at}`),
@@ -69,13 +70,13 @@ export async function loadSpeedKeys({ url }: Peer): Promise<void> {
 
 /** Measures every mode, or those that are named. */
 export async function measureSpeed(
-  [davit, etcd]: readonly [Peer, Peer],
+  [davit, etcd]: readonly [LoadedPeer, LoadedPeer],
   options: SpeedOptions,
   names: readonly string[],
 ): Promise<readonly SpeedRow[]> {
   const rows: SpeedRow[] = [];
   for (const mode of modes.filter(({ name }) => names.length === 0 || names.includes(name))) {
-    const found: Record<Peer["name"], Measure[]> = { davit: [], etcd: [] };
+    const found: Record<LoadedPeer["name"], Measure[]> = { davit: [], etcd: [] };
     for (const peer of [davit, etcd]) await measure(peer, mode, 1);
     for (let round = 0; round < options.rounds; round++) {
       // Another one begins each round: what runs first finds a cooler machine.
@@ -87,7 +88,7 @@ export async function measureSpeed(
   return rows;
 }
 
-async function measure({ url, pid }: Peer, { name, connections }: Mode, seconds: number): Promise<Measure> {
+async function measure({ url, pid }: LoadedPeer, { name, connections }: Mode, seconds: number): Promise<Measure> {
   const before = cpuMicrosecondsOf(pid);
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", script, url, "--", name];
   const { stdout } = await run("wrk", args);
@@ -102,7 +103,7 @@ async function measure({ url, pid }: Peer, { name, connections }: Mode, seconds:
   };
 }
 
-function row({ what, target }: Mode, { davit, etcd }: Record<Peer["name"], readonly Measure[]>): SpeedRow {
+function row({ what, target }: Mode, { davit, etcd }: Record<LoadedPeer["name"], readonly Measure[]>): SpeedRow {
   const paired = (of: (measure: Measure) => number) => pairedRatio(davit.map(of), etcd.map(of));
   return {
     what,
@@ -111,6 +112,7 @@ function row({ what, target }: Mode, { davit, etcd }: Record<Peer["name"], reado
     etcd: medians(etcd),
     throughputRatio: paired(({ perSecond }) => perSecond),
     cpuRatio: paired(({ cpuMicroseconds }) => cpuMicroseconds),
+    p99Ratio: paired(({ p99Ms }) => p99Ms),
   };
 }
 

@@ -2,11 +2,12 @@
  * `npm run bench:store`: the store beside etcd 3.4, both as processes of their own on one disk. It prints the table of
  * bench/RESULTS.md.
  *
- *   npm run bench:store -- --rounds 15 --seconds 1 --modes get,put --parts speed,watch,memory --keys 1000000
+ *   npm run bench:store -- --rounds 15 --seconds 1 --modes get,put --parts speed,watch,memory,members --keys 1000000
  */
 
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
+import { benchMembers } from "./store-members.ts";
 import { measureMemory } from "./store-memory.ts";
 import { type Peer, startPeers } from "./store-peers.ts";
 import { loadSpeedKeys, measureSpeed, type SpeedRow } from "./store-speed.ts";
@@ -20,7 +21,7 @@ async function main(): Promise<void> {
       rounds: { type: "string", default: "15" },
       seconds: { type: "string", default: "1" },
       modes: { type: "string", default: "" },
-      parts: { type: "string", default: "speed,watch,memory" },
+      parts: { type: "string", default: "speed,watch,memory,members" },
       keys: { type: "string", default: "1000000" },
     },
   });
@@ -29,6 +30,10 @@ async function main(): Promise<void> {
   print(`${cpus().length} x ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB; Node ${process.version}\n`);
   if (parts.includes("speed")) await withPeers((peers) => speed(peers, rounds, values));
   if (parts.includes("watch")) await withPeers((peers) => watch(peers, rounds));
+  if (parts.includes("members")) {
+    const modes = values.modes === "" ? ["put"] : listOf(values.modes);
+    await benchMembers({ rounds, roundSeconds: Number(values.seconds), modes });
+  }
   if (parts.includes("memory")) await withPeers((peers) => memory(peers, Number(values.keys)));
 }
 

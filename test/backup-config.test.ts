@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/commands/backup-options.ts";
+import { readMigrateConfig } from "../src/commands/migrate-store.ts";
 import { ConfigError } from "../src/options/parsing.ts";
 import type { Paths } from "../src/options/rules.ts";
 
@@ -68,6 +69,12 @@ describe("the options of davit backup", () => {
       problem:
         'No TLS with "http://store.example:1": a token needs a URL that begins with https://, or a loopback address',
     },
+    {
+      args: ["--store", "https://store.example:1", "--data-dir", "data", "--output", "file"],
+      problem:
+        'Not on this computer: "https://store.example:1": --data-dir needs a loopback address; else give ' +
+        "--store-token-file",
+    },
     { args: ["--store", "http://store.example:1"], problem: "No place for the backup: give --output FILE" },
     {
       args: ["--data-dir", "gone", "--output", "file"],
@@ -108,11 +115,31 @@ describe("the options of davit backup", () => {
 describe("the options of davit restore", () => {
   it("name a backup and a data directory, which need not exist", () => {
     const config = readRestoreConfig(["--input", "older", "--data-dir", "new"], {}, usual);
-    expect(config).toEqual({ input: "older", dataDir: "new" });
+    expect(config).toEqual({ input: "older", dataDir: "new", storeEtcdPrefix: "/davit/" });
+  });
+
+  it("name an etcd instead, as those of a serve beside do, unless a flag names a directory", () => {
+    const environment = { DAVIT_DATA_DIR: "data", DAVIT_STORE_ETCD_ENDPOINTS: "http://etcd.example:2379" };
+    const restore = (...args: string[]) => readRestoreConfig(["--input", "older", ...args], environment, usual);
+    const storeEtcdEndpoints = [new URL("http://etcd.example:2379")];
+    expect(restore()).toEqual({ input: "older", storeEtcdEndpoints, storeEtcdPrefix: "/davit/" });
+    expect(restore("--data-dir", "new")).toEqual({ input: "older", dataDir: "new", storeEtcdPrefix: "/davit/" });
+    const other = restore("--store-etcd-endpoints", "http://other.example:1", "--store-etcd-prefix", "/x");
+    expect(other).toMatchObject({ storeEtcdEndpoints: [new URL("http://other.example:1")], storeEtcdPrefix: "/x/" });
   });
 
   it.each([
-    { args: [], problems: ["No backup: give --input FILE", "No data directory: give --data-dir DIR"] },
+    {
+      args: [],
+      problems: [
+        "No backup: give --input FILE",
+        "No place for the store: give --data-dir DIR, or --store-etcd-endpoints URL,URL",
+      ],
+    },
+    {
+      args: ["--input", "older", "--data-dir", "new", "--store-etcd-endpoints", "http://etcd.example:2379"],
+      problems: ["Two places for the store: give --data-dir or --store-etcd-endpoints, not both"],
+    },
     {
       args: ["--input", "gone", "--data-dir", "new"],
       problems: ['No file "gone": --input needs one that exists'],
@@ -122,6 +149,27 @@ describe("the options of davit restore", () => {
   });
 
   it("are told by the help", () => {
-    for (const flag of ["input FILE", "data-dir DIR"]) expect(restoreHelp()).toContain(`  --${flag}\n`);
+    for (const flag of ["input FILE", "data-dir DIR", "store-etcd-prefix PREFIX"])
+      expect(restoreHelp()).toContain(`  --${flag}\n`);
+  });
+});
+
+describe("the options of davit migrate-store", () => {
+  it("name a direction and both places", () => {
+    const args = ["--to", "etcd", "--data-dir", "data", "--store-etcd-endpoints", "http://etcd.example:2379"];
+    expect(readMigrateConfig(args, {}, usual)).toEqual({
+      to: "etcd",
+      dataDir: "data",
+      storeEtcdEndpoints: [new URL("http://etcd.example:2379")],
+      storeEtcdPrefix: "/davit/",
+    });
+  });
+
+  it("are refused without them", () => {
+    expect(problemsOf(() => readMigrateConfig([], {}, usual))).toEqual([
+      "No direction: give --to etcd, or --to data-dir",
+      "No data directory: give --data-dir DIR",
+      "No etcd: give --store-etcd-endpoints URL,URL",
+    ]);
   });
 });

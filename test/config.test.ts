@@ -106,6 +106,10 @@ describe("the options of davit serve", () => {
       'Bad place "/d/backups" for --backup-dir: it is in --data-dir, and would be lost with it',
     ],
     [["--store-address", "0.0.0.0:2379"], 'Refusing to listen on "0.0.0.0:2379"'],
+    [
+      ["--store-etcd-endpoints", "http://etcd:2379", "--store-address", "127.0.0.1:0"],
+      "No URL for the other members: the port of --store-address is chosen later; give --store-advertise-url, or",
+    ],
   ])("%j is refused with what to do", (args, message) => {
     const problems = problemsOf(() => read(args));
     expect(problems).toHaveLength(1);
@@ -239,8 +243,8 @@ describe("the options of davit boot", () => {
   const readBoot = (args: readonly string[], paths = everything) => readBootConfig(args, {}, paths);
 
   it("name the store, and have the defaults of the boot service", () => {
-    const { store, ...config } = readBoot(["--store", "https://store.example:2379"]);
-    expect(store.href).toBe("https://store.example:2379/");
+    const { store, ...config } = readBoot(["--store", "https://store.example:2379, http://[::1]:2379"]);
+    expect(store.map(({ href }) => href)).toEqual(["https://store.example:2379/", "http://[::1]:2379/"]);
     expect(config).toMatchObject({ bootAddress: { host: "::", port: 8080 }, sourceGraceMs: 10_000, logLevel: "info" });
   });
 
@@ -251,7 +255,13 @@ describe("the options of davit boot", () => {
     [["--store", "https://store/v2"], "without path or password"],
     [["--store", "http://s", "--store-ca-file", "ca"], 'No TLS with "http://s"'],
     [["--store", "http://s", "--store-token-file", "t"], 'No TLS with "http://s": a token needs a URL that begins'],
-    [["--store", "http://192.0.2.1", "--data-dir", "d"], 'No TLS with "http://192.0.2.1": a token needs a URL'],
+    [["--store", "http://192.0.2.1", "--data-dir", "d"], 'Not on this computer: "http://192.0.2.1"'],
+    // Its door takes no local token, and whoever has that name would get it.
+    [["--store", "https://s", "--data-dir", "d"], 'Not on this computer: "https://s": --data-dir needs a loopback'],
+    [
+      ["--store", "http://127.0.0.1:1,http://127.0.0.1:2", "--data-dir", "d"],
+      "One local token for several stores: with --data-dir give one URL in --store; else give --store-token-file",
+    ],
     [["--store", "https://s", "--data-dir", "d", "--store-token-file", "t"], "Two tokens for the store: give"],
     [["--store", "https://s", "--store-cert-file", "c"], "Missing --store-key-file"],
     [["--store", "http://s", "--manifests=objects"], 'Unknown option "--manifests"'],
@@ -291,7 +301,7 @@ describe("the options of davit boot", () => {
   });
 
   it("are told by the help", () => {
-    expect(bootHelp()).toContain("  --store URL\n");
+    expect(bootHelp()).toContain("  --store URL,URL\n");
   });
 });
 

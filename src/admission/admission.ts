@@ -17,6 +17,7 @@ import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
+import { sizeFindings } from "./object-size.ts";
 import { textEntries, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
 import { readSecretData } from "./secret-data.ts";
@@ -84,7 +85,7 @@ export class Admission {
   admit(value: JsonValue, place: DocumentPlace): AdmissionVerdict {
     // An alias to its own ancestor makes an endless value. The reader has already reported it.
     const isCyclic = place.findings.some(({ code }) => code === "invalid-alias");
-    const findings = [...place.findings, ...(isCyclic ? [] : depthFindings(value))];
+    const findings = [...place.findings, ...(isCyclic ? [] : shapeFindings(value, place))];
     const identity = identify(value);
     if (identity.kind === "foreign") return { kind: "ignored" };
     if (identity.kind === "unclear") {
@@ -186,8 +187,9 @@ function readPriority(value: JsonValue): number {
 // davit walks an object by recursion. The 10,000 levels that an API server allows could overflow the stack.
 const maxDepth = 100;
 
-function depthFindings(value: JsonValue): readonly SchemaFinding[] {
-  if (!isDeeperThan(maxDepth, value)) return [];
+/** Finds a value that is too deep or, in a file, too large. The API server has limited the size of its objects. */
+function shapeFindings(value: JsonValue, { meta }: DocumentPlace): readonly SchemaFinding[] {
+  if (!isDeeperThan(maxDepth, value)) return meta === undefined ? sizeFindings(value) : [];
   return [{ path: ["spec"], code: "too-deep", text: `is nested deeper than ${maxDepth} levels: write it flatter` }];
 }
 

@@ -16,12 +16,14 @@ import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
 import { publicProblem } from "../lib/private-path.ts";
 import { StartError } from "../lib/start-error.ts";
+import { Suspensions } from "../lib/suspension.ts";
 import { davitRoot, tombstonesRoot } from "../model/documents.ts";
 import type { Source } from "../model/source.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import { parseTemplate } from "../render/template/template.ts";
 import { BackupSchedule } from "../store/backup/schedule.ts";
+import { type WalFailure, walFailures } from "../store/core/log-port.ts";
 import type { SourceProof } from "../store/open-etcd-store.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
@@ -74,6 +76,7 @@ export class App {
   readonly #config: ServeConfig;
   readonly #log: Log;
   readonly #clock: Clock;
+  readonly #suspensions: Suspensions;
   readonly #version: string;
   readonly #storeSizes: AppOptions["storeSizes"];
   readonly #metrics: Metrics;
@@ -92,6 +95,7 @@ export class App {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
+    this.#suspensions = new Suspensions(clock);
     this.#version = version;
     this.#storeSizes = storeSizes;
     this.#metrics = createMetrics(version);
@@ -145,7 +149,7 @@ export class App {
   get #provenAtMs(): number | undefined {
     const own = this.#sourceFollower?.controller?.provenAtMs;
     const known = [own, this.#provenByLeaderMs].filter((atMs) => atMs !== undefined);
-    return known.length === 0 ? undefined : Math.max(...known);
+    return known.length === 0 ? undefined : this.#suspensions.corrected(Math.max(...known));
   }
 
   #followed(first: ObjectSource): ObjectSource {
@@ -181,11 +185,13 @@ export class App {
 
   async #openStore(): Promise<Store> {
     const { storeEtcdEndpoints: endpoints, dataDir: directory, onDamage } = this.#config;
+    for (const reason of walFailures) this.#metrics.storeProposalsFailed.inc({ reason }, 0);
     const shared = {
       clock: this.#clock,
       random: randomBytes,
       log: this.#log.child({ part: "store" }),
       observeSyncSeconds: (seconds: number) => this.#metrics.storeSyncSeconds.observe(seconds),
+      observeFailure: (reason: WalFailure) => this.#metrics.storeProposalsFailed.inc({ reason }),
       quotaBytes: this.#config.storeQuotaBytes,
       maxWatchers: this.#config.storeMaxWatchers,
       agelessRoot: tombstonesRoot,
@@ -202,7 +208,7 @@ export class App {
 
   #proof(): SourceProof {
     return {
-      own: () => this.#sourceFollower?.controller?.provenAtMs,
+      own: () => this.#suspensions.corrected(this.#sourceFollower?.controller?.provenAtMs),
       heard: (provenAtMs) => {
         this.#provenByLeaderMs = Math.max(provenAtMs, this.#provenByLeaderMs ?? provenAtMs);
         this.#synced.resolve();

@@ -13,6 +13,7 @@ import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
 import { StartError } from "../lib/start-error.ts";
+import { Suspensions } from "../lib/suspension.ts";
 import { FileError } from "../lib/watched-files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
@@ -29,7 +30,7 @@ export interface BootAppOptions {
 export interface ServedFromStore {
   readonly version: string;
   readonly groups: number;
-  /** Origin of the store. */
+  /** Origins of the store's members. */
   readonly store: string;
   readonly bootAddress: Address;
   readonly opsAddress: Address;
@@ -42,6 +43,7 @@ export class BootApp {
   readonly #metrics: Metrics;
   readonly #boot: BootService;
   readonly #follower: StoreFollower;
+  readonly #suspensions: Suspensions;
   readonly #credentialFiles: CredentialFiles;
 
   constructor(options: BootAppOptions) {
@@ -57,8 +59,11 @@ export class BootApp {
     };
     const followLog = log.child({ part: "follow" });
     const { copyFile: path } = config;
+    this.#suspensions = new Suspensions(clock);
     this.#follower = new StoreFollower({
-      url: config.store,
+      urls: config.store,
+      // Later than any proof that comes in time (`signs-of-life.ts`).
+      unprovenMs: config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8,
       credentials: () => readCredentials(this.#credentialFiles),
       copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
       clock,
@@ -75,13 +80,13 @@ export class BootApp {
    * the parts that have started.
    */
   async start(): Promise<{ readonly ready: Promise<ServedFromStore> }> {
-    const { config, version } = this.#options;
+    const { version } = this.#options;
     await this.#checkCredentials();
     this.#follower.follow(davitRoot, this.#boot.index);
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",
       attention: () => this.#attention(),
-      provenAtMs: () => this.#follower.status.provenAtMs,
+      provenAtMs: () => this.#suspensions.corrected(this.#follower.status.provenAtMs),
       measure: () => this.#measure(),
     });
     const machines = await this.#boot.listenForMachines();
@@ -89,7 +94,7 @@ export class BootApp {
     const ready = this.#boot.openWhenHeard(this.#follower.heard).then(() => ({
       version,
       groups: this.#boot.index.groupCount,
-      store: config.store.origin,
+      store: this.#stores,
       opsAddress,
       ...machines,
     }));
@@ -121,7 +126,11 @@ export class BootApp {
     if (isConnected && !isWithheld) return [];
     const age = ageSeconds === undefined ? "there is no copy yet" : `the copy is ${Math.round(ageSeconds)} s old`;
     const why = isConnected ? "has not read everything from its source" : "is not followed now";
-    return [`follow: the store at ${this.#options.config.store.origin} ${why}, ${age}`];
+    return [`follow: the store at ${this.#stores} ${why}, ${age}`];
+  }
+
+  get #stores(): string {
+    return this.#options.config.store.map(({ origin }) => origin).join(", ");
   }
 
   #measure(): void {

@@ -1,15 +1,15 @@
 /** Opens a store that several davits share: its log is in etcd. */
 
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { diskFiles } from "../lib/files.ts";
 import { StartError } from "../lib/start-error.ts";
-import { readSmallFile } from "../lib/watched-files.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import type { OpenEtcdStoreOptions } from "../store/open-etcd-store.ts";
 import type { Store } from "../store/store.ts";
+import { isMoved } from "../store/wal/moved-mark.ts";
 import { listSegments } from "../store/wal/recover.ts";
 import { advertisedAuthority } from "./advertise.ts";
+import { etcdAccess } from "./etcd-access.ts";
 
 type SharedStoreOptions = Pick<
   OpenEtcdStoreOptions,
@@ -18,6 +18,7 @@ type SharedStoreOptions = Pick<
   | "random"
   | "proof"
   | "observeSyncSeconds"
+  | "observeFailure"
   | "quotaBytes"
   | "maxWatchers"
   | "agelessRoot"
@@ -26,23 +27,15 @@ type SharedStoreOptions = Pick<
 
 /** @throws {StartError | WalError} one sentence for the operator. */
 export async function openSharedStore({ config, endpoints, ...options }: SharedStoreOptions): Promise<Store> {
-  await prepareDirectory(config.dataDir);
+  const mayBegin = !(await prepareDirectory(config.dataDir));
   // The client of etcd takes time and memory: davit loads it only if needed.
   const { openEtcdStore } = await import("../store/open-etcd-store.ts");
-  const { storeEtcdUsername: username, storeEtcdPasswordFile: passwordFile } = config;
   return await openEtcdStore({
     ...options,
     endpoints,
-    tls: {
-      ca: textOf(config.storeEtcdCaFile),
-      cert: textOf(config.storeEtcdCertFile),
-      key: textOf(config.storeEtcdKeyFile),
-    },
-    credentials:
-      username === undefined || passwordFile === undefined
-        ? undefined
-        : { username, password: async () => firstLineOf(await readSmallFile(passwordFile)) },
+    ...etcdAccess(config),
     prefix: config.storeEtcdPrefix,
+    mayBegin,
     leaseSeconds: Math.ceil(config.storeEtcdLeaseMs / 1_000),
     member: { name: hostname(), clientUrls: [clientUrlOf(config)] },
   });
@@ -50,23 +43,17 @@ export async function openSharedStore({ config, endpoints, ...options }: SharedS
 
 /**
  * Makes the data directory, which has only the local token and the certificate of this member.
- * @throws {StartError} if a store is in it: its keys would seem to be lost.
+ * @returns true if a store was moved from it. Then etcd has that store, or the move was not completed. A new one would
+ *   hide the moved keys and tombstones.
+ * @throws {StartError} if a store is in it that was not moved: its keys would seem to be lost.
  */
-async function prepareDirectory(directory: string): Promise<void> {
+async function prepareDirectory(directory: string): Promise<boolean> {
   await diskFiles.makeDirectory(directory);
   const segments = await listSegments(diskFiles, directory);
-  if (segments.length === 0) return;
-  const advice = "give another --data-dir, or leave out --store-etcd-endpoints";
+  const wasMoved = await isMoved(diskFiles, directory);
+  if (segments.length === 0 || wasMoved) return wasMoved;
+  const advice = "move it with davit migrate-store, give another --data-dir, or leave out --store-etcd-endpoints";
   throw new StartError(`Two stores: "${directory}" has one, and --store-etcd-endpoints names another: ${advice}`);
-}
-
-/** Reads the file anew for each connection, because certificates are replaced while davit runs. */
-function textOf(path: string | undefined): () => string | undefined {
-  return () => (path === undefined ? undefined : readFileSync(path, "utf8"));
-}
-
-function firstLineOf(text: string): string {
-  return text.split(/\r?\n/, 1)[0] ?? "";
 }
 
 /** Where clients reach this member. It also identifies the member among the others. */

@@ -5,19 +5,21 @@ import { heartbeatMs } from "../model/follow-line.ts";
 export interface SignsOfLife {
   /** The longest time between two scans of a directory. */
   readonly rescanMs: number;
-  /** How long a cluster's watches may be silent before davit asks the API server. */
+  /** How often davit asks the API server for a proof. */
   readonly proveMs: number;
   /** How often followers get a heartbeat. */
   readonly beatMs: number;
+  /** davit believes an older state than before once the API server has shown it for this long. */
+  readonly pastMs: number;
 }
 
-/** The defaults. Scans are rare because they read the status of every file. The other two cost almost nothing. */
-const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: heartbeatMs };
+/** The defaults. Scans are rare because they read the status of every file. */
+const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: heartbeatMs, pastMs: 120_000 };
 
 /**
  * Returns the defaults, or shorter times if the limit needs them. A follower's proof can be as old as a source's
- * interval and a heartbeat together. The source's interval is `rescanMs` for a directory, `proveMs` for a cluster.
- * Either of them and `beatMs` add up to at most two thirds of the limit.
+ * interval and a heartbeat together, which is less than the limit. The source's interval is `rescanMs` for a directory.
+ * For a cluster it is up to one and a half `proveMs`, or three if each second question needs a list.
  * @param maxStalenessMs the value of `--max-staleness`; 0 for no limit.
  */
 export function signsOfLife(maxStalenessMs: number): SignsOfLife {
@@ -26,5 +28,7 @@ export function signsOfLife(maxStalenessMs: number): SignsOfLife {
     rescanMs: Math.min(preset.rescanMs, maxStalenessMs / 2),
     proveMs: Math.min(preset.proveMs, maxStalenessMs / 4),
     beatMs: Math.min(preset.beatMs, maxStalenessMs / 6),
+    // By then every Install has waited for `maxStalenessMs`, and somebody may have noticed.
+    pastMs: maxStalenessMs * 2,
   };
 }

@@ -57,9 +57,12 @@ export class StoreService {
   #server: HttpServer | undefined;
   /** The store's URL for clients; empty until it listens. */
   #url = "";
+  /** The term of the store at the last measurement. */
+  #term: number;
 
   constructor(options: StoreServiceOptions) {
     this.#options = options;
+    this.#term = options.store.indexes.raftTerm;
     const { beatMs } = signsOfLife(options.config.maxStalenessMs);
     this.#streams = new FollowStreams({ ...options, beatMs });
     this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
@@ -144,11 +147,27 @@ export class StoreService {
   measure(): void {
     const { store, metrics } = this.#options;
     metrics.storeWritable.set(store.status === "writable" ? 1 : 0);
+    metrics.storeFull.set(store.status === "full" ? 1 : 0);
     metrics.storeIndex.set(store.indexes.storeIndex);
     metrics.storeBytes.set(store.bytes);
     metrics.storeWatchers.set(store.watcherCount);
     metrics.storeFollowers.set(this.#streams.count);
     metrics.unsentBytes.set({ listener: "store" }, this.#unsent?.bytes ?? 0);
+    this.#measureMembers();
+  }
+
+  /** A davit that is the only one on its log is no member. */
+  #measureMembers(): void {
+    const { store, metrics, clock } = this.#options;
+    const { isLeader, members, completeAtMs } = store.membership;
+    if (completeAtMs === undefined) return;
+    metrics.storeIsLeader.set(isLeader ? 1 : 0);
+    metrics.storeMembers.set(members.length);
+    metrics.storeLagSeconds.set((clock.monotonicMs() - completeAtMs) / 1_000);
+    // Each leader begins a term, which all members count alike.
+    const { raftTerm } = store.indexes;
+    metrics.storeLeaderChanges.inc(raftTerm - this.#term);
+    this.#term = raftTerm;
   }
 
   /**

@@ -14,6 +14,7 @@ import {
 import { configWithout, type Paths, readOptions } from "../options/rules.ts";
 import { shownTokenFile, storeTlsProblems, storeTokenProblems } from "../options/serve.ts";
 import { storeClientOptions } from "../options/table.ts";
+import { placeOptions, withoutOtherPlace } from "./store-places.ts";
 
 const backupOptions = {
   store: {
@@ -39,9 +40,11 @@ const backupOptions = {
 
 const restoreOptions = {
   input: { ...fileOption("input", "the backup"), required: "No backup: give --input FILE" },
-  dataDir: {
-    ...newDirectoryOption("data-dir", "the new data directory: an empty one, or one that does not exist"),
-    required: "No data directory: give --data-dir DIR",
+  ...placeOptions,
+  dataDir: newDirectoryOption("data-dir", "the new data directory: an empty one, or one that does not exist"),
+  storeEtcdEndpoints: {
+    ...placeOptions.storeEtcdEndpoints,
+    help: "begin the store in this etcd v3, instead of a data directory; nothing may be below --store-etcd-prefix",
   },
 };
 
@@ -85,7 +88,14 @@ export function readBackupConfig(args: readonly string[], environment: Environme
  * @throws {ConfigError} with every problem.
  */
 export function readRestoreConfig(args: readonly string[], environment: Environment, paths: Paths): RestoreConfig {
-  const { values, problems } = readOptions(restoreOptions, args, environment, paths);
+  const { values, problems, faulty } = readOptions(restoreOptions, args, withoutOtherPlace(args, environment), paths);
+  const { dataDir, storeEtcdEndpoints } = values;
+  if (dataDir === undefined && storeEtcdEndpoints === undefined && !faulty.has("store-etcd-endpoints")) {
+    problems.push("No place for the store: give --data-dir DIR, or --store-etcd-endpoints URL,URL");
+  }
+  if (dataDir !== undefined && storeEtcdEndpoints !== undefined) {
+    problems.push("Two places for the store: give --data-dir or --store-etcd-endpoints, not both");
+  }
   return configWithout(problems, values);
 }
 
@@ -96,7 +106,7 @@ export function backupHelp(): string {
 
 /** The help text of `davit restore`. */
 export function restoreHelp(): string {
-  const purpose = "Makes a data directory from a backup. What machines boot is then read from the source again.";
+  const purpose = "Begins a store with the keys of a backup. What machines boot is then read from the source again.";
   return helpOf("restore --input FILE --data-dir DIR", purpose, restoreOptions);
 }
 

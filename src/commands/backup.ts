@@ -91,8 +91,8 @@ function reasonOf({ reason, detail }: FollowError): string {
 async function* fromDirectory(path: string): AsyncIterable<Uint8Array> {
   const lock = lockDirectory(path, { mends: false });
   try {
-    const { tree, end } = await readDirectory(diskFiles, path);
-    yield* backupOf(tree, () => ({
+    const { machine, end } = await readDirectory(diskFiles, path);
+    yield* backupOf(machine.tree, () => ({
       clusterId: end.head.clusterId.toString(16),
       raftIndex: end.lastSequence,
       raftTerm: end.term,

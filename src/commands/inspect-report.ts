@@ -38,7 +38,7 @@ export function verdict(damage: readonly string[]): string {
   return damage.length === 0 ? "sound\n" : ["damaged", ...damage.map((each) => `  ${each}`), ""].join("\n");
 }
 
-function stateFacts({ tree, history, end }: DirectoryState): readonly Fact[] {
+function stateFacts({ machine: { tree, history }, end }: DirectoryState): readonly Fact[] {
   const { oldestIndex, nextIndex } = history;
   const isEmpty = oldestIndex === nextIndex;
   const torn: Fact = ["torn", `${end.tornBytes} bytes at the end of ${end.segment}: that write was never acknowledged`];

@@ -3,22 +3,23 @@ import { systemClock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type ReadBackup, readBackup } from "../store/backup/backup.ts";
-import { refuseUnlessEmpty, restore as restoreBackup } from "../store/backup/restore.ts";
+import { restore as restoreBackup } from "../store/backup/restore.ts";
+import type { NewPlace } from "../store/core/log-port.ts";
 import { storePath } from "../store/core/node.ts";
-import { lockDirectory } from "../store/wal/lock.ts";
 import { type RestoreConfig, readRestoreConfig, restoreHelp } from "./backup-options.ts";
 import { workCommand } from "./command-line.ts";
 import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
 import { Progress } from "./progress.ts";
+import { newDirectory, prefixName, withNewPrefix } from "./store-places.ts";
 
 /**
- * `davit restore`: makes a data directory from a backup, without davit's own documents. So davit answers machines only
- * from objects that the source has now (docs/internals/decisions/0005-what-a-restore-brings-back.md).
+ * `davit restore`: begins a store from a backup, without davit's own documents. So davit answers machines only from
+ * objects that the source has now (docs/internals/decisions/0005-what-a-restore-brings-back.md).
  */
 export const restore = workCommand({
   name: "restore",
-  summary: "make a data directory of a backup",
+  summary: "begin a store with the keys of a backup",
   help: restoreHelp,
   readConfig: readRestoreConfig,
   work: async (config, host) => {
@@ -27,23 +28,38 @@ export const restore = workCommand({
   },
 });
 
-async function bringBack({ input, dataDir: directory }: RestoreConfig, host: Host): Promise<void> {
-  await refuseUnlessEmpty(diskFiles, directory);
+async function bringBack(config: RestoreConfig, host: Host): Promise<void> {
+  const { input, dataDir } = config;
+  const doing = "Restoring to";
+  if (config.storeEtcdEndpoints !== undefined) {
+    const name = prefixName(config);
+    return await withNewPrefix(config, doing, (place) => restoreTo(place, { input, name }, host));
+  }
+  // Without etcd, the options have a directory.
+  const name = dataDir ?? "";
+  await restoreTo(newDirectory(name, doing), { input, name }, host);
+}
+
+async function restoreTo(
+  place: NewPlace,
+  { input, name }: { readonly input: string; readonly name: string },
+  host: Host,
+): Promise<void> {
+  await place.refuseUnlessEmpty();
   const backup = await readWhole(input);
   const { clusterId: cluster, index } = await restoreBackup({
     backup,
-    directory,
+    place,
     without: storePath(davitRoot),
-    files: diskFiles,
-    lock: lockDirectory,
     random: randomBytes,
+    nowMs: systemClock.nowMs(),
   });
   const sentence =
-    `${directory} holds the keys of index ${backup.head.index}, as cluster ${cluster} at index ${index}. ` +
+    `${name} has the keys of index ${backup.head.index}, as cluster ${cluster} at index ${index}. ` +
     "Profiles and Groups come from the source once davit serve runs on it.";
   new Progress(host, systemClock, "backup is being restored").done(
     sentence,
-    { path: directory, cluster, index },
+    { path: name, cluster, index },
     "backup restored",
   );
 }

@@ -7,6 +7,7 @@ import type { CliCommand, Host } from "./host.ts";
 import { importCommand } from "./import.ts";
 import { inspect } from "./inspect.ts";
 import { lint } from "./lint.ts";
+import { migrateStore } from "./migrate-store.ts";
 import { render } from "./render.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
@@ -17,6 +18,7 @@ const commands: readonly CliCommand[] = [
   boot,
   backup,
   restore,
+  migrateStore,
   inspect,
   lint,
   render,
@@ -46,6 +48,6 @@ export async function run(host: Host): Promise<number> {
 }
 
 function help(): string {
-  const rows = commands.map(({ name, summary }) => `  davit ${name.padEnd(13)}${summary}`);
+  const rows = commands.map(({ name, summary }) => `  davit ${name.padEnd(15)}${summary}`);
   return ["Usage: davit COMMAND [options]", "", ...rows, "", "davit COMMAND --help shows its options.", ""].join("\n");
 }

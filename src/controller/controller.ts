@@ -112,7 +112,7 @@ export class Controller implements SourceListener {
   constructor(options: ControllerOptions) {
     this.#options = options;
     const { clock, metrics, tombstoneTtlSeconds, adminNamespace } = options;
-    this.#documents = new Documents(options.store);
+    this.#documents = new Documents(options.store, options.source);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
     this.#composer = new StatusComposer({
@@ -149,7 +149,7 @@ export class Controller implements SourceListener {
     this.#statuses.start();
     this.#trials.start();
     this.#running = Promise.all([this.#run(), this.#resync(), this.#keepVigil()]).then(() => {});
-    await this.#options.source.start(this);
+    await this.#options.source.start(this, this.#documents.versions());
   }
 
   /** Ends all work; idempotent. Resolves when the current step and the current status writes are done. */

@@ -1,5 +1,6 @@
 /**
- * Follows a store in another process over HTTP, for a boot service whose process has no store.
+ * Follows a store in another process over HTTP, for a boot service whose process has no store. The store may have
+ * several members: the follower is at one of them, and goes on at the next one when that fails.
  *
  * A `StoreFollower` passes on the store's documents, in whole steps and in the store's order. It reconnects when the
  * connection ends or falls silent. While the store is away, it serves the last copy. It never replaces a copy by one
@@ -9,8 +10,10 @@
 import { backoffMs, jittered } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
+import { assert } from "../lib/errors.ts";
 import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
+import { Suspensions } from "../lib/suspension.ts";
 import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine, type FollowLine } from "../model/follow-line.ts";
@@ -22,7 +25,13 @@ import { StoreClock } from "./store-clock.ts";
 import type { StoreCredentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
-  readonly url: URL;
+  /** Of the store's members; at least one. */
+  readonly urls: readonly URL[];
+  /**
+   * With several members: the longest time without a proof that a member's state matches the source. After that, the
+   * follower goes on at the next member. 48,000 unless given.
+   */
+  readonly unprovenMs?: number | undefined;
   /** Reads the credentials before each connection. An error fails only that attempt. */
   readonly credentials: () => Promise<StoreCredentials>;
   readonly copyFile?: CopyFile | undefined;
@@ -56,10 +65,12 @@ interface Listening {
 
 /** The time of three heartbeats. */
 const presetSilenceMs = 30_000;
+/** Longer than a proof takes with the presets of davit serve (`app/signs-of-life.ts`). */
+const presetUnprovenMs = 48_000;
 /**
  * The longest line that the follower takes. The templates of a Profile have at most 4 MiB together. They are encoded as
- * JSON twice, first in the document and then in the line, which makes seven bytes of one byte at most: 28 MiB. Metadata
- * have no limit of their own. If they make a line longer than this, the follower cannot follow the store.
+ * JSON twice, first in the document and then in the line, which makes seven bytes of one byte at most: 28 MiB. The
+ * other fields of an object take 3 MiB at most, which is the limit of the API server: 21 MiB.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
 /** After one to two times this duration a new connection replaces one that works, to measure the store's clock anew. */
@@ -83,16 +94,27 @@ export class StoreFollower implements Feed {
   #provenAtMs: number | undefined;
   #askedAtMs = 0;
   #storeClock: StoreClock | undefined;
+  readonly #suspensions: Suspensions;
+  /** The value of `Suspensions.missedMs` when the store was asked. */
+  #missedMs = 0;
+  /** Ends the connection, so that a new one measures the store's clock. */
+  #renewal = new AbortController();
   #attempt = 0;
+  /** Index of the member that is asked. */
+  #at: number;
   /**
    * True after an unexpected error. The listeners' state may then differ from the copy, so the next request asks for
    * everything.
    */
   #isDoubtful = false;
-  #lastFailure = "";
+  /** Failures since the served copy last equalled the store: each is logged once. */
+  readonly #failures = new Set<string>();
 
   constructor(options: StoreFollowerOptions) {
     this.#options = options;
+    this.#suspensions = new Suspensions(options.clock);
+    // Followers of one store spread over its members.
+    this.#at = Math.floor(options.random() * options.urls.length);
   }
 
   /**
@@ -143,28 +165,39 @@ export class StoreFollower implements Feed {
   }
 
   async #followForEver(): Promise<void> {
-    const { clock, random } = this.#options;
+    const { clock, random, urls } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await this.#followOnce();
+      const hasFailed = await this.#followOnce();
       this.#isConnected = false;
-      const waitMs = jittered(backoffMs(this.#attempt, retries), random);
+      if (hasFailed) this.#at = (this.#at + 1) % urls.length;
+      // The waits grow once every member has failed.
+      const waitMs = jittered(backoffMs(Math.floor(this.#attempt / urls.length), retries), random);
       this.#attempt += 1;
       await clock.sleep(waitMs, signal);
     }
   }
 
-  async #followOnce(): Promise<void> {
-    const { url, clock, random, limits = {} } = this.#options;
+  get #url(): URL {
+    const url = this.#options.urls[this.#at];
+    assert(url !== undefined, "A follower has a store");
+    return url;
+  }
+
+  /** @returns true if the connection failed. */
+  async #followOnce(): Promise<boolean> {
+    const { clock, random, limits = {} } = this.#options;
     const { silenceMs = presetSilenceMs, maxLineBytes = presetMaxLineBytes } = limits;
     const refuse = (detail: string, cause: unknown) => new FollowError("protocol", detail, { cause });
     const lines = new LineReader({ maxLineBytes, refuse });
+    this.#renewal = new AbortController();
     const renewal = new Deadline({ clock, durationMs: jittered(renewMs, random) });
-    const signal = AbortSignal.any([this.#stopping.signal, renewal.signal]);
+    const signal = AbortSignal.any([this.#stopping.signal, renewal.signal, this.#renewal.signal]);
     this.#copy.begin();
     this.#storeClock = undefined;
     const connected = () => {
       this.#askedAtMs = clock.monotonicMs();
+      this.#missedMs = this.#suspensions.missedMs;
     };
     const heard = (chunk: Buffer) => {
       for (const line of lines.push(chunk)) this.#takeLine(line);
@@ -174,9 +207,11 @@ export class StoreFollower implements Feed {
       const { place: known } = this.#copy;
       // Without a run, the store sends everything. A member of the store that is behind the index catches up first.
       const place = this.#isDoubtful && known !== undefined ? { ...known, run: undefined } : known;
-      await listenToStore({ url, credentials, place, clock, silenceMs, signal, connected, heard });
+      await listenToStore({ url: this.#url, credentials, place, clock, silenceMs, signal, connected, heard });
+      return false;
     } catch (error) {
       this.#logFailure(error);
+      return true;
     } finally {
       renewal.cancel();
     }
@@ -198,17 +233,35 @@ export class StoreFollower implements Feed {
     if (effect.kind === "replaced") this.#provenAtMs = undefined;
     this.#takeTimes(line);
     if (effect.kind === "none") return;
-    if (!this.#isConnected) this.#options.log.info({ index: this.#copy.place?.index }, "following the store");
+    if (!this.#isConnected) {
+      const { place } = this.#copy;
+      this.#options.log.info({ store: this.#url.origin, index: place?.index }, "following the store");
+    }
     this.#isConnected = true;
-    if (effect.kind !== "withheld") this.#lastFailure = "";
+    if (effect.kind !== "withheld") this.#failures.clear();
     // The store sends a heartbeat only to a follower that has caught up. A follower that is too slow gets none before
     // the store disconnects it, so its waits grow with each attempt.
     if (line.kind === "heartbeat") this.#attempt = 0;
     this.#apply(effect);
+    this.#refuseUnproven();
+  }
+
+  /** @throws {FollowError} silent, where another member may know more: this one may be cut off from the others. */
+  #refuseUnproven(): void {
+    const { urls, clock, unprovenMs = presetUnprovenMs } = this.#options;
+    const lastMs = Math.max(this.#askedAtMs, this.#provenAtMs ?? this.#askedAtMs);
+    if (urls.length > 1 && clock.monotonicMs() - lastMs > unprovenMs) {
+      throw new FollowError("silent", "no sign of life from its source");
+    }
   }
 
   #takeTimes(line: FollowLine): void {
     if (!("nowMs" in line) || line.nowMs === undefined) return;
+    if (this.#suspensions.missedMs !== this.#missedMs) {
+      // A line from before may arrive now. The estimate of the store's clock no longer shows how old it is.
+      this.#renewal.abort();
+      return;
+    }
     if (line.kind !== "heartbeat") {
       this.#storeClock = new StoreClock(this.#askedAtMs, line.nowMs);
       return;
@@ -270,15 +323,15 @@ export class StoreFollower implements Feed {
     }
     const { reason, detail, cause } = error;
     const why = reason === "credentials" && cause instanceof Error ? cause.message : detail;
-    this.#logOnce(`${reason} ${why}`, () =>
-      log.warn({ reason, why, problem: error.message }, "not following the store, the last copy is served"),
+    const store = this.#url.origin;
+    this.#logOnce(`${store} ${reason} ${why}`, () =>
+      log.warn({ store, reason, why, problem: error.message }, "not following the store, the last copy is served"),
     );
   }
 
-  /** Logs an event, unless it is the same as the last one. */
   #logOnce(what: string, write: () => void): void {
-    if (this.#lastFailure === what) return;
-    this.#lastFailure = what;
+    if (this.#failures.has(what)) return;
+    this.#failures.add(what);
     write();
   }
 }

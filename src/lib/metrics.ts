@@ -1,18 +1,17 @@
 /**
- * Every metric of davit. davit's own names are `davit_<part>_<what>_<unit|total>`. A metric's labels have values from
- * fixed sets, so that no machine can increase the number of series.
+ * Every metric of davit; `store-metrics.ts` has those of the store. davit's own names are
+ * `davit_<part>_<what>_<unit|total>`. A metric's labels have values from fixed sets, so that no machine can increase
+ * the number of series.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { storeMetrics } from "./store-metrics.ts";
 
 /** The metrics, which all parts set. `text()` returns them in the form of a scrape. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 // davit makes a boot answer in much less than a millisecond. The upper buckets are for downloads of assets.
 const requestSecondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10];
-
-// One fdatasync takes 0.1 ms on NVMe and 20 ms on a spinning disk.
-const syncSecondsBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5];
 
 // A step of one object takes a millisecond and a write to the log. The first step of 10,000 objects takes seconds.
 const stepSecondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -168,65 +167,6 @@ function signingMetrics(registers: Registry[]) {
     }),
     signingKeyExpiry,
     signingKeyProblem,
-  };
-}
-
-function storeMetrics(registers: Registry[]) {
-  const storeWritable = new Gauge({
-    name: "davit_store_writable",
-    help: "1 while the log of the store takes writes; absent without a store.",
-    registers,
-  });
-  // `davit boot` has no store, and an alert on 0 must not fire there. So the series exists only after the first `set`.
-  storeWritable.remove();
-  return {
-    storeWritable,
-    storeSyncSeconds: new Histogram({
-      name: "davit_store_sync_seconds",
-      help: "Time of one write and fdatasync of a batch of the log.",
-      buckets: syncSecondsBuckets,
-      registers,
-    }),
-    storeIndex: new Gauge({ name: "davit_store_index", help: "Changes applied to the store.", registers }),
-    storeUnauthorized: new Counter({
-      name: "davit_store_unauthorized_total",
-      help: "Requests to the store that were refused because they lacked the right credentials.",
-      registers,
-    }),
-    storeFollowers: new Gauge({ name: "davit_store_followers", help: "Followers of the store now.", registers }),
-    storeBytes: new Gauge({
-      name: "davit_store_bytes",
-      help: "Names and values in the store; the quota is about these.",
-      registers,
-    }),
-    storeWatchers: new Gauge({ name: "davit_store_watchers", help: "Watches waiting now.", registers }),
-    ...backupMetrics(registers),
-  };
-}
-
-/** Metrics of `--backup-every`; all 0 without this option. */
-function backupMetrics(registers: Registry[]) {
-  return {
-    backupIntervalSeconds: new Gauge({
-      name: "davit_backup_interval_seconds",
-      help: "How often a backup is due, see --backup-every; 0 for never.",
-      registers,
-    }),
-    backupAgeSeconds: new Gauge({
-      name: "davit_backup_age_seconds",
-      help: "Time since the newest scheduled backup was taken; since the start while there is none.",
-      registers,
-    }),
-    backupBytes: new Gauge({
-      name: "davit_backup_bytes",
-      help: "Size of the newest scheduled backup; 0 while there is none.",
-      registers,
-    }),
-    backupFailures: new Counter({
-      name: "davit_backup_failures_total",
-      help: "Scheduled backups that could not be written, or not be removed when they were too many.",
-      registers,
-    }),
   };
 }
 

@@ -22,7 +22,7 @@
  */
 
 import { compareBytes } from "../lib/order.ts";
-import { compareCounts, compareGroups, compareRanks, type Group } from "./group.ts";
+import { compareCounts, compareGroups, compareRanks, type Group, type LaterClaim } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
 import { namesMachine, namesValueOf } from "./specificity.ts";
 import { traitsOf } from "./tenant-rank.ts";
@@ -172,14 +172,30 @@ function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Label
   return new Set([...alike].filter((group) => claims.get(namespaceOf(group)) === first));
 }
 
-/** Returns the store's index at which a Group claimed a machine; 0 if davit recorded no claim for the Group. */
-function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
-  let claim = claimedAt;
-  for (const { at, label, values } of claimedLater) {
-    const value = labels.get(label);
-    if (at > claim && value !== undefined && values.includes(value)) claim = at;
-  }
-  return claim;
+/**
+ * Returns the store's index at which a Group claimed a machine; 0 if davit recorded no claim for the Group. A name that
+ * the selector got later makes no later claim if an older name of the machine stays: the selector became narrower.
+ */
+function claimOf(group: Group, labels: Labels): number {
+  const { claimedAt, claimedLater } = group;
+  if (claimedLater.length === 0) return claimedAt;
+  const counts = ({ label, values }: LaterClaim) => values.includes(labels.get(label) ?? "");
+  const [names, others] = [claimedLater.filter(({ isName }) => isName), claimedLater.filter(({ isName }) => !isName)];
+  const since = latest(others.filter(counts), claimedAt);
+  const identities = identityLabels.filter((label) => namesValueOf(group, label));
+  const used = [...Object.keys(group.selector), ...group.expressions.map(({ key }) => key)];
+  const naming = identities.length > 0 ? identities : used;
+  const byName = naming.map((name) =>
+    latest(
+      names.filter((claim) => claim.label === name && counts(claim)),
+      since,
+    ),
+  );
+  return byName.reduce((first, claim) => Math.min(first, claim), byName[0] ?? since);
+}
+
+function latest(claims: readonly LaterClaim[], at: number): number {
+  return claims.reduce((last, claim) => Math.max(last, claim.at), at);
 }
 
 /**

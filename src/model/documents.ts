@@ -11,6 +11,7 @@
  *   /davit/tombstones/tenant/<namespace>/<label>/<value> the same, of Groups outside the admin namespace
  *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, expires
  *   /davit/synced                                        SyncedDocument, the last write of a first sync
+ *   /davit/versions                                      SourceVersions, for the controller alone
  */
 
 import { type Expression, isExpression } from "./expression.ts";
@@ -22,6 +23,7 @@ import type { ProfileContent } from "./profile.ts";
 /** Root of everything that davit itself keeps in the store. */
 export const davitRoot = "/davit";
 export const syncedPath = `${davitRoot}/synced`;
+export const versionsPath = `${davitRoot}/versions`;
 export const profilesRoot = `${davitRoot}/profiles`;
 export const groupsRoot = `${davitRoot}/groups`;
 export const secretsRoot = `${davitRoot}/_secrets`;

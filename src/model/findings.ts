@@ -46,6 +46,10 @@ const fileFindings = {
   ),
   "too-deep": error("Values or blocks are nested too deeply", "Write them flatter"),
   "duplicate-object": error("An object is defined twice", "Remove or rename one of the two"),
+  "oversized-object": error(
+    "An object of a file is larger than 1.5 MiB as JSON, with its aliases written out: no cluster stores it",
+    "Shorten it, or split it",
+  ),
 } as const;
 
 const documentFindings = {

@@ -20,11 +20,6 @@ export function matchesGlob(pattern: string, value: string): boolean {
   return text.length <= maxGlobValueLength && isMatch(charactersOf(pattern), text);
 }
 
-/** True for a pattern that only asks for some number of characters. */
-export function isOnlyWildcards(pattern: string): boolean {
-  return /^[*?]+$/.test(pattern);
-}
-
 function charactersOf(text: string): Characters {
   return /[\ud800-\udfff]/.test(text) ? [...text] : text;
 }

@@ -185,6 +185,11 @@ export interface SourceListener {
   changed(names: readonly ObjectName[]): void;
 }
 
+/**
+ * The newest versions of the source that davit has seen, by name. Only the source knows the names and their form.
+ */
+export type SourceVersions = Readonly<Record<string, string>>;
+
 export interface Source {
   /** `directory` or `cluster`. */
   readonly kind: string;
@@ -192,12 +197,17 @@ export interface Source {
   /** False while the source receives no changes: more objects may be gone than the view shows. */
   readonly isFollowed: boolean;
   /**
-   * Monotonic: `view` shows the state of every readable object at that time, or later. Undefined before the first list.
-   * It does not advance while the source cannot be reached.
+   * Monotonic: `view` shows the state of every readable object at that time, or later: the time of a question, not of
+   * its answer. Undefined before the first list. It does not advance while the source cannot be reached.
    */
   readonly provenAtMs: number | undefined;
-  /** Begins to list and follow. It does not wait for the first list, which `listener.listed` reports. */
-  start(listener: SourceListener): Promise<void>;
+  /** What davit has seen so far; absent for a source without versions. */
+  readonly versions?: SourceVersions;
+  /**
+   * Begins to list and follow. It does not wait for the first list, which `listener.listed` reports.
+   * @param seen the `versions` of an earlier run or of another davit: an older list may show the past.
+   */
+  start(listener: SourceListener, seen?: SourceVersions): Promise<void>;
   /** Ends every timer, watch and thread; idempotent. */
   stop(): Promise<void>;
 }

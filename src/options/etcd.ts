@@ -13,7 +13,10 @@ export const etcdOptions = {
       "keep the store in this etcd v3, such as https://etcd-0:2379, instead of --data-dir: several davits may then " +
       "share it; default: none",
     read: one(readServerUrls),
-    excludes: { name: "storeOwnCertificate", excess: "A certificate of each member's own" },
+    excludes: {
+      name: "storeOwnCertificate",
+      excess: "Members need certificates by one authority, see --store-cert-file",
+    },
   } satisfies Option<readonly URL[]>,
   storeEtcdPrefix: {
     flag: "store-etcd-prefix",

@@ -191,3 +191,14 @@ export function readServerUrl(text: string): URL | OptionRefusal {
     ? url
     : new OptionRefusal("must be http://HOST:PORT or https://HOST:PORT, without path or password");
 }
+
+/** Makes the options of a certificate and its key. Each of the two needs the other. */
+export function certificatePair(help: string) {
+  return {
+    storeCertFile: { ...fileOption("store-cert-file", help), needs: [{ name: "storeKeyFile" }] },
+    storeKeyFile: {
+      ...fileOption("store-key-file", "private key of that certificate, PEM"),
+      needs: [{ name: "storeCertFile" }],
+    },
+  };
+}

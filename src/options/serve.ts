@@ -44,6 +44,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
     ...ruleProblems(serveOptions, { values: ruled, faulty }, paths),
     ...signingProblems(config),
     ...storeDoorProblems(config),
+    ...memberProblems(config),
     ...placeProblems(config),
   );
   return configWithout(problems, config);
@@ -57,7 +58,7 @@ export function readBootConfig(args: readonly string[], environment: Environment
   // `davit boot` reads only the flag `--data-dir`. The variable may be for a davit serve in the same container.
   const { values, problems } = readOptions(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined }, paths);
   const config = { ...values, ...signingPassphrase(environment) };
-  problems.push(...signingProblems(config), ...storeTlsProblems(values), ...storeTokenProblems(values, paths));
+  problems.push(...signingProblems(config), ...storesProblems(values, paths));
   return configWithout(problems, config);
 }
 
@@ -114,26 +115,53 @@ function keyProblems(
   return [`No key for the ${name.replace("grub-", "GRUB ")} passphrase: give --${name}-key`];
 }
 
+/** Refuses what one of the members of a store cannot get. Each sentence appears once. */
+function storesProblems(values: Values<typeof bootOptions>, paths: Paths): readonly string[] {
+  // A bad URL is undefined here, and already reported.
+  const stores: readonly (URL | undefined)[] = values.store ?? [undefined];
+  const problems = stores.flatMap((store) => {
+    const given = { ...values, store };
+    return [...storeTlsProblems(given), ...storeTokenProblems(given, paths)];
+  });
+  if (values.dataDir !== undefined && stores.length > 1) {
+    const cure = "with --data-dir give one URL in --store; else give --store-token-file";
+    problems.push(`One local token for several stores: ${cure}`);
+  }
+  return [...new Set(problems)];
+}
+
 /** Refuses certificates for a store without TLS. */
 export function storeTlsProblems({ store, storeCaFile, storeCertFile }: GivenStore): string[] {
   if (store?.protocol !== "http:" || (storeCaFile ?? storeCertFile) === undefined) return [];
   return [`No TLS with "${store.origin}": certificates need a URL that begins with https://`];
 }
 
-/** Refuses two tokens for a store, a missing local token, and a token that others on the network could read. */
-export function storeTokenProblems(
-  { store, storeTokenFile, dataDir }: GivenStore,
-  { isFile, isDirectory }: Paths,
-): string[] {
+/** Refuses two tokens for a store, and one that others on the network could read. See `localTokenProblems`. */
+export function storeTokenProblems(given: GivenStore, paths: Paths): string[] {
+  const { store, storeTokenFile, dataDir } = given;
   if (storeTokenFile !== undefined && dataDir !== undefined) {
     return ["Two tokens for the store: give --store-token-file or --data-dir, not both"];
   }
-  const isShown = (storeTokenFile ?? dataDir) !== undefined;
-  if (isShown && store?.protocol === "http:" && !isLoopback(store.hostname.replace(/^\[|\]$/g, ""))) {
-    return [`No TLS with "${store.origin}": a token needs a URL that begins with https://, or a loopback address`];
+  if (dataDir !== undefined) return localTokenProblems(dataDir, store, paths);
+  if (storeTokenFile === undefined || store?.protocol !== "http:" || isOnLoopback(store)) return [];
+  return [`No TLS with "${store.origin}": a token needs a URL that begins with https://, or a loopback address`];
+}
+
+/**
+ * Refuses a missing local token, and a store that is not on loopback. Only a listener on loopback accepts the local
+ * token (src/http/store/secrets-guard.ts), and no other server may get it.
+ */
+function localTokenProblems(dataDir: string, store: URL | undefined, { isFile, isDirectory }: Paths): string[] {
+  if (store !== undefined && !isOnLoopback(store)) {
+    const cure = "--data-dir needs a loopback address; else give --store-token-file";
+    return [`Not on this computer: "${store.origin}": ${cure}`];
   }
-  if (dataDir === undefined || !isDirectory(dataDir) || isFile(localTokenFile(dataDir))) return [];
+  if (!isDirectory(dataDir) || isFile(localTokenFile(dataDir))) return [];
   return [`No local token in "${dataDir}": start davit serve with it first, of this version or later`];
+}
+
+function isOnLoopback({ hostname }: URL): boolean {
+  return isLoopback(hostname.replace(/^\[|\]$/g, ""));
 }
 
 /** Refuses a backup directory inside the data directory: the backups would be lost together with the store. */
@@ -171,6 +199,14 @@ function storeDoorProblems(config: ServeConfig): string[] {
   if (lacks.length === 0) return problems;
   const cure = `it needs ${lacks.join(" and ")}; else keep --store-address on loopback or say --store-insecure`;
   return [...problems, `Refusing to listen on "${authority(storeAddress)}": ${cure}`];
+}
+
+/** Refuses a member that could not say where clients reach it: it joins the store before it listens. */
+function memberProblems({ storeEtcdEndpoints, storeAddress, storeAdvertiseUrl }: ServeConfig): string[] {
+  // A bad address is undefined here, and already reported.
+  if (storeEtcdEndpoints === undefined || storeAddress?.port !== 0 || storeAdvertiseUrl !== undefined) return [];
+  const cure = "give --store-advertise-url, or a --store-address with a port";
+  return [`No URL for the other members: the port of --store-address is chosen later; ${cure}`];
 }
 
 function storeHasTls({ storeCertFile, storeKeyFile, storeOwnCertificate }: ServeConfig): boolean {

@@ -6,6 +6,7 @@ import { type LogLevel, logLevels } from "../lib/log.ts";
 import { etcdOptions } from "./etcd.ts";
 import type { Option } from "./parsing.ts";
 import {
+  certificatePair,
   directoryOption,
   each,
   fileOption,
@@ -24,6 +25,7 @@ import {
   readNetworks,
   readObjectName,
   readServerUrl,
+  readServerUrls,
   readServiceAccount,
   readSwitch,
   readText,
@@ -270,7 +272,8 @@ export const serveOptions = {
   storeOwnCertificate: {
     ...switchOption(
       "store-own-certificate",
-      "TLS with a certificate that davit makes and renews; clients trust the authority in DATA-DIR/certificate/ca.pem",
+      "TLS with a certificate that davit makes and renews; clients trust the authority in DATA-DIR/certificate/ca.pem" +
+        "; not with --store-etcd-endpoints",
     ),
     excludes: { name: "storeCertFile", excess: "Two certificates of the store" },
   },
@@ -368,15 +371,15 @@ const { storeTokenFile, ...storeTls } = storeClientOptions;
 export const bootOptions = {
   store: {
     flag: "store",
-    value: "URL",
+    value: "URL,URL",
     required: "No store to follow: give --store URL",
-    help: "the store to follow: http://HOST:PORT or https://HOST:PORT of davit serve",
-    read: one(readServerUrl),
-  } satisfies Option<URL>,
+    help: "the store to follow: http://HOST:PORT or https://HOST:PORT of davit serve; several for members of one store",
+    read: one(readServerUrls),
+  } satisfies Option<readonly URL[]>,
   storeTokenFile,
   dataDir: directoryOption(
     "data-dir",
-    "data directory of a davit serve on this computer: its local token goes to the store; no variable sets this",
+    "data directory of the davit serve at --store, on this computer: its local token goes there; no variable sets this",
   ),
   ...storeTls,
   copyFile: {
@@ -387,14 +390,3 @@ export const bootOptions = {
   } satisfies Option<string>,
   ...serviceOptions,
 };
-
-/** Makes the options of a certificate and its key. Each of the two needs the other. */
-function certificatePair(help: string) {
-  return {
-    storeCertFile: { ...fileOption("store-cert-file", help), needs: [{ name: "storeKeyFile" }] },
-    storeKeyFile: {
-      ...fileOption("store-key-file", "private key of that certificate, PEM"),
-      needs: [{ name: "storeCertFile" }],
-    },
-  };
-}

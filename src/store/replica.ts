@@ -1,21 +1,25 @@
 /**
- * The state that a log builds: the tree, its history and its lineage. A replica logs records, and applies the records
- * that the log delivers. It knows nothing of watches, quotas or expiry.
+ * A state machine on a log. A replica logs records, and applies the records that the log delivers. It knows nothing of
+ * watches, quotas or expiry.
  */
 
-import { inSlices, nextTurn } from "../lib/slices.ts";
+import { inSlices } from "../lib/slices.ts";
 import { encodeBatchRecord } from "./command/batch-codec.ts";
-import { apply, type Command, type CommandRecord } from "./command/command.ts";
+import type { Command, CommandRecord } from "./command/command.ts";
 import { decodeRecord, encodeRecord } from "./command/command-codec.ts";
-import { isMark, type NewRun, newRunOf, RunClock } from "./command/run-clock.ts";
-import { type LogPort, type LogTime, type ProposeOptions, type Snapshot, WalError } from "./core/log-port.ts";
+import { type NewRun, newRunOf } from "./command/run-clock.ts";
+import {
+  type LogPort,
+  type LogTime,
+  type ProposeOptions,
+  type Snapshot,
+  WalError,
+  type WalFailure,
+} from "./core/log-port.ts";
 import type { StoreEvent } from "./core/node.ts";
 import { StoreError } from "./core/refusal.ts";
-import { Lineage } from "./snapshot/lineage.ts";
-import { StateReader } from "./snapshot/snapshot.ts";
+import { StateMachine } from "./snapshot/state-machine.ts";
 import type { Change } from "./tree/change.ts";
-import { Tree } from "./tree/tree.ts";
-import { EventRing } from "./watch/event-ring.ts";
 
 export interface StoreIndexes {
   /** The index of the last change. */
@@ -58,31 +62,25 @@ interface Proposed {
 const mark: Command = { kind: "batch", commands: [] };
 
 export class Replica {
-  readonly tree = new Tree();
-  readonly history = new EventRing();
-  readonly lineage = new Lineage();
+  readonly state: StateMachine;
   readonly #log: LogPort;
-  readonly #runClock: RunClock;
   /** The records that this process proposed and the log has not delivered yet, by their bytes. */
   readonly #proposed = new Map<Uint8Array, Proposed>();
   /** The fields for the next records of this run; undefined as soon as a record with the run is in the log. */
   #newRun: NewRun | undefined;
   #raftIndex = 0;
   #isReplaying = true;
+  readonly #observeFailure: (reason: WalFailure) => void;
 
-  /** @param agelessRoot see `RunClock`. */
-  constructor(log: LogPort, agelessRoot: string | undefined) {
+  /** @param agelessRoot see `RunClock`. @param observeFailure is called for each record that the log refuses. */
+  constructor(log: LogPort, agelessRoot: string | undefined, observeFailure: (reason: WalFailure) => void = () => {}) {
     this.#log = log;
-    this.#runClock = new RunClock(this.tree.timers, agelessRoot);
+    this.#observeFailure = observeFailure;
+    this.state = new StateMachine(agelessRoot);
   }
 
   get indexes(): StoreIndexes {
-    return { storeIndex: this.tree.index, raftIndex: this.#raftIndex, raftTerm: this.#log.identity.term };
-  }
-
-  /** Time of the last record by the clock of its run; undefined before the first. */
-  get lastAtMs(): number | undefined {
-    return this.#runClock.lastAtMs;
+    return { storeIndex: this.state.tree.index, raftIndex: this.#raftIndex, raftTerm: this.#log.identity.term };
   }
 
   /** True until `open` has read the whole log. */
@@ -108,11 +106,13 @@ export class Replica {
     const { run, term } = this.#log.identity;
     const beganAtMs = this.#log.membership.now().atMs;
     this.#newRun = { run, beganAtMs };
-    this.#runClock.begin(term, beganAtMs);
+    this.state.beginRun(term, beganAtMs);
   }
 
   /** Logs the record with which this member's term begins. @throws {StoreError} logFailed. */
   async beginTerm(): Promise<void> {
+    // The term's clock begins at the last record. This record brings it to now, so nodes that were due stay due.
+    if (this.state.tree.timers.size > 0) await this.propose(mark, { frees: true });
     const atMs = this.#log.membership.ownMs();
     await this.#write({ atMs, run: this.#log.identity.run, beganAtMs: atMs, command: mark }, { beginsTerm: true });
   }
@@ -150,6 +150,7 @@ export class Replica {
     } catch (error) {
       this.#proposed.delete(bytes);
       if (!(error instanceof WalError)) throw error;
+      this.#observeFailure(error.reason);
       throw new StoreError("logFailed", error.message, 0, { cause: error });
     }
     if (proposed.outcome instanceof StoreError) throw proposed.outcome;
@@ -161,21 +162,10 @@ export class Replica {
     const proposed = this.#proposed.get(bytes);
     this.#proposed.delete(bytes);
     const logged = proposed?.record ?? decodeRecord(bytes);
-    if (!isMark(logged.command) || logged.run !== undefined) this.lineage.add(logged.run, term);
     if (logged.run === this.#newRun?.run) this.#newRun = undefined;
-    const atMs = this.#runClock.record(term, logged);
-    const result = this.#apply(atMs === logged.atMs ? logged : { ...logged, atMs });
+    const result = this.state.apply(logged, term);
     if (proposed !== undefined) proposed.outcome = this.#outcomeOf(result);
     listener.applied(logged.command, result, bytes.length);
-  }
-
-  #apply(record: CommandRecord): readonly Change[] | StoreError {
-    try {
-      return apply(this.tree, record);
-    } catch (error) {
-      if (error instanceof StoreError) return error;
-      throw error;
-    }
   }
 
   #outcomeOf(result: readonly Change[] | StoreError): Applied | StoreError | undefined {
@@ -186,20 +176,8 @@ export class Replica {
     return event === undefined ? undefined : { events, event, indexes: this.indexes };
   }
 
-  /** Replaces the state. Readers see the former one until the new one is whole. @throws {WalError} */
   async #restore(listener: ReplicaListener, snapshot: Snapshot): Promise<void> {
-    const tree = new Tree();
-    const history = new EventRing();
-    const reader = new StateReader(tree, history);
-    for await (const piece of snapshot.pieces) {
-      reader.push(piece);
-      await nextTurn();
-    }
-    reader.end();
-    this.tree.adopt(tree);
-    this.history.adopt(history);
-    if (reader.origin !== undefined) this.lineage.restore(reader.origin);
-    this.#runClock.restore(this.lineage.origin.term, reader.atMs);
+    await this.state.restore(snapshot);
     this.#raftIndex = snapshot.sequence;
     listener.replaced(snapshot.sequence);
   }

@@ -4,7 +4,8 @@
  * The store encodes a command, logs it, and applies it when the log delivers it. Later starts apply it again. Only
  * delivered commands change the tree. So readers see only what is on disk, and a replay ends in the same state.
  *
- * Reads skip a node as soon as its ttl is over. Before a write, the store logs the end of every due node (`Expiry`).
+ * Reads skip a node as soon as its ttl is over. Before a write that would find a due node, the store logs its end
+ * (`Expiry`).
  * Times are by a clock that never steps during a run. A start keeps the remaining ttl of each node, even if the
  * computer's clock was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are
  * davit's tombstones: they must not end before davit has read its sources again.
@@ -25,8 +26,10 @@ import {
   type LogMembership,
   type LogPort,
   type LogStatus,
+  type LogTime,
   type ProposeOptions,
   WalError,
+  type WalFailure,
 } from "./core/log-port.ts";
 import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./core/node.ts";
 import { StoreError } from "./core/refusal.ts";
@@ -53,6 +56,8 @@ export interface StoreOptions {
   readonly snapshotInterval?: SnapshotInterval | undefined;
   /** Nodes below this directory get their whole ttl again at each start. If it is absent, no node does. */
   readonly agelessRoot?: string | undefined;
+  /** Called for each record that the log refuses, with the reason. */
+  readonly observeFailure?: ((reason: WalFailure) => void) | undefined;
 }
 
 /** Gets files and their changes. It has the form of the model's `FeedListener`, which the store does not import. */
@@ -79,13 +84,13 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
-  private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, agelessRoot }: StoreOptions) {
+  private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, ...more }: StoreOptions) {
     this.#log = log;
     this.#nowMs = log.membership.nowMs;
-    this.#replica = new Replica(log, agelessRoot);
-    this.#tree = this.#replica.tree;
-    const { history, lineage } = this.#replica;
-    this.#hub = new WatchHub(history, maxWatchers, (work) => void nextTurn().then(work));
+    this.#replica = new Replica(log, more.agelessRoot, more.observeFailure);
+    const { state } = this.#replica;
+    this.#tree = state.tree;
+    this.#hub = new WatchHub(state.history, maxWatchers, (work) => void nextTurn().then(work));
     this.#quota = new Quota(this.#tree, quotaBytes);
     this.#expiry = new Expiry({
       tree: this.#tree,
@@ -105,12 +110,9 @@ export class Store {
     });
     this.#snapshotter = new Snapshotter({
       log,
-      tree: this.#tree,
-      history,
-      lineage,
+      machine: state,
       interval: snapshotInterval,
       sequence: () => this.#replica.indexes.raftIndex,
-      lastAtMs: () => this.#replica.lastAtMs,
       mark: () => this.#replica.mark(),
     });
   }
@@ -146,7 +148,7 @@ export class Store {
 
   /** The id of the run that made the last change (`Lineage`); undefined if an older davit made it. */
   get run(): string | undefined {
-    return this.#replica.lineage.origin.run;
+    return this.#replica.state.lineage.origin.run;
   }
 
   /** Whether the store can be written. Reads work in every status. */
@@ -195,8 +197,8 @@ export class Store {
    */
   async submit(command: Submission): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
-    const time = this.#log.membership.now();
-    if (this.#expiry.isBehind(time.atMs)) await this.#expiry.catchUp(time.atMs);
+    let time = this.#log.membership.now();
+    if (this.#expiry.isBehind(time.atMs)) time = await this.#timeAfterEnds(command);
     const reservedBytes = command.kind === "batch" ? 0 : this.#quota.reserve(command);
     try {
       const applied = await this.#replica.propose(command, optionsOf(command), time);
@@ -205,6 +207,18 @@ export class Store {
     } finally {
       this.#quota.release(reservedBytes);
     }
+  }
+
+  /**
+   * Resolves with the time for a command, once the command cannot find a node that is due at that time.
+   * @throws {StoreError} logFailed.
+   */
+  async #timeAfterEnds(command: Submission): Promise<LogTime> {
+    if (!this.#leadership.isLeading) await this.#expiry.leaderEnds(command);
+    // Not the time of the call: meanwhile another member may lead, and its clock differs.
+    const time = this.#log.membership.now();
+    if (this.#leadership.isLeading) await this.#expiry.catchUp(time.atMs);
+    return time;
   }
 
   /**
@@ -271,7 +285,7 @@ export class Store {
 
   /** The events of the history, oldest first. */
   get events(): readonly StoreEvent[] {
-    return this.#replica.history.all;
+    return this.#replica.state.history.all;
   }
 
   /** The bytes of a backup (`backupOf`), in the state of the moment when the first bytes are requested. */

@@ -1,7 +1,7 @@
 /**
- * A fleet under chaos: a real API server, a davit that follows it, another one that follows the first one's store, 200
- * machines that ask both all the time, and a catch-all that installs. Objects change at random, connections break,
- * processes die, and etcd goes back to an older state. A seed repeats the choices, not what the machine makes of them.
+ * A fleet under chaos: a real API server, davits that follow it or another one's store, 200 machines that ask all of them
+ * all the time, and a catch-all that installs. Objects change at random, connections break, processes die, and etcd goes
+ * back to an older state. A seed repeats the choices, not what the machine makes of them.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -10,21 +10,21 @@ import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { type Cluster, type EtcdCopy, startCluster } from "../../tools/cluster/cluster.ts";
-import { freePorts } from "../../tools/cluster/ports.ts";
-import { type DavitBootProcess, startDavitBoot, storeOf } from "../../tools/davit-process.ts";
-import { FaultProxy } from "../cluster/fault-proxy.ts";
-import { Rack } from "../cluster/rack.ts";
 import { seededPick } from "../helpers/fault-files.ts";
+import type { Davits, Disturbing } from "./davits.ts";
+import type { StartOptions } from "./one-davit.ts";
 import { firstWorld, installer, type Kind, type Operation, Operations, type Pick } from "./operations.ts";
 import { unsettled } from "./outcome.ts";
-import { Relay } from "./relay.ts";
 import { fleet, markMac, Witness } from "./witness.ts";
 import { configMapName, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
 
 export interface ChaosOptions {
   readonly seed: number;
-  /** How many changes; a disturbance comes with every tenth. */
+  /** How many changes. */
   readonly operations: number;
+  /** A disturbance comes with every so many changes. */
+  readonly disturbEvery: number;
+  readonly startDavits: (options: StartOptions) => Promise<Davits>;
   /** From one change to the next, on average. */
   readonly paceMs: number;
 }
@@ -33,6 +33,8 @@ const machineCount = 200;
 const maxStaleMs = 4_000;
 // What a busy machine may add to a limit that davit keeps.
 const slackMs = 4_000;
+// Most of them pass what an install may be stale.
+const longMs = (maxStaleMs + slackMs) * 3;
 const patienceMs = 120_000;
 
 const machines = fleet(machineCount);
@@ -48,11 +50,7 @@ export class ChaosRun {
   readonly #operations: Operations;
   readonly #directory: string;
   readonly #cluster: Cluster;
-  readonly #api: FaultProxy;
-  readonly #relay: Relay;
-  readonly #rack: Rack;
-  #follower: DavitBootProcess | undefined;
-  #isServing = true;
+  readonly #davits: Davits;
   #world: World = firstWorld(machines);
   #witness: Witness;
   #saved: Saved | undefined;
@@ -61,25 +59,17 @@ export class ChaosRun {
   /** The disturbance that is under way beside the changes. */
   #background: Promise<void> = Promise.resolve();
 
-  private constructor(
-    options: ChaosOptions,
-    parts: { directory: string; cluster: Cluster; api: FaultProxy; relay: Relay; rack: Rack },
-  ) {
+  private constructor(options: ChaosOptions, parts: { directory: string; cluster: Cluster; davits: Davits }) {
     this.#options = options;
     this.#pick = seededPick(options.seed);
     this.#operations = new Operations(machines, this.#pick);
     this.#directory = parts.directory;
     this.#cluster = parts.cluster;
-    this.#api = parts.api;
-    this.#relay = parts.relay;
-    this.#rack = parts.rack;
+    this.#davits = parts.davits;
     this.#witness = new Witness(
       {
         machines,
-        davits: {
-          serve: () => (this.#isServing ? this.#rack.davit.bootUrl : undefined),
-          follower: () => this.#follower?.bootUrl,
-        },
+        davits: parts.davits.urls,
         installer,
         staleMs: maxStaleMs + slackMs,
         pick: seededPick(options.seed + 1),
@@ -88,24 +78,19 @@ export class ChaosRun {
     );
   }
 
-  /** Starts everything, with the first objects applied and served by both davits. */
+  /** Starts everything, with the first objects applied and served by all davits. */
   static async start(options: ChaosOptions): Promise<ChaosRun> {
     const directory = await mkdtemp(join(tmpdir(), "davit-chaos-"));
     const cluster = await startCluster();
     await relaxSelectors(cluster);
-    const api = await FaultProxy.start(cluster);
-    const [storePort = 0] = await freePorts(1);
-    const relay = await Relay.start(storePort);
     await createFirst(cluster);
-    const rack = await Rack.start({
-      kubeconfig: cluster.kubeconfigFor("proxied", cluster.adminToken, api.url),
-      args: [
-        ...["--store-address", `127.0.0.1:${storePort}`, "--max-staleness", `${maxStaleMs}ms`],
-        ...["--watch-silence", "3s", "--source-grace", "1s", "--tombstone-ttl", "5s"],
-      ],
+    const davits = await options.startDavits({
+      cluster,
+      directory,
+      serveArgs: ["--watch-silence", "3s", "--tombstone-ttl", "5s"],
+      commonArgs: ["--max-staleness", `${maxStaleMs}ms`, "--source-grace", "1s"],
     });
-    const run = new ChaosRun(options, { directory, cluster, api, relay, rack });
-    run.#follower = await run.#startFollower();
+    const run = new ChaosRun(options, { directory, cluster, davits });
     await run.#mark(0);
     return run;
   }
@@ -131,7 +116,7 @@ export class ChaosRun {
     await this.#witness.untilInstalls();
     for (let at = 1; at <= this.#options.operations; at++) {
       await this.#change(this.#operations.next(this.#world));
-      if (this.#pick(10) === 0) await this.#disturb();
+      if (this.#pick(this.#options.disturbEvery) === 0) await this.#disturb();
       await systemClock.sleep(this.#pick(this.#options.paceMs * 2));
       this.#done = at;
     }
@@ -142,17 +127,14 @@ export class ChaosRun {
 
   /** As the function of that name. */
   async unsettled(): Promise<readonly string[]> {
-    const davits = ["serve", "follower"];
+    const davits = Object.keys(this.#davits.urls);
     return await unsettled({ witness: this.#witness, davits, machines, world: this.#world });
   }
 
   async stop(): Promise<void> {
     await this.#witness.stop();
     await this.#background;
-    await this.#follower?.stop();
-    await this.#rack.stop();
-    await this.#relay.stop();
-    await this.#api.stop();
+    await this.#davits.stop();
     await this.#cluster.stop();
     await rm(this.#directory, { recursive: true });
   }
@@ -189,38 +171,25 @@ export class ChaosRun {
 
   async #disturb(): Promise<void> {
     await this.#background;
-    const lastsMs = 500 + this.#pick(maxStaleMs * 2);
-    const later = (begin: () => void, end: () => void) => {
-      begin();
+    const during: Disturbing["during"] = async (begin, end) => {
+      const isLong = this.#pick(3) === 0;
+      const lastsMs = 500 + this.#pick(isLong ? longMs : maxStaleMs);
+      await begin();
       this.#background = systemClock.sleep(lastsMs).then(end);
-      return Promise.resolve();
     };
-    const kinds: Readonly<Record<string, () => Promise<void>>> = {
-      "API server out of reach": () =>
-        later(
-          () => this.#api.disconnect(),
-          () => this.#api.behave(),
-        ),
-      "store out of reach": () =>
-        later(
-          () => this.#relay.cut(),
-          () => this.#relay.heal(),
-        ),
-      "store silent": () =>
-        later(
-          () => this.#relay.freeze(),
-          () => this.#relay.heal(),
-        ),
+    const kinds: Davits["disturbances"] = {
+      ...this.#davits.disturbances,
       "API server killed": () => this.#cluster.restart(),
       "API server paused": () => this.#pauseApi(),
       "etcd restored": () => this.#restore(),
-      "davit killed": () => this.#killServe(),
-      "follower killed": () => this.#killFollower(),
     };
-    const names = Object.keys(kinds);
+    const countOf = (name: string) => this.#disturbances.get(name) ?? 0;
+    const least = Math.min(...Object.keys(kinds).map(countOf));
+    // In turn, so that a short run has as many kinds as it can.
+    const names = Object.keys(kinds).filter((name) => countOf(name) === least);
     const name = names[this.#pick(names.length)] ?? "";
-    this.#disturbances.set(name, (this.#disturbances.get(name) ?? 0) + 1);
-    await kinds[name]?.();
+    this.#disturbances.set(name, least + 1);
+    await kinds[name]?.({ pick: this.#pick, during });
   }
 
   async #pauseApi(): Promise<void> {
@@ -242,27 +211,6 @@ export class ChaosRun {
     this.#world = world;
     this.#witness.written(number);
     await this.#mark(number);
-  }
-
-  async #killServe(): Promise<void> {
-    this.#isServing = false;
-    await this.#rack.restart();
-    this.#isServing = true;
-  }
-
-  async #killFollower(): Promise<void> {
-    const follower = this.#follower;
-    this.#follower = undefined;
-    await follower?.stop("SIGKILL");
-    this.#follower = await this.#startFollower();
-  }
-
-  async #startFollower(): Promise<DavitBootProcess> {
-    return await startDavitBoot([
-      ...storeOf({ storeUrl: `http://127.0.0.1:${this.#relay.port}`, dataDir: this.#rack.davit.dataDir }),
-      ...["--copy-file", join(this.#directory, "copy"), "--source-grace", "1s"],
-      ...["--max-staleness", `${maxStaleMs}ms`],
-    ]);
   }
 }
 

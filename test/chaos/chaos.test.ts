@@ -4,52 +4,30 @@
  * set how many changes, and from which seed.
  */
 
-import { randomInt } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { ChaosRun } from "./chaos-run.ts";
 import { DirectoryRun } from "./directory-run.ts";
-import type { Witness } from "./witness.ts";
+import { faultsOf, operationsOf, paceMs, seed, timeoutMsOf } from "./faults.ts";
+import { startOneDavit } from "./one-davit.ts";
 
-const { DAVIT_TEST_CHANGES: changes, DAVIT_TEST_SEED: chosenSeed } = process.env;
-const operations = Number(changes ?? 100);
-const seed = Number(chosenSeed ?? (changes === undefined ? 733_923 : randomInt(1_000_000)));
-const paceMs = 500;
+const operations = operationsOf(100);
 // A file takes seconds to be written.
 const fileOperations = Math.ceil(operations / 5);
-// A change takes some hundred milliseconds, a disturbance seconds, on a machine that may be busy.
-const timeoutMs = 300_000 + operations * 5_000;
-
-interface Run {
-  readonly witness: Witness;
-  readonly summary: string;
-  run(): Promise<void>;
-  unsettled(): Promise<readonly string[]>;
-  stop(): Promise<void>;
-}
-
-async function survives(run: Run): Promise<void> {
-  try {
-    await run.run();
-    const unsettled = await run.unsettled();
-    process.stdout.write(`${run.summary}\n`);
-    expect(run.witness.breaches).toEqual([]);
-    expect(unsettled).toEqual([]);
-  } finally {
-    await run.stop();
-  }
-}
+const timeout = timeoutMsOf(operations);
 
 describe.concurrent("no machine is installed that its objects do not install", () => {
   it.skipIf(missing("kube-apiserver"))(
     `through ${operations} random changes in a cluster (seed ${seed})`,
-    { timeout: timeoutMs },
+    { timeout },
     async () => {
-      await survives(await ChaosRun.start({ seed, operations, paceMs }));
+      const how = { seed, operations, paceMs, disturbEvery: 10, startDavits: startOneDavit };
+      expect(await faultsOf(await ChaosRun.start(how))).toEqual([]);
     },
   );
 
-  it(`through ${fileOperations} random changes of files (seed ${seed})`, { timeout: timeoutMs }, async () => {
-    await survives(await DirectoryRun.start({ seed, operations: fileOperations, paceMs }));
+  it(`through ${fileOperations} random changes of files (seed ${seed})`, { timeout }, async () => {
+    const run = await DirectoryRun.start({ seed, operations: fileOperations, paceMs });
+    expect(await faultsOf(run)).toEqual([]);
   });
 });

@@ -60,7 +60,9 @@ const ownLabels = ["mac", "mac", "serial", "uuid"] as const;
 
 function ownGroup({ labels }: Machine, at: number): ChaosGroup {
   const label = ownLabels[at % ownLabels.length] ?? "mac";
-  return { labels: { [label]: labels[label] ?? "" }, priority: 0, hold: false, profile: "work" };
+  // Many are installed: what takes an install away is what may go wrong.
+  const profile = at % 3 === 1 ? "install" : "work";
+  return { labels: { [label]: labels[label] ?? "" }, priority: 0, hold: false, profile };
 }
 
 function catchAll(hold: boolean): ChaosGroup {

@@ -47,12 +47,26 @@ export type Given = { readonly kernel: string } | "local" | "wait" | "nothing" |
  * @param isConfig asks for what its system is set up by: that is there for one that boots from its disk, too.
  */
 export function givenBy(world: World, machine: Labels, isConfig = false): Given {
-  const [winner, second] = [...world.groups.values()].filter((group) => selects(group, machine)).toSorted(compare);
+  const [winner, ...others] = [...world.groups.values()].filter((group) => selects(group, machine)).toSorted(compare);
+  const [second] = others;
   if (winner === undefined) return "nothing";
   if (winner.isMalformed === true || winner.hold) return "wait";
   if (second !== undefined && compare(winner, second) === 0 && winner.profile !== second.profile) return "wait";
   const profile = world.profiles.get(winner.profile);
-  return profile === undefined ? "nothing" : givenByProfile(profile, world, isConfig);
+  const given = profile === undefined ? "nothing" : givenByProfile(profile, world, isConfig);
+  const isInstall = typeof given === "object" && profile?.isInstall === true;
+  return isInstall && others.some((other) => disputes(other, winner)) ? "wait" : given;
+}
+
+/** True for a Group that names the machine by other labels than the winner of its priority, and gives something else. */
+function disputes(other: ChaosGroup, winner: ChaosGroup): boolean {
+  if (other.matchAll === true || winner.matchAll === true || other.priority !== winner.priority) return false;
+  const isSame = other.profile === winner.profile && other.hold === winner.hold;
+  return !isSame && namesOf(other).every((label) => !namesOf(winner).includes(label));
+}
+
+function namesOf({ labels, macs }: ChaosGroup): readonly string[] {
+  return [...Object.keys(labels), ...(macs === undefined ? [] : ["mac"])];
 }
 
 function givenByProfile(profile: ChaosProfile, { hasConfigMap }: World, isConfig: boolean): Given {

@@ -88,14 +88,19 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
     ],
   },
   DavitMachinesWait: {
-    fires: ["notReady", "withheld", "refused", "failed", "doubtful", "unreadable", "ambiguous"].map((reason) => ({
-      name: reason,
-      series: { [refusals(reason)]: growing(12) },
-    })),
+    fires: [
+      ...["notReady", "withheld", "refused", "oldProfile", "failed", "doubtful", "unreadable", "ambiguous"],
+      // These two end after a minute, unless the source is away or the store takes no writes.
+      ...["bereft", "vanished"],
+    ].map((reason) => ({ name: reason, series: { [refusals(reason)]: growing(12) } })),
     silent: [
-      ...["held", "bereft", "vanished", "noMatch", "noPart"].map((reason) => ({
+      ...["held", "noMatch", "noPart"].map((reason) => ({
         name: `the reason ${reason}`,
         series: { [refusals(reason)]: growing(12) },
+      })),
+      ...["bereft", "vanished"].map((reason) => ({
+        name: `the reason ${reason} for a minute, every five minutes`,
+        series: { [refusals(reason)]: Array.from({ length: 12 }, (_, at) => `${12 * (at + 1)}+0x4`).join(" ") },
       })),
       { name: "twenty minutes", series: { [refusals("withheld")]: growingSince(20, 12) } },
       { name: "it is over", series: { [refusals("withheld")]: `0+12x45 ${12 * 45}+0x14` } },
@@ -132,6 +137,21 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
   DavitReconcileErrors: growth('controller_runtime_reconcile_errors_total{controller="group"}', 10),
   DavitQueueGrows: limit('workqueue_depth{name="objects"}', { good: 100, bad: 101, minutes: 15 }),
   DavitStoreNotWritable: limit("davit_store_writable", { good: 1, bad: 0, minutes: 5 }),
+  DavitStoreFull: limit("davit_store_full", { good: 0, bad: 1, minutes: 2 }),
+  DavitStoreNoLeader: limit("davit_store_is_leader", { good: 1, bad: 0, minutes: 2 }),
+  // The suite renders the chart with three members; a host had them in the first half hour.
+  DavitStoreMembersMissing: {
+    fires: [
+      { name: "one is lost", series: { davit_store_members: since(30, 2, 3) } },
+      { name: "all but one are lost", series: { davit_store_members: since(30, 1, 3) } },
+    ],
+    silent: [
+      { name: "all run", series: { davit_store_members: always(3) } },
+      { name: "an upgrade", series: { davit_store_members: since(8, 2, 3) } },
+      { name: "a store on disk", series: { davit_store_index: always(7) } },
+    ],
+  },
+  DavitStoreBehind: limit("davit_store_lag_seconds", { good: 2, bad: 60, minutes: 5 }),
   DavitStoreSyncSlow: {
     fires: [{ name: "a slow disk", series: syncs({ quick: 0, slow: 60 }) }],
     silent: [

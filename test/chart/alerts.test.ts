@@ -113,7 +113,9 @@ describe.skipIf(missing("helm", "promtool"))("promtool", () => {
   let rules = "";
   beforeAll(async () => {
     const values = ["--set", "prometheusRule.enabled=true"];
-    const rule = manifestsOf(await rendered({ args: values })).find(({ kind }) => kind === "PrometheusRule");
+    const rule = manifestsOf(await rendered({ way: "members", args: values })).find(
+      ({ kind }) => kind === "PrometheusRule",
+    );
     rules = file("rules.yaml", { groups: objectsIn(rule?.spec === undefined ? [] : within(rule, "spec").groups) });
   });
 

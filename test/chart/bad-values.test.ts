@@ -34,7 +34,7 @@ const bySchema: readonly BadValues[] = [
   { set: "service.clusterIP=any", told: "at '/service/clusterIP': 'any' does not match pattern" },
   { set: "podManagementPolicy=Any", told: "at '/podManagementPolicy': value must be one of" },
   { set: "signing.keyKey=", told: "at '/signing/keyKey': minLength: got 0, want 1" },
-  { set: "logLevel=loud", told: "at '/logLevel': value must be one of 'trace'" },
+  { set: "logLevel=loud", told: "at '/logLevel': value must be one of 'debug'" },
   { set: "tombstoneTtl=60", told: "at '/tombstoneTtl': got number, want string" },
   { set: "sourceGrace=1d", told: "at '/sourceGrace': '1d' does not match pattern" },
   { set: "boot.replicas=300", told: "at '/boot/replicas': maximum: got 300, want 256" },
@@ -211,6 +211,10 @@ const byTemplate: readonly BadValues[] = [
   {
     set: "store.etcd.endpoints={https://etcd:2379}",
     told: "store.etcd.endpoints is set, and davit would make its own certificate (store.certificate.own), each member by another authority: set store.certificate.existingSecret or .certManager.enabled",
+  },
+  {
+    set: "store.etcd.endpoints={https://etcd:2379},store.certificate.own=false",
+    told: "has no certificate: set store.certificate.existingSecret or .certManager.enabled",
   },
   {
     set: "store.etcd.prefix=/rack/",

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Agent, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { setTimeout } from "node:timers/promises";
 import type { Cluster } from "../../tools/cluster/cluster.ts";
 
 /** What a request asks for. */
@@ -16,6 +17,12 @@ export interface Asked {
 /** A status to answer with instead, `cut` to close the connection, undefined to pass it on. */
 export type Fault = (asked: Asked) => number | "cut" | undefined;
 
+/** The version that lists show, and what ends the silence of watches. */
+interface Past {
+  readonly version: string;
+  readonly ended: PromiseWithResolvers<void>;
+}
+
 export class FaultProxy {
   /** Every request so far. */
   readonly asked: Asked[] = [];
@@ -23,6 +30,8 @@ export class FaultProxy {
   readonly #agent: Agent;
   readonly #server: Server;
   #fault: Fault = () => undefined;
+  #lineMs = 0;
+  #past: Past | undefined;
 
   private constructor(cluster: Cluster) {
     this.#cluster = cluster;
@@ -52,8 +61,24 @@ export class FaultProxy {
     this.#server.closeAllConnections();
   }
 
+  /** From now on each watch, even one that is open, brings one line in this time, as a slow connection does. */
+  slowWatches(lineMs: number): void {
+    this.#lineMs = lineMs;
+  }
+
+  /**
+   * From now on, every list shows the collection as it was at this version, as a cache on the way would, and watches
+   * bring nothing. Writes pass.
+   */
+  showPast(version: string): void {
+    this.#past = { version, ended: Promise.withResolvers() };
+  }
+
   behave(): void {
     this.#fault = () => undefined;
+    this.#lineMs = 0;
+    this.#past?.ended.resolve();
+    this.#past = undefined;
   }
 
   async stop(): Promise<void> {
@@ -76,15 +101,38 @@ export class FaultProxy {
     }
     const { host: _, ...own } = headers;
     const options = { method, headers: own, agent: this.#agent };
-    const onward = request(new URL(path, this.#cluster.server), options, (answer) => {
+    const onward = request(this.#target(method, path), options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
       // A watch's head is to be there before its first event.
       outgoing.flushHeaders();
       // Whichever side goes first, the other one is closed.
-      pipeline(answer, outgoing).catch(() => {});
+      const isWatch = path.includes("watch=1");
+      const passed = isWatch ? pipeline(answer, (lines) => this.#slowly(lines), outgoing) : pipeline(answer, outgoing);
+      passed.catch(() => {});
     });
     onward.on("error", () => outgoing.destroy());
     outgoing.on("close", () => onward.destroy());
     await pipeline(incoming, onward).catch(() => {});
+  }
+
+  #target(method: string, path: string): URL {
+    const url = new URL(path, this.#cluster.server);
+    const isList = method === "GET" && url.searchParams.has("limit") && !url.searchParams.has("continue");
+    if (this.#past === undefined || !isList) return url;
+    url.searchParams.set("resourceVersion", this.#past.version);
+    url.searchParams.set("resourceVersionMatch", "Exact");
+    return url;
+  }
+
+  async *#slowly(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+    for await (const chunk of chunks) {
+      for (let at = 0; at < chunk.length; ) {
+        const end = chunk.indexOf("\n", at) + 1 || chunk.length;
+        await this.#past?.ended.promise;
+        await setTimeout(this.#lineMs);
+        yield chunk.subarray(at, end);
+        at = end;
+      }
+    }
   }
 }

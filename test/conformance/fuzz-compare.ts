@@ -10,6 +10,8 @@ import type { AskedRequest, Pair, TimedAnswer } from "./fuzz-lane.ts";
 export interface Known {
   /** Indexes of the changes that were updates. */
   readonly updates: ReadonlySet<number>;
+  /** How far the clock of a server may be off, in milliseconds. */
+  readonly clockMs: number;
   /** The longest that the two servers took for a request so far. */
   readonly slowestMs: number;
 }
@@ -21,9 +23,6 @@ export type Comparison =
 
 const same: Comparison = { kind: "same" };
 
-// Kept on one machine, the clocks of both differ by the steps of their timers.
-const clockSlackMs = 60;
-
 /** @param request as it was sent to both. */
 export function compareAnswers(request: AskedRequest, answers: Pair<TimedAnswer>, known: Known): Comparison {
   const { etcd, davit } = answers;
@@ -33,7 +32,7 @@ export function compareAnswers(request: AskedRequest, answers: Pair<TimedAnswer>
   if (header !== undefined) return different(header);
   const length = lengthThatIsWrong(request, davit);
   if (length !== undefined) return different(length);
-  const time = wrongTimes(etcd) ?? wrongTimes(davit);
+  const time = wrongTimes(etcd, known) ?? wrongTimes(davit, known);
   if (time !== undefined) return different(time);
   const isSorted = /[?&]sorted=(1|t|T|TRUE|true|True)(&|$)/.test(request.target);
   return compareTexts({ etcd: etcd.body, davit: davit.body }, known, isSorted);
@@ -114,20 +113,20 @@ function withoutTimes(text: string): WithoutTimes {
 }
 
 // In a listing without order the times cannot be told apart: its text is compared without them.
-function timeThatDiffers(etcd: WithoutTimes, davit: WithoutTimes, { slowestMs }: Known): string | undefined {
+function timeThatDiffers(etcd: WithoutTimes, davit: WithoutTimes, { slowestMs, clockMs }: Known): string | undefined {
   if (etcd.text !== davit.text) return undefined;
   const isNear = (limit: number, theirs: readonly number[], ours: readonly number[]) =>
     theirs.every((their, at) => Math.abs(their - (ours[at] ?? Number.NaN)) <= limit);
-  if (!isNear(slowestMs + clockSlackMs, etcd.expirationsMs, davit.expirationsMs)) return "an expiration";
-  return isNear(1, etcd.ttls, davit.ttls) ? undefined : "a ttl";
+  if (!isNear(slowestMs + clockMs, etcd.expirationsMs, davit.expirationsMs)) return "an expiration";
+  return isNear(1 + Math.floor(clockMs / 1_000), etcd.ttls, davit.ttls) ? undefined : "a ttl";
 }
 
 /** A ttl in an answer is the time from the answer to the expiration beside it, in seconds, rounded up. */
-function wrongTimes({ body, sentAtMs, answeredAtMs }: TimedAnswer): string | undefined {
+function wrongTimes({ body, sentAtMs, answeredAtMs }: TimedAnswer, { clockMs }: Known): string | undefined {
   for (const [, time = "", ttl] of body.matchAll(/"expiration":"([^"]+)"(?:,"ttl":(-?\d+))?/g)) {
     const expirationMs = Date.parse(time);
-    const most = Math.ceil((expirationMs - sentAtMs + clockSlackMs) / 1_000);
-    const least = Math.ceil((expirationMs - answeredAtMs - clockSlackMs) / 1_000);
+    const most = Math.ceil((expirationMs - sentAtMs + clockMs) / 1_000);
+    const least = Math.ceil((expirationMs - answeredAtMs - clockMs) / 1_000);
     const seconds = Number(ttl ?? 0);
     if (seconds > Math.max(most, 0) || seconds < Math.max(least, 0)) return `the ttl ${ttl} beside ${time}`;
   }

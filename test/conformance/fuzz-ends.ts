@@ -14,7 +14,9 @@ const lateMs = 60;
 // What ends later is not waited for: sequences are shorter.
 const soonMs = 30_000;
 // Two keys that end in the same millisecond end in the order of their making, which need not be that of their writing.
-const betweenEndsMs = 2;
+// Where the clocks of servers differ, keys that end shortly after each other may end in another order, too. So the ends
+// of keys are this part of the clocks' difference apart.
+const partOfClock = 30;
 const settleLimitMs = 5_000;
 
 export class Ends {
@@ -26,12 +28,21 @@ export class Ends {
     this.#lane = lane;
   }
 
-  /** Takes notice of a key that was written. @param expiration as the answer has it; undefined for none. */
+  /**
+   * Takes notice of a key that was written, or deletes it in both when it ends too shortly before or after another one.
+   * @param expiration as the answer has it; undefined for none.
+   */
   async note(key: string, expiration: unknown): Promise<void> {
     const endsAtMs = Date.parse(String(expiration));
-    if (!(endsAtMs < systemClock.nowMs() + soonMs)) return void this.#endsAtMs.delete(key);
+    this.#endsAtMs.delete(key);
+    if (!(endsAtMs < systemClock.nowMs() + soonMs)) return;
+    const apartMs = this.#lane.clockMs / partOfClock;
+    if ([...this.#endsAtMs.values()].some((other) => Math.abs(other - endsAtMs) < apartMs)) {
+      await this.#lane.ask({ method: "DELETE", target: `/v2/keys${pathOfKey(key)}?recursive=true` });
+      return;
+    }
     this.#endsAtMs.set(key, endsAtMs);
-    await systemClock.sleep(betweenEndsMs);
+    await systemClock.sleep(apartMs);
   }
 
   /** True when one of the keys may have ended meanwhile. */

@@ -33,6 +33,10 @@ export interface TimedAnswer extends RawAnswer {
 
 // Of two answers the later one is there within milliseconds: this is for a server that stopped answering.
 const answerLimitMs = 20_000;
+const manyLimitMs = 120_000;
+// On one machine, the clocks of both differ by the steps of their timers.
+const presetClockMs = 60;
+const writers = 16;
 // What a history holds.
 const historyEvents = 1_000;
 
@@ -49,6 +53,11 @@ export class Lane {
     return new Lane({ etcd, davit: await start.davit() });
   }
 
+  /** See `Known`. */
+  get clockMs(): number {
+    return this.#servers.davit.clockMs ?? presetClockMs;
+  }
+
   /** Sends to both, and reads both answers to their ends. */
   async ask(request: AskedRequest): Promise<Pair<TimedAnswer>> {
     return await this.#both(async (side) => {
@@ -60,13 +69,9 @@ export class Lane {
 
   /** Sends to one, and reads only the head of the answer. */
   async begin(side: Side, request: AskedRequest): Promise<BegunAnswer> {
+    const { port, nextPort = () => Promise.resolve(port) } = this.#servers[side];
     return await limited(
-      sendRaw({
-        ...request,
-        headers: request.headers ?? {},
-        port: this.#servers[side].port,
-        agent: this.#agents[side],
-      }),
+      sendRaw({ ...request, headers: request.headers ?? {}, port: await nextPort(), agent: this.#agents[side] }),
       `${side} did not answer ${request.method} ${request.target}`,
     );
   }
@@ -86,7 +91,7 @@ export class Lane {
     const before = await this.indexes();
     const target = Math.max(before.etcd, before.davit) + (fillsHistory ? historyEvents : 0) + 2;
     await this.#both(async (side) => {
-      await sendMany(this.#servers[side].port, "PUT /v2/keys/fill?value=x", target - before[side] - 1);
+      await this.#fill(side, target - before[side] - 1);
       await sendMany(this.#servers[side].port, "DELETE /v2/keys/fill", 1);
     });
     const after = await this.indexes();
@@ -103,6 +108,15 @@ export class Lane {
   async #both<Each>(run: (side: Side) => Promise<Each>): Promise<Pair<Each>> {
     const [etcd, davit] = await Promise.all([run("etcd"), run("davit")]);
     return { etcd, davit };
+  }
+
+  /** Writes one key many times. Its order does not matter, so a store that is slow for one writer gets several. */
+  async #fill(side: Side, count: number): Promise<void> {
+    const counts = Array.from({ length: writers }, (_, at) => Math.floor((count + at) / writers));
+    const { port } = this.#servers[side];
+    await Promise.all(
+      counts.filter((each) => each > 0).map((each) => sendMany(port, "PUT /v2/keys/fill?value=x", each)),
+    );
   }
 
   async #removeAll(side: Side): Promise<void> {
@@ -125,15 +139,13 @@ async function sendMany(port: number, line: string, count: number): Promise<void
   const request = `${line} HTTP/1.1\r\nHost: localhost\r\n`;
   socket.write(`${request}\r\n`.repeat(Math.max(0, count - 1)));
   socket.write(`${request}Connection: close\r\n\r\n`);
-  await limited(text(socket), `no answers to ${line}`);
+  await limited(text(socket), `no answers to ${line}`, manyLimitMs);
 }
 
-async function limited<Result>(work: Promise<Result>, complaint: string): Promise<Result> {
+async function limited<Result>(work: Promise<Result>, complaint: string, limitMs = answerLimitMs): Promise<Result> {
   const done = new AbortController();
   const finished = work.then((result) => ({ result }));
-  const outcome = await Promise.race([finished, systemClock.sleep(answerLimitMs, done.signal)]).finally(() =>
-    done.abort(),
-  );
+  const outcome = await Promise.race([finished, systemClock.sleep(limitMs, done.signal)]).finally(() => done.abort());
   if (!outcome) throw new Error(complaint);
   return outcome.result;
 }

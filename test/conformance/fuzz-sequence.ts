@@ -59,7 +59,7 @@ export class Sequence {
   }
 
   get #known(): Known {
-    return { updates: this.#updates, slowestMs: this.#slowestMs };
+    return { updates: this.#updates, slowestMs: this.#slowestMs, clockMs: this.#lane.clockMs };
   }
 
   /** A server that does not answer is no reason to stop without a word about it. */

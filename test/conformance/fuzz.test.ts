@@ -12,7 +12,7 @@ import { fuzz } from "./fuzz-run.ts";
 
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(1_000_000_000));
 // Of these 50,000 are sent; the others wait, or close a watch.
-const operations = Number(process.env.FUZZ_OPERATIONS ?? 52_000);
+const operations = Number(process.env.FUZZ_OPERATIONS ?? 26_000);
 const lanes = 4;
 
 describe("a random sequence of operations", () => {

@@ -8,6 +8,7 @@ import type {
   SourceListener,
   SourceObject,
   SourceProblem,
+  SourceVersions,
   SourceView,
 } from "../../src/model/source.ts";
 
@@ -23,6 +24,9 @@ export class FakeSource implements Source, SourceView {
   /** The only Profile that is not in view yet. */
   pending: ProfileObject | undefined;
   readonly unheard = new Set<string>();
+  versions?: SourceVersions;
+  /** What it was told at its start. */
+  seen: SourceVersions | undefined;
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;
@@ -31,8 +35,9 @@ export class FakeSource implements Source, SourceView {
     return !this.complete;
   }
 
-  start(listener: SourceListener): Promise<void> {
+  start(listener: SourceListener, seen: SourceVersions): Promise<void> {
     this.#listener = listener;
+    this.seen = seen;
     return Promise.resolve();
   }
 

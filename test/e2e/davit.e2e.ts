@@ -10,7 +10,7 @@ import { afterAll } from "vitest";
 import { bootSteps } from "./boot-steps.ts";
 import { faultSteps } from "./fault-steps.ts";
 import { followerSteps } from "./follower-steps.ts";
-import { installSteps } from "./install-steps.ts";
+import { imageSteps, installSteps } from "./install-steps.ts";
 import { keepSteps } from "./keep-steps.ts";
 import { pageSteps } from "./page-steps.ts";
 import { Stage } from "./stage.ts";
@@ -18,6 +18,7 @@ import { Stage } from "./stage.ts";
 const stage = await Stage.open(process.env);
 afterAll(() => stage.close());
 
+imageSteps(stage);
 installSteps(stage);
 bootSteps(stage);
 followerSteps(stage);

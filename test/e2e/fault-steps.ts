@@ -21,7 +21,7 @@ export function faultSteps(stage: Stage): void {
       await release.upgrade({ boot: { replicas: 1 } });
       await expect.poll(followers).toHaveLength(1);
       const [follower = ""] = await followers();
-      const containers = [await containerOf("davit-0"), await containerOf(follower)];
+      const containers = [await release.containerOf("davit-0"), await release.containerOf(follower)];
       const boots = stage.startBoots();
 
       const { fromMs, toMs } = await withoutApiServer(faults, async (kill) => {
@@ -101,11 +101,6 @@ export function faultSteps(stage: Stage): void {
     const selector = "--selector=app.kubernetes.io/component=boot";
     const names = await release.kubectl(["get", "pods", selector, "--output=jsonpath={.items[*].metadata.name}"]);
     return names.split(" ");
-  }
-
-  async function containerOf(pod: string): Promise<string> {
-    const id = await release.look(`pod/${pod}`, "{.status.containerStatuses[0].containerID}");
-    return id.replace(/^.*:\/\//, "");
   }
 
   async function warningsOf(pod: string): Promise<string> {

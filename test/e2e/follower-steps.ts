@@ -17,11 +17,11 @@ export function followerSteps(stage: Stage): void {
 
   describe("followers", () => {
     it("come beside the StatefulSet's pod, which goes on, without a failed boot", async ({ annotate }) => {
-      const container = await servingContainer();
+      const container = await release.containerOf("davit-0");
       const boots = stage.startBoots();
       await release.upgrade({ boot: { replicas: 1 } });
       await expectNoFailure(await boots.stop(), annotate);
-      expect(await servingContainer()).toBe(container);
+      expect(await release.containerOf("davit-0")).toBe(container);
       expect(await addresses()).toHaveLength(2);
       await annotate(await release.test());
     });
@@ -69,14 +69,14 @@ export function followerSteps(stage: Stage): void {
     });
 
     it("go, and come anew, without a failed boot", async ({ annotate }) => {
-      const container = await servingContainer();
+      const container = await release.containerOf("davit-0");
       const boots = stage.startBoots();
       // An earlier chart, which takes these values later on, does not know this one.
       await release.upgrade({ boot: { replicas: 0, alone: null } });
       await expect.poll(followers).toEqual([]);
       await release.upgrade({ boot: { replicas: 2 } });
       await expectNoFailure(await boots.stop(), annotate);
-      expect(await servingContainer()).toBe(container);
+      expect(await release.containerOf("davit-0")).toBe(container);
     });
   });
 
@@ -125,10 +125,6 @@ export function followerSteps(stage: Stage): void {
     });
   });
 
-  async function servingContainer(): Promise<string> {
-    return await release.look("pod/davit-0", "{.status.containerStatuses[0].containerID}");
-  }
-
   /** Of the pods that the boot Service sends machines to. */
   async function addresses(): Promise<readonly string[]> {
     const words = ["--selector=kubernetes.io/service-name=davit", `--output=jsonpath=${readyAddresses}`];
@@ -160,8 +156,12 @@ export async function expectNoFailure(seen: BootsSeen, annotate: Annotate): Prom
 }
 
 /** What became of the boots, in a line. */
-export function told({ boots, waits, reconnects, longestMs, failures }: BootsSeen): string {
-  const kinds = [...new Set(failures)].join(", ");
+export function told({ boots, waits, reconnects, restarts, longestMs, longestGapMs, failures }: BootsSeen): string {
+  const kinds = [...new Set(failures)].slice(0, maxKinds).join(", ");
   const failed = failures.length === 0 ? "none failed" : `${failures.length} failed (${kinds})`;
-  return `${boots} boots, ${failed}; told to wait ${waits} times, connected again ${reconnects} times, longest ${longestMs} ms`;
+  const again = restarts === 0 ? "" : `, began ${restarts} times again`;
+  const waited = `told to wait ${waits} times, connected again ${reconnects} times${again}`;
+  return `${boots} boots, ${failed}; ${waited}; longest ${longestMs} ms, longest time without one ${longestGapMs} ms`;
 }
+
+const maxKinds = 5;

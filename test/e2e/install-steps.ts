@@ -9,17 +9,16 @@ const repository = join(import.meta.dirname, "../..");
 const buildLimitMs = 600_000;
 const maxImageBytes = 90 * 1024 ** 2;
 
-/** From nothing to a davit that answers, by the words of its own notes. */
-export function installSteps(stage: Stage): void {
-  const { settings, release, image } = stage;
+/** Builds the image and gives it to the nodes, where none is given. */
+export function imageSteps(stage: Stage): void {
+  const { settings, imageName } = stage;
 
   describe("the image", () => {
     it.skipIf(settings.image !== undefined)(
       "is built, is small, and is given to the nodes",
       async ({ annotate }) => {
         const archive = join(stage.folder, "davit.tar");
-        const name = `${image.registry}/${image.repository}:${image.tag}`;
-        const environment = { IMAGE: name, ARCHIVE: archive };
+        const environment = { IMAGE: imageName, ARCHIVE: archive };
         await run(["make", "-C", repository, "image"], { environment, timeoutMs: buildLimitMs });
         const bytes = compressedBytesOverBase(archive);
         await run([...(settings.loadImage ?? []), archive]);
@@ -29,6 +28,11 @@ export function installSteps(stage: Stage): void {
       buildLimitMs,
     );
   });
+}
+
+/** From nothing to a davit that answers, by the words of its own notes. */
+export function installSteps(stage: Stage): void {
+  const { settings, release } = stage;
 
   describe("the chart", () => {
     it("comes up by `helm install --wait` where the level restricted is enforced", async ({ annotate }) => {

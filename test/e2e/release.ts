@@ -46,6 +46,11 @@ export class Release {
     return await this.kubectl(["get", name, `--output=jsonpath=${jsonPath}`]);
   }
 
+  /** The id of davit's, or of etcd's, container, as the node knows it. */
+  async containerOf(pod: string): Promise<string> {
+    return (await this.look(`pod/${pod}`, "{.status.containerStatuses[0].containerID}")).replace(/^.*:\/\//, "");
+  }
+
   async createNamespace(): Promise<void> {
     await run(["kubectl", "create", "namespace", this.namespace]);
     const label = `pod-security.kubernetes.io/enforce=${level}`;

@@ -15,6 +15,8 @@ export interface Settings {
   readonly helm: string;
   /** What breaks the cluster, if there is a way. */
   readonly faults: FaultCommands | undefined;
+  /** Of etcd, for several members. */
+  readonly etcdImage: string | undefined;
   /** Directory of an earlier chart to upgrade from; the first one of this repository's history unless given. */
   readonly previousChart: string | undefined;
   /** Directory for the logs of davit's containers. */
@@ -48,6 +50,8 @@ const variables = {
   E2E_HELM: "default: helm",
   E2E_SERVICE: 'a command to which "kube-apiserver stop" and "kube-apiserver start" are added, and',
   E2E_KILL_CONTAINER: "one to which a container's id is added; without both no API server is taken away",
+  E2E_ETCD_IMAGE:
+    "image of etcd 3.4 or later that the nodes have or can fetch; without it there are no several members",
   E2E_PREVIOUS_CHART: "directory of the chart to upgrade from; default: the first one in git's history",
   E2E_LOG_DIR: "directory for the logs of all containers of davit; default: they are not kept",
 } as const;
@@ -86,6 +90,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     hostAddress: value("E2E_HOST_ADDRESS"),
     helm: value("E2E_HELM") ?? "helm",
     faults: service && killContainer && { service, killContainer },
+    etcdImage: value("E2E_ETCD_IMAGE"),
     previousChart: value("E2E_PREVIOUS_CHART"),
     logFolder: value("E2E_LOG_DIR"),
   };

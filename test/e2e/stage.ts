@@ -15,12 +15,12 @@ import { Release } from "./release.ts";
 import { run } from "./run.ts";
 import { type ImageName, readSettings, type Settings } from "./settings.ts";
 
-const namespace = "davit-e2e";
+const ownNamespace = "davit-e2e";
 /** The namespace of docs/operate/install.md. */
 export const pageNamespace = "netboot";
 /** What is built where no image is given. */
 export const builtImage: ImageName = { registry: "localhost", repository: "davit", tag: version() };
-const namespaces = [namespace, pageNamespace];
+const namespaces = [ownNamespace, pageNamespace] as const;
 const crds = ["profiles.davit.dev", "groups.davit.dev"] as const;
 const bootLimitMs = 120_000;
 
@@ -37,36 +37,43 @@ export class Stage {
   /** Goes at the end. */
   readonly folder: string;
 
-  private constructor(settings: Settings, host: string, folder: string, assets: AssetServer) {
+  private constructor({ settings, host, folder, assets, namespace }: Found) {
     this.settings = settings;
     this.host = host;
     this.authority = `${host}:${settings.nodePort}`;
     this.folder = folder;
     this.assets = assets;
     this.image = settings.image ?? builtImage;
-    this.release = new Release({ helm: settings.helm, namespace, values: this.#values });
+    // Users' keys are written from outside.
+    const store = { expose: true, authentication: { serviceAccounts: [`${namespace}/${userAccount}`] } };
+    this.release = new Release({ helm: settings.helm, namespace, values: { ...this.values, store } });
     this.logs = new PodLogs(namespace);
   }
 
-  /** @throws {Error} when the cluster is not one to be used: nothing of it is changed then. */
-  static async open(environment: Readonly<Record<string, string | undefined>>): Promise<Stage> {
+  /**
+   * @param namespace of the release.
+   * @throws {Error} when the cluster is not one to be used: nothing of it is changed then.
+   */
+  static async open(
+    environment: Readonly<Record<string, string | undefined>>,
+    namespace: StageNamespace = ownNamespace,
+  ): Promise<Stage> {
     const settings = readSettings(environment);
     await assertUnused();
     const host = settings.nodeAddress ?? (await firstNodeAddress());
     const own = settings.hostAddress ?? (await addressTowards(host));
     const folder = mkdtempSync(join(tmpdir(), "davit-e2e-"));
     await buildBootAssets(folder, "amd64");
-    return new Stage(settings, host, folder, await startAssetServer(own, folder));
+    return new Stage({ settings, host, folder, assets: await startAssetServer(own, folder), namespace });
   }
 
-  get #values() {
+  /** What every release needs on this cluster. */
+  get values() {
     return {
       image: { ...this.image },
       service: { type: "NodePort", nodePort: this.settings.nodePort },
       advertiseAddress: this.authority,
       assets: { download: this.assets.download.map((asset) => ({ ...asset })) },
-      // Users' keys are written from outside.
-      store: { expose: true, authentication: { serviceAccounts: [`${namespace}/${userAccount}`] } },
     };
   }
 
@@ -85,9 +92,16 @@ export class Stage {
     }
   }
 
+  /** The image's name, as pods have it. */
+  get imageName(): string {
+    const { registry, repository, tag } = this.image;
+    return `${registry}/${repository}:${tag}`;
+  }
+
   /** Machines that boot all the time, until they are stopped. */
   startBoots(): Boots {
-    return new Boots(this.origin, ["/boot.ipxe", scriptPath, `/assets/${smallAsset}`, `/assets/${smallAsset}`]);
+    const paths = ["/boot.ipxe", scriptPath, `/assets/${smallAsset}`, `/assets/${smallAsset}`];
+    return new Boots({ origin: this.origin, asksOf: () => paths.map((path) => ({ path })) });
   }
 
   /**
@@ -95,13 +109,18 @@ export class Stage {
    * @param port of a cable on this computer; the boot service itself unless given.
    */
   async boot(
-    how: { readonly port?: number; readonly onlooker?: Onlooker; readonly isPersistent?: boolean } = {},
+    how: {
+      readonly port?: number;
+      readonly onlooker?: Onlooker;
+      readonly isPersistent?: boolean;
+      readonly timeoutMs?: number;
+    } = {},
   ): Promise<string> {
-    const { port, onlooker, isPersistent = false } = how;
+    const { port, onlooker, isPersistent = false, timeoutMs = bootLimitMs } = how;
     const authority = port === undefined ? this.authority : `${hostSeenByMachine}:${port}`;
     const loader = { kind: "ipxe", url: `http://${authority}/boot.ipxe` } as const;
     const machine = { ...quickstartMachine, firmware: "bios", loader, isPersistent } as const;
-    const { screen } = await powerOn(machine, { timeoutMs: bootLimitMs, ...(onlooker && { onlooker }) });
+    const { screen } = await powerOn(machine, { timeoutMs, ...(onlooker && { onlooker }) });
     return screen;
   }
 
@@ -115,6 +134,16 @@ export class Stage {
     await this.assets.stop();
     rmSync(this.folder, { recursive: true });
   }
+}
+
+type StageNamespace = (typeof namespaces)[number];
+
+interface Found {
+  readonly settings: Settings;
+  readonly host: string;
+  readonly folder: string;
+  readonly assets: AssetServer;
+  readonly namespace: StageNamespace;
 }
 
 /** A ServiceAccount whose token opens the store. */

@@ -1,10 +1,11 @@
 import { defineConfig } from "vitest/config";
 import { StepsReporter } from "./steps-reporter.ts";
 
-/** One story, told in its order: a step that fails ends it. `make e2e` runs it, `make test` does not. */
+/** Each file is a story, told in its order: a step that fails ends it. `make e2e` runs them, `make test` does not. */
 export default defineConfig({
   test: {
-    include: ["test/e2e/davit.e2e.ts"],
+    include: ["test/e2e/*.e2e.ts"],
+    fileParallelism: false,
     reporters: [new StepsReporter()],
     bail: 1,
     testTimeout: 300_000,

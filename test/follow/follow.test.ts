@@ -68,7 +68,7 @@ class Told implements FeedListener {
 async function start(options: Partial<StoreFollowerOptions> = {}): Promise<Told> {
   const say = (data: object, message: string) => said.push(`${message} ${JSON.stringify(data)}`);
   follower = new StoreFollower({
-    url: store.url,
+    urls: [store.url],
     credentials: async () => ({}),
     clock,
     random: () => 0,
@@ -218,7 +218,7 @@ describe("a follower", () => {
     onTestFinished(() => void mute.close());
     const address = mute.address();
     // It takes connections and says nothing, so that TLS never begins.
-    await start({ url: new URL(`https://127.0.0.1:${typeof address === "object" ? address?.port : ""}`) });
+    await start({ urls: [new URL(`https://127.0.0.1:${typeof address === "object" ? address?.port : ""}`)] });
     await expect.poll(() => tries).toBe(1);
     await clock.advance(4_999);
     expect(said).toEqual([]);
@@ -343,7 +343,7 @@ describe.skipIf(missing("openssl"))("a follower over TLS", () => {
     await new Promise((resolve) => server.once("listening", resolve));
     const address = server.address();
     const url = new URL(`https://127.0.0.1:${typeof address === "object" ? address?.port : ""}`);
-    await start({ url, credentials: async () => ({ ca, token: "secret-token" }) });
+    await start({ urls: [url], credentials: async () => ({ ca, token: "secret-token" }) });
     await expect.poll(() => said).toEqual([expect.stringContaining(why)]);
     await follower?.stop();
     server.close();

@@ -16,7 +16,7 @@ beforeEach(async () => {
   clock = new FakeClock();
   store = await FakeStore.start();
   const credentials = async () => ({});
-  follower = new StoreFollower({ url: store.url, credentials, clock, random: () => 0, log: silentLog });
+  follower = new StoreFollower({ urls: [store.url], credentials, clock, random: () => 0, log: silentLog });
   await clock.advance(100_000);
   await follower.start();
 });
@@ -69,7 +69,7 @@ it("is measured anew by a connection that replaces the old one, long before cloc
   await store.next();
   await follower.stop();
   const patient = { credentials: async () => ({}), clock, random: () => 0, log: silentLog };
-  follower = new StoreFollower({ ...patient, url: store.url, limits: { silenceMs: 86_400_000 } });
+  follower = new StoreFollower({ ...patient, urls: [store.url], limits: { silenceMs: 86_400_000 } });
   const askedAtMs = clock.monotonicMs();
   await follower.start();
   const first = await store.next();
@@ -85,6 +85,34 @@ it("is measured anew by a connection that replaces the old one, long before cloc
   second.say({ kind: "resume", cluster: "c", nowMs: 906_000 }, beat(2, { nowMs: 906_000, provenMs: 905_000 }));
   await expect.poll(provenAtMs).toBeGreaterThan(clock.monotonicMs() - 3_000);
   expect(provenAtMs()).toBeLessThanOrEqual(askedAtMs + 900_000);
+});
+
+it("makes a follower of several members go on at another one, when it becomes too old", async () => {
+  const other = await FakeStore.start();
+  await (await store.next()).response.destroy();
+  await follower.stop();
+  const options = { credentials: async () => ({}), clock, random: () => 0, log: silentLog };
+  follower = new StoreFollower({ ...options, urls: [store.url, other.url], unprovenMs: 20_000 });
+  await follower.start();
+  const first = await store.next();
+  first.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }));
+  await expect.poll(() => follower.status.index).toBe(2);
+  await clock.advance(15_000);
+  first.say(beat(3, { nowMs: 20_000, provenMs: 5_000 }));
+  await expect.poll(() => follower.status.index).toBe(3);
+  expect(follower.status.isConnected).toBe(true);
+  await clock.advance(6_000);
+  first.say(beat(4, { nowMs: 26_000, provenMs: 5_000 }));
+  await expect.poll(() => follower.status.isConnected).toBe(false);
+  await clock.advance(1_000);
+  const second = await other.next();
+  expect(second.target).toContain("cluster=c&after=4&run=a");
+  // It gets as much time.
+  second.say({ kind: "resume", cluster: "c", nowMs: 0 }, beat(5, { nowMs: 0 }));
+  await expect.poll(() => follower.status.index).toBe(5);
+  expect(follower.status.isConnected).toBe(true);
+  await follower.stop();
+  await other.stop();
 });
 
 it("stays while the store has no proof, and is void with another copy", async () => {
@@ -119,4 +147,20 @@ it("is not known while the store knows less than the copy", async () => {
   second.say(...dump(0, false), beat(4, { nowMs: 0, provenMs: 0 }));
   await expect.poll(() => follower.status.isWithheld).toBe(true);
   expect(provenAtMs()).toBeUndefined();
+});
+
+it("is not what comes after this computer was suspended, until the store was asked again", async () => {
+  const first = await store.next();
+  first.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }));
+  await expect.poll(provenAtMs).toBe(100_000);
+  // An hour passes, and the monotonic clock stands still. Then a line arrives that the store sent before it slept.
+  clock.stepWallClock(3_600_000);
+  await clock.advance(20_000);
+  first.say(beat(3, { nowMs: 24_000, provenMs: 24_000 }));
+  await expect.poll(() => follower.status.isConnected).toBe(false);
+  await clock.advance(1_000);
+  const second = await store.next();
+  expect(provenAtMs()).toBe(100_000);
+  second.say(...dump(3_620_000), beat(4, { nowMs: 3_620_000, provenMs: 3_619_000 }));
+  await expect.poll(provenAtMs).toBeGreaterThanOrEqual(119_000);
 });

@@ -31,7 +31,7 @@ let connection: FollowerConnection;
 beforeEach(async () => {
   store = await FakeStore.start();
   const shared = { clock, random: () => 0, log: silentLog };
-  follower = new StoreFollower({ url: store.url, credentials: async () => ({}), ...shared });
+  follower = new StoreFollower({ urls: [store.url], credentials: async () => ({}), ...shared });
   follower.follow("/davit", index);
   await follower.start();
   connection = await store.next();

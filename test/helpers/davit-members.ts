@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { systemClock } from "../../src/lib/clock.ts";
 import { openEtcdStore } from "../../src/store/open-etcd-store.ts";
 import type { Store } from "../../src/store/store.ts";
-import { type EtcdMembers, startEtcdV3 } from "./etcd-v3.ts";
+import { type EtcdMembers, type EtcdMembersOptions, startEtcdV3 } from "./etcd-v3.ts";
 import { type DavitKeys, freePorts, startDavitKeys } from "./keys-servers.ts";
 import { silentLog } from "./test-store.ts";
 
@@ -15,9 +15,9 @@ export interface DavitMembers {
   stop(): Promise<void>;
 }
 
-/** Starts three members. The first one leads. */
-export async function startDavitMembers(): Promise<DavitMembers> {
-  const etcd = await startEtcdV3();
+/** Starts three members. The first one leads. @param options of their etcd. */
+export async function startDavitMembers(options: EtcdMembersOptions = {}): Promise<DavitMembers> {
+  const etcd = await startEtcdV3(options);
   const all: DavitKeys[] = [];
   for (const number of [0, 1, 2]) {
     const keys = await startMember(number, etcd.urls);

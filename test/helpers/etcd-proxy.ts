@@ -16,6 +16,8 @@ export interface EtcdProxy {
    * from there on, and the connection ends.
    */
   loseAnswers(isLost: () => boolean): void;
+  /** Holds what the server sends from now on. The requests arrive. `cut` loses the answers. */
+  holdAnswers(): void;
   stop(): Promise<void>;
 }
 
@@ -26,6 +28,7 @@ export async function startEtcdProxy(target: URL): Promise<EtcdProxy> {
   const sockets = new Set<Socket>();
   let isPaused = false;
   let isCut = false;
+  let isHeld = false;
   let isLost = () => false;
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
@@ -47,7 +50,7 @@ export async function startEtcdProxy(target: URL): Promise<EtcdProxy> {
       setTimeout(() => client.destroy(), untilEndMs);
     });
     upstream.on("data", (bytes) => {
-      if (!isSilent) client.write(bytes);
+      if (!isSilent && !isHeld) client.write(bytes);
     });
     if (isPaused) for (const socket of [client, upstream]) socket.pause();
     if (isCut) client.destroy();
@@ -71,10 +74,14 @@ export async function startEtcdProxy(target: URL): Promise<EtcdProxy> {
     },
     cut: () => {
       isCut = true;
+      isHeld = false;
       cutAll();
     },
     mend: () => {
       isCut = false;
+    },
+    holdAnswers: () => {
+      isHeld = true;
     },
     loseAnswers: (decide) => {
       isLost = decide;

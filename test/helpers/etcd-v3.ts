@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -12,6 +13,8 @@ export interface EtcdMembersOptions {
   readonly count?: number;
   /** Further arguments of each member, such as `--quota-backend-bytes=…`. */
   readonly args?: readonly string[];
+  /** Where the data directories are made; the system's folder for temporary files unless given. */
+  readonly parent?: string;
   /** Of the client port; `http` unless given. */
   readonly scheme?: "http" | "https";
 }
@@ -42,8 +45,8 @@ export interface EtcdMembers {
 
 /** Starts a cluster; resolves once it has a leader. */
 export async function startEtcdV3(options: EtcdMembersOptions = {}): Promise<EtcdMembers> {
-  const { count = 1 } = options;
-  const folder = await mkdtemp(join(tmpdir(), "davit-etcd-v3-"));
+  const { count = 1, parent = tmpdir() } = options;
+  const folder = await mkdtemp(join(parent, "davit-etcd-v3-"));
   const ports = await freePortsFor(count * 2);
   const peers = Array.from({ length: count }, (_, at) => `m${at}=http://127.0.0.1:${ports[count + at]}`);
   const all = peers.map((peer, at) => new Member(peer, { ...options, folder, peers, port: ports[at] ?? 0 }));
@@ -112,6 +115,8 @@ class Member implements EtcdMember {
 
   pause(): void {
     this.#process?.kill("SIGSTOP");
+    // On a busy computer, some of its threads run on for a moment.
+    while (runs(this.pid));
   }
 
   resume(): void {
@@ -125,6 +130,22 @@ class Member implements EtcdMember {
     const exited = once(process, "exit");
     process.kill(signal);
     await exited;
+  }
+}
+
+/** True while a thread of a process runs, or could run. */
+function runs(pid: number): boolean {
+  const tasks = `/proc/${pid}/task`;
+  return existsSync(tasks) && readdirSync(tasks).some((task) => !isStopped(join(tasks, task, "stat")));
+}
+
+/** The state is the letter behind the name, which is in brackets (proc_pid_stat(5)). */
+function isStopped(statFile: string): boolean {
+  try {
+    return readFileSync(statFile, "utf8").split(") ").at(-1)?.startsWith("T") ?? true;
+  } catch {
+    // The thread has ended.
+    return true;
   }
 }
 

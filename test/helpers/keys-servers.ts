@@ -17,6 +17,10 @@ import { openStore, silentLog } from "./test-store.ts";
 
 export interface TestServer {
   readonly port: number;
+  /** Of several servers of one store: the port for the next request. That server has everything that was answered. */
+  readonly nextPort?: () => Promise<number>;
+  /** How far the clocks of these servers may differ, in milliseconds. */
+  readonly clockMs?: number;
   stop(): Promise<void>;
 }
 

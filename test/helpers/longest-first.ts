@@ -5,6 +5,8 @@ const longest = [
   "integration/serve",
   "chaos/chaos",
   "cluster/api-server-away",
+  "chaos/members",
+  "cluster/leaders",
   "firmware/offered-texts",
   "cluster/lost-namespace",
   "conformance/fuzz",

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { KeyAnswers } from "../../src/http/keys/answers.ts";
 import { keysHandler } from "../../src/http/keys/routes.ts";
@@ -213,6 +213,12 @@ describe("`GET /davit/v1/follow`", () => {
     isReady = true;
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
     expect((await fetch(url(), { method: "HEAD" })).status).toBe(404);
+  });
+
+  it("answers 503 when its store has lost its log, which may be older than what the follower has", async () => {
+    await start();
+    vi.spyOn(store, "status", "get").mockReturnValue("lost");
+    expect((await fetch(url())).status).toBe(503);
   });
 
   it("answers 503 beyond its number of followers", async () => {

@@ -100,7 +100,7 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
         expect(await signerOf(davit, "metadata")).toBe(of("rack"));
         expect(await textOf(`${davit.bootUrl}/signing-key.asc`)).toMatch(/^-----BEGIN PGP PUBLIC KEY BLOCK-----\n/);
         const line = { part: "sign", msg: "signing by this key", fingerprint: of("rack"), userId: "rack" };
-        expect(davit.log).toContainEqual(expect.objectContaining(line));
+        await expect.poll(() => davit.log, soon).toContainEqual(expect.objectContaining(line));
         const told = JSON.stringify(davit.log) + (await textOf(`${davit.opsUrl}/metrics`));
         expect(told).not.toContain(passphrase);
         expect(await davit.stop()).toBe(0);
@@ -160,7 +160,8 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
       expect(davit.log.filter(({ level, part }) => level === 50 && part === "sign")).toHaveLength(1);
       expect(await textOf(`${davit.opsUrl}/metrics`)).toMatch(/^davit_signing_key_problem 0$/m);
       expect(await textOf(`${davit.opsUrl}/readyz?verbose`)).toMatch(/^\[!\] sign: the signing key expires at 20/m);
-      expect(davit.log).toContainEqual(expect.objectContaining({ msg: "signing key expires soon", level: 40 }));
+      const warning = expect.objectContaining({ msg: "signing key expires soon", level: 40 });
+      await expect.poll(() => davit.log, soon).toContainEqual(warning);
     },
     startLimitMs,
   );

@@ -5,7 +5,8 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
+import { placeOf, readRequest, type SeenRequest } from "./fake-request.ts";
 
 /** What a test gives; the server adds what every object carries. */
 export interface NewObject {
@@ -20,22 +21,14 @@ export interface NewObject {
   readonly content?: JsonObject;
 }
 
-export interface SeenRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly headers: IncomingMessage["headers"];
-  readonly body: JsonObject | undefined;
-  /** What it asks for: see `kindOf`. */
-  readonly kind: "list" | "look" | "watch" | "get" | "patch" | "post";
-}
-
 /** Takes over an answer. */
 export type Handler = (request: SeenRequest, response: ServerResponse) => void;
 
 interface OpenWatch {
   readonly request: SeenRequest;
   readonly response: ServerResponse;
+  /** Lines that are held back; undefined where they are sent. */
+  late?: string[];
 }
 
 export interface FakeCopy {
@@ -61,6 +54,8 @@ export class FakeApiServer {
   readonly events: JsonObject[] = [];
   /** Namespaces that do not exist, in which nothing can be created: they list as empty ones. */
   readonly missingNamespaces = new Set<string>();
+  /** False: its bookmarks lag, as where etcd does not report its progress. */
+  sendsLastBookmarks = true;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #objects = new Map<string, JsonObject>();
@@ -184,7 +179,17 @@ export class FakeApiServer {
 
   /** Sends every open watch a bookmark of the version that is now. */
   bookmark(): void {
-    for (const { response } of this.#watches) writeEvent(response, "BOOKMARK", bookmarkOf(this.version));
+    for (const open of this.#watches) writeEvent(open, "BOOKMARK", bookmarkOf(this.version));
+  }
+
+  /** From now on holds back every line of the watches that are open now, as a slow connection does. */
+  stall(): void {
+    for (const open of this.#watches) open.late ??= [];
+  }
+
+  /** Sends the first line that each stalled watch holds back. */
+  trickle(): void {
+    for (const { response, late = [] } of this.#watches) response.write(late.shift() ?? "");
   }
 
   /** Writes to every open watch as it is. */
@@ -286,7 +291,11 @@ export class FakeApiServer {
       return;
     }
     this.openWatch(request, response);
-    for (const event of this.#history) if (event.version > from) this.#tell({ request, response }, event);
+    const open = { request, response };
+    for (const event of this.#history) if (event.version > from) this.#tell(open, event);
+    // A bookmark comes two seconds before the end that the watch has asked for.
+    const isShort = Number(request.query.get("timeoutSeconds")) <= 8;
+    if (isShort && this.sendsLastBookmarks) writeEvent(open, "BOOKMARK", bookmarkOf(this.version));
   }
 
   /** The head of a watch's answer; a handler of a test may send it, too. */
@@ -305,12 +314,13 @@ export class FakeApiServer {
     for (const open of this.#watches) if (event.version > placeIn(open)) this.#tell(open, event);
   }
 
-  #tell({ request, response }: OpenWatch, { type, object }: LoggedEvent): void {
+  #tell(open: OpenWatch, { type, object }: LoggedEvent): void {
+    const { request } = open;
     const { kind } = object;
     const { namespace, name } = metadataOf(object);
     if (typeof kind !== "string") return;
     if (isWanted(request, `${plurals[kind]}/${namespace}/${name}`, object)) {
-      writeEvent(response, type, shown(request, object));
+      writeEvent(open, type, shown(request, object));
     }
   }
 }
@@ -324,8 +334,10 @@ export function eventLine(type: string, object: JsonObject): string {
   return `${JSON.stringify({ type, object })}\n`;
 }
 
-function writeEvent(response: ServerResponse, type: string, object: JsonObject): void {
-  response.write(eventLine(type, object));
+function writeEvent({ response, late }: OpenWatch, type: string, object: JsonObject): void {
+  const line = eventLine(type, object);
+  if (late === undefined) response.write(line);
+  else late.push(line);
 }
 
 export function bookmarkOf(resourceVersion: string): JsonObject {
@@ -354,30 +366,6 @@ export function answers(code: number, reason = "Whatever", headers: Readonly<Rec
 function sendJson(response: ServerResponse, code: number, value: JsonObject, headers = {}): void {
   response.writeHead(code, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(value));
-}
-
-async function readRequest(incoming: IncomingMessage): Promise<SeenRequest> {
-  const { method = "GET", url = "/", headers } = incoming;
-  const { pathname: path, searchParams: query } = new URL(url, "http://fake");
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(Buffer.from(chunk));
-  const body = parseJsonObject(Buffer.concat(chunks).toString("utf8"));
-  return { method, path, query, headers, body, kind: kindOf(method, path, query) };
-}
-
-function kindOf(method: string, path: string, query: URLSearchParams): SeenRequest["kind"] {
-  if (method === "PATCH") return "patch";
-  if (method === "POST") return "post";
-  if (query.get("watch") !== null) return "watch";
-  if (placeOf(path).name !== undefined) return "get";
-  // One object, to see which version the list has.
-  return query.get("limit") === "1" ? "look" : "list";
-}
-
-function placeOf(path: string) {
-  const matched = /^\/apis?(?:\/[\w.]+)?\/v\w+(?:\/namespaces\/([^/]+))?\/(\w+)(?:\/([^/]+))?/.exec(path) ?? [];
-  const [, namespace, plural, name] = matched;
-  return { namespace, plural, name };
 }
 
 function kindOfPlural(plural: string | undefined): string {

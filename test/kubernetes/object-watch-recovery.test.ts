@@ -45,6 +45,36 @@ describe("a server that went back to an older state", () => {
     expect(followed.changes.at(-1)).toEqual(["deleted z", "replaced a"]);
   });
 
+  it("is believed when it has shown nothing newer for a while: a cache on the way may show the past", async () => {
+    group("a");
+    const followed = follower({ pastMs: 20_000 });
+    await followed.follow();
+    const copy = suite.server.copy();
+    group("b");
+    await until(() => followed.names().join() === "a,b");
+    suite.server.restore(copy);
+    await followed.failed(1);
+    for (let seconds = 0; seconds < 19; seconds++) await followed.bed.clock.advance(1_000);
+    expect(new Set(followed.failures.slice(1).map(({ reason }) => reason))).toEqual(new Set(["rewound"]));
+    expect(followed.names().join()).toBe("a,b");
+    while (followed.names().join() !== "a") await followed.bed.clock.advance(1_000);
+    await until(() => followed.isConnected);
+    expect(followed.seen.of("groups")).toBe(suite.server.version);
+  });
+
+  it("is not believed by a davit that knows a later version from its store", async () => {
+    group("a");
+    const followed = follower({ pastMs: 20_000 });
+    followed.seen.note("groups", String(Number(suite.server.version) + 1));
+    followed.begin();
+    await followed.failed(1);
+    expect(followed.failures[0]?.reason).toBe("rewound");
+    expect(followed.names()).toEqual([]);
+    suite.server.put({ kind: "Profile", name: "other" });
+    await followed.bed.clock.advance(10_000);
+    await until(() => followed.names().join() === "a");
+  });
+
   it("is listed even when it is beyond the version that was heard", async () => {
     group("a");
     const followed = follower();

@@ -1,7 +1,9 @@
 import { resources } from "../../src/kubernetes/client/resources.ts";
 import type { MirrorChange } from "../../src/kubernetes/watch/mirror.ts";
-import { ObjectWatch, type WatchLimits, type WatchTarget } from "../../src/kubernetes/watch/object-watch.ts";
+import { ObjectWatch, type WatchLimits } from "../../src/kubernetes/watch/object-watch.ts";
+import { SeenVersions } from "../../src/kubernetes/watch/seen-versions.ts";
 import type { WatchFailure } from "../../src/kubernetes/watch/watch-failure.ts";
+import type { WatchTarget } from "../../src/kubernetes/watch/watch-target.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { FakeApiServer, NewObject } from "./fake-api-server.ts";
@@ -19,6 +21,8 @@ export class WatchUnderTest {
   readonly failures: WatchFailure[] = [];
   /** Of each object that was read: whether it was told what it was before. */
   readonly known: boolean[] = [];
+  /** What davit has seen, also before. */
+  readonly seen = new SeenVersions();
   listedCount = 0;
   readCount = 0;
   isConnected = false;
@@ -34,6 +38,7 @@ export class WatchUnderTest {
         return ++this.readCount;
       },
       limits: { ...this.bed.limits, ...limits },
+      seen: this.seen,
       listener: {
         listed: () => {
           this.listedCount += 1;

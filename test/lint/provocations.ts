@@ -129,6 +129,11 @@ export const provocations: readonly Provocation[] = [
     what: "two parts of one name",
     input: profileText("web", "  genericParts: [{name: a, inline: x}, {name: a, inline: y}]"),
   },
+  {
+    code: "oversized-object",
+    what: "a metadata text that aliases repeat",
+    input: `${group}  metadata: {a: &a ${"x".repeat(100_000)}, b: [${"*a, ".repeat(20)}]}\n`,
+  },
   { code: "nested-list", what: "a List in a List", input: list("{apiVersion: v1, kind: List, items: []}") },
   {
     code: "too-long",

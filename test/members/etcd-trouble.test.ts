@@ -107,8 +107,21 @@ describe.skipIf(missing("etcd", "etcdctl"))("stores on an etcd in trouble", () =
     for (const member of others) member.resume();
     await Promise.all(back);
     await Promise.all(three.map(({ store }, at) => store.submit(set(`/back/${at}`, "1"))));
+    // The lease of the former leader lasts on, because the new leader of etcd prolongs all of them.
+    await leaderOf(three);
     expect(three.map(({ store }) => store.trouble)).toEqual([undefined, undefined, undefined]);
     await expectSameState();
+  });
+
+  it("takes a write as soon as etcd is back, before a heartbeat shows it", async () => {
+    etcd = await startEtcdV3();
+    const member = await open("a", 1_000);
+    for (const proxy of member.proxies) proxy.cut();
+    await expect(member.store.submit(set("/lost", "1"))).rejects.toMatchObject(refused);
+    expect(member.store.status).toBe("readOnly");
+    for (const proxy of member.proxies) proxy.mend();
+    await member.store.submit(set("/back", "1"));
+    expect(member.store.status).toBe("writable");
   });
 
   it("says what to do when etcd has no room, and takes writes once it has", async () => {
@@ -120,11 +133,16 @@ describe.skipIf(missing("etcd", "etcdctl"))("stores on an etcd in trouble", () =
       for (let at = 0; at < 100; at++) await client.txn({ success: [ballast(at)] });
     };
     await expect(fill()).rejects.toMatchObject({ reason: "noSpace" });
-    await expect(member.store.submit(set("/a", "1"))).rejects.toMatchObject(refused);
-    expect(member.store.status).toBe("readOnly");
+    const full = { ...refused, causeText: expect.stringMatching(/quota.*defragment/) };
+    await expect(member.store.submit(set("/a", "1"))).rejects.toMatchObject(full);
+    expect(member.store.status).toBe("full");
     expect(member.store.trouble).toMatch(/quota.*defragment/);
     expect([...member.store.dump()]).toHaveLength(1);
-    const back = member.log.next("log can be written again");
+    // A start needs no write.
+    const late = await open("b");
+    await expect.poll(() => late.store.trouble, { timeout: 10_000 }).toMatch(/quota.*defragment/);
+    expect([...late.store.dump()]).toHaveLength(1);
+    const back = Promise.all([member, late].map(({ log }) => log.next("log can be written again")));
     await client.deleteRange({ key: "other/", end: "other0" });
     await client.compact((await client.status()).header.revision);
     const env = { ...process.env, ETCDCTL_API: "3" };
@@ -132,7 +150,8 @@ describe.skipIf(missing("etcd", "etcdctl"))("stores on an etcd in trouble", () =
       await promisify(execFile)("etcdctl", ["--endpoints", etcd.urls.join(","), ...command], { env });
     }
     await back;
-    await member.store.submit(set("/a", "1"));
+    await late.store.submit(set("/a", "1"));
+    await settled(members);
     expect(member.store.get(storePath("/a")).node.value).toBe("1");
   });
 

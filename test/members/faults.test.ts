@@ -5,6 +5,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
+import { EtcdError } from "../../src/store/etcd/client/etcd-error.ts";
 import type { EtcdWatchPart } from "../../src/store/etcd/client/watch.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { type Pick, seededPick } from "../helpers/fault-files.ts";
@@ -12,6 +13,7 @@ import { missing } from "../helpers/requirements.ts";
 import { collecting, openEtcdLog } from "./drivers.ts";
 import { leaderOf, openStoreMember, type StoreMember, set, settled, stateOf } from "./members.ts";
 
+const unavailable = { reason: "unavailable", mayBeDone: false, endpoint: "http://etcd.test" } as const;
 const seed = Number(process.env.DAVIT_TEST_SEED ?? Date.now() % 1_000_000);
 
 describe.skipIf(missing("etcd"))(`stores on one etcd (seed ${seed})`, () => {
@@ -128,6 +130,60 @@ describe.skipIf(missing("etcd"))(`stores on one etcd (seed ${seed})`, () => {
     }
     await expectSameState(members);
     expect(lost).toBeGreaterThan(0);
+  });
+
+  it("ends a quorum read when what was written does not arrive, and reads it when it does", async () => {
+    const [reader, writer] = await Promise.all(
+      ["a", "b"].map((name) => openStoreMember(name, { endpoints: etcd.urls, prefix, withinMs: 1_000 })),
+    );
+    for (const member of [reader, writer]) stops.push(() => member?.stop() ?? Promise.resolve());
+    let isLost = true;
+    dropEvents(() => isLost);
+    // The watches that drop events are opened anew.
+    for (const proxy of reader?.proxies ?? []) {
+      proxy.cut();
+      proxy.mend();
+    }
+    const { range } = EtcdClient.prototype;
+    vi.spyOn(EtcdClient.prototype, "range").mockImplementation(async function (this: EtcdClient, ...args) {
+      if (isLost && args[0].key.endsWith("/l/")) throw new EtcdError("lost", unavailable);
+      return await range.apply(this, args);
+    });
+    const path = storePath("/a");
+    await writer?.store.submit(set("/a", "1"));
+    await expect(reader?.store.catchUp()).rejects.toMatchObject({
+      refusal: "logFailed",
+      causeText: expect.stringMatching(/did not arrive in time; try again/),
+    });
+    expect(reader?.store.getFile(path)).toBeUndefined();
+    isLost = false;
+    await reader?.store.catchUp();
+    expect(reader?.store.getFile(path)).toMatchObject({ value: "1" });
+  });
+
+  it("goes on when the answer that refuses a batch of an earlier epoch comes late", async () => {
+    const { log, delivered, leads } = await collecting(await openEtcdLog({ endpoints: etcd.urls, prefix }));
+    stops.push(() => log.stop());
+    await leads;
+    await log.propose(Buffer.from("a"));
+    await log.saveSnapshot(1, [Buffer.from("state")]);
+    const { promise: first, resolve: isDelivered } = Promise.withResolvers<void>();
+    const { txn } = EtcdClient.prototype;
+    let isHeld = false;
+    vi.spyOn(EtcdClient.prototype, "txn").mockImplementation(async function (this: EtcdClient, ...args) {
+      const answer = await txn.apply(this, args);
+      // The third batch of this run.
+      if (answer.succeeded || !JSON.stringify(args[0].success).includes('/3"')) return answer;
+      isHeld = true;
+      await first;
+      return answer;
+    });
+    // Two are sent in the epoch before the snapshot: a full batch does not wait for the one before it.
+    const small = log.propose(Buffer.from("b")).then(() => isDelivered());
+    await Promise.all([small, ...["c", "d"].map((text) => log.propose(Buffer.alloc(600_000, text)))]);
+    expect(isHeld).toBe(true);
+    expect(delivered.map((line) => line.split(":")[1]?.[0])).toEqual(["a", "b", "c", "d"]);
+    expect(log.status).toBe("writable");
   });
 
   it("takes no fenced record of a member that leads no more, and does not know it", async () => {

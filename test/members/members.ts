@@ -1,6 +1,7 @@
 /** Stores of several davits on one etcd, in this process, each behind a proxy of its own. */
 
 import { randomBytes } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import type { Log } from "../../src/lib/log.ts";
 import type { SingleCommand } from "../../src/store/command/command.ts";
@@ -8,6 +9,7 @@ import { type Action, type StoreEvent, storePath } from "../../src/store/core/no
 import { type OpenEtcdStoreOptions, openEtcdStore } from "../../src/store/open-etcd-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type EtcdProxy, startEtcdProxy } from "../helpers/etcd-proxy.ts";
+import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 
 /** A log that tests can wait for. */
 export interface HeardLog extends Log {
@@ -67,6 +69,48 @@ export async function openStoreMember(name: string, options: StoreMemberOptions)
     await stopProxies();
   };
   return { store, log, proxies, stop };
+}
+
+/** The members of the present test. Each test has a store of its own in the etcd of its suite. */
+export interface TestMembers {
+  /** Those that stop after the test: at first all that were opened. */
+  all: readonly StoreMember[];
+  readonly endpoints: readonly URL[];
+  readonly prefix: string;
+  open(name: string, options?: Partial<StoreMemberOptions>): Promise<StoreMember>;
+}
+
+/** Starts an etcd for the suite that calls this, and stops the members after each test. */
+export function membersOnOneEtcd(): TestMembers {
+  let etcd: EtcdMembers;
+  let cluster = 0;
+  const members: TestMembers = {
+    all: [],
+    get endpoints() {
+      return etcd.urls;
+    },
+    get prefix() {
+      return `/davit/${cluster}/`;
+    },
+    open: async (name, options) => {
+      const { endpoints, prefix } = members;
+      const member = await openStoreMember(name, { endpoints, prefix, ...options });
+      members.all = [...members.all, member];
+      return member;
+    },
+  };
+  beforeAll(async () => {
+    etcd = await startEtcdV3();
+  });
+  afterAll(() => etcd.stop());
+  beforeEach(() => {
+    cluster += 1;
+    members.all = [];
+  });
+  afterEach(async () => {
+    await Promise.all(members.all.map((member) => member.stop()));
+  });
+  return members;
 }
 
 /** Resolves once a member leads; with it. */

@@ -7,8 +7,9 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../../tools/davit-process.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { freePorts } from "../helpers/keys-servers.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
@@ -39,14 +40,14 @@ spec: {profileRef: {name: wipe}, hold: ${hold}, selector: {matchLabels: {mac: "$
 
 let folder: string;
 let etcd: EtcdMembers;
-const davits: DavitProcess[] = [];
+const davits: DavitBootProcess[] = [];
 
 async function write(objects: string): Promise<void> {
   await writeFile(join(folder, "next.yaml"), objects);
   await rename(join(folder, "next.yaml"), join(folder, "manifests", "objects.yaml"));
 }
 
-async function start(number: number): Promise<DavitProcess> {
+async function start(number: number, args: readonly string[] = []): Promise<DavitProcess> {
   const davit = await startDavit({
     manifests: join(folder, "manifests"),
     dataDir: join(folder, `data-${number}`),
@@ -54,6 +55,7 @@ async function start(number: number): Promise<DavitProcess> {
       ...["--store-etcd-endpoints", etcd.urls.map(({ origin }) => origin).join(",")],
       // Members are distinguished by this URL.
       ...["--store-advertise-url", `http://127.0.0.1:${20_000 + number}`],
+      ...args,
     ],
   });
   davits.push(davit);
@@ -61,7 +63,7 @@ async function start(number: number): Promise<DavitProcess> {
 }
 
 /** What a machine gets: the image of its kernel, "held", or the status. */
-async function bootOf({ bootUrl }: DavitProcess, mac: string): Promise<string> {
+async function bootOf({ bootUrl }: DavitBootProcess, mac: string): Promise<string> {
   const response = await fetch(`${bootUrl}/ipxe?mac=${mac}`);
   const text = await response.text();
   if (response.status === 200) return /assets\/(\S+)/.exec(text)?.[1] ?? text;
@@ -72,7 +74,7 @@ const isLeader = ({ log }: DavitProcess) =>
   log.filter(({ msg }) => msg === "elected leader").length > log.filter(({ msg }) => msg === "leads no more").length;
 
 /** Asks a davit again and again, and collects the answers that differ from the one before. */
-function poll(davit: DavitProcess) {
+function poll(davit: DavitBootProcess) {
   const answers: string[] = [];
   let isOver = false;
   const done = (async () => {
@@ -108,7 +110,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
   it("all install what the objects say, and go on without the leader from a fresh list", {
     timeout: limitMs,
   }, async () => {
-    const all = await Promise.all([1, 2, 3].map(start));
+    const all = await Promise.all([1, 2, 3].map((number) => start(number)));
     for (const davit of all) {
       await expect.poll(() => bootOf(davit, installing), soon).toBe("wipe-1");
       expect(await bootOf(davit, running)).toBe("disk");
@@ -134,10 +136,47 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
     }
   });
 
+  it("are followed by a davit boot, each in turn, and it never goes back", { timeout: limitMs }, async () => {
+    const tokens = join(folder, "tokens");
+    await writeFile(tokens, "token-of-followers\n", { mode: 0o600 });
+    const ports = [...(await freePorts()), ...(await freePorts())];
+    const startAt = (number: number) =>
+      start(number, [
+        ...["--store-address", `127.0.0.1:${ports[number]}`, "--store-token-file", tokens],
+        ...["--store-etcd-lease", "2s"],
+      ]);
+    const started = await Promise.all([0, 1, 2].map(async (number) => await startAt(number)));
+    const members = new Map(started.map((davit) => [davit.storeUrl, davit]));
+    const follower = await startDavitBoot([
+      ...["--store", [...members.keys()].join(","), "--store-token-file", tokens],
+    ]);
+    davits.push(follower);
+    const followed = () => String(follower.log.findLast(({ msg }) => msg === "following the store")?.store);
+    await expect.poll(() => bootOf(follower, installing), soon).toBe("wipe-1");
+    const { end } = poll(follower);
+    const images = ["wipe-1"];
+    for (const round of [2, 3, 4]) {
+      const origin = followed();
+      await members.get(origin)?.stop("SIGKILL");
+      images.push(`wipe-${round}`);
+      await write(objectsWith(`wipe-${round}`));
+      await expect.poll(() => bootOf(follower, installing), soon).toBe(`wipe-${round}`);
+      expect(followed()).not.toBe(origin);
+      members.set(origin, await startAt([...members.keys()].indexOf(origin)));
+    }
+    expect((await end()).filter((answer) => answer !== "503")).toEqual(images);
+  });
+
   it("refuses a data directory that has a store", { timeout: limitMs }, async () => {
     const dataDir = join(folder, "data-1");
     const alone = await startDavit({ manifests: join(folder, "manifests"), dataDir });
     await alone.stop();
     await expect(start(1)).rejects.toThrow(/Two stores: .* has one, and --store-etcd-endpoints names another/);
+    // As a move leaves it that was killed before etcd had the store: a new one would hide the keys.
+    await writeFile(join(dataDir, "moved"), "/davit/ in etcd\n");
+    const empty = ["--store-etcd-prefix", "/nothing/"];
+    await expect(start(1, empty)).rejects.toThrow(/there is no store at \/nothing\/, and that of the data directory/);
+    await rm(dataDir, { recursive: true });
+    await start(1, empty);
   });
 });

@@ -1,15 +1,15 @@
 /** Three stores on one etcd: they are one store, and its leader may change. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { SingleCommand } from "../../src/store/command/command.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
-import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { missing } from "../helpers/requirements.ts";
 import {
   clockOff,
   eventAt,
   leaderOf,
-  openStoreMember,
+  membersOnOneEtcd,
   type StoreMember,
   type StoreMemberOptions,
   set,
@@ -20,28 +20,8 @@ import {
 const hourMs = 3_600_000;
 
 describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
-  let etcd: EtcdMembers;
-  let cluster = 0;
-  let members: StoreMember[] = [];
-
-  beforeAll(async () => {
-    etcd = await startEtcdV3();
-  });
-  afterAll(() => etcd.stop());
-  beforeEach(() => {
-    cluster += 1;
-    members = [];
-  });
-  afterEach(async () => {
-    await Promise.all(members.map((member) => member.stop()));
-  });
-
-  async function open(options: Partial<StoreMemberOptions> = {}): Promise<StoreMember> {
-    const name = `m${members.length}`;
-    const member = await openStoreMember(name, { endpoints: etcd.urls, prefix: `/davit/${cluster}/`, ...options });
-    members.push(member);
-    return member;
-  }
+  const members = membersOnOneEtcd();
+  const open = (options: Partial<StoreMemberOptions> = {}) => members.open(`m${members.all.length}`, options);
 
   async function openThree(options: Partial<StoreMemberOptions> = {}) {
     return [await open(options), await open(options), await open(options)] as const;
@@ -55,7 +35,7 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
     await Promise.all(writes);
   }
 
-  async function expectSameState(of: readonly StoreMember[] = members): Promise<void> {
+  async function expectSameState(of: readonly StoreMember[] = members.all): Promise<void> {
     const [first, ...others] = await settled(of);
     for (const other of others) if (first !== undefined) expect(stateOf(other)).toBe(stateOf(first));
   }
@@ -67,6 +47,21 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
     await expectSameState();
     expect(three[0].store.indexes.storeIndex).toBe(180);
     for (const { store } of three) expect(store.membership.members).toHaveLength(3);
+  });
+
+  it("refuses no write while one snapshot follows the other", async () => {
+    const three = await openThree({ snapshotInterval: { records: 30, bytes: 1e9 } });
+    const leader = await leaderOf(three);
+    // One write at a time for each writer, so that batches stay small and many.
+    const writers = three.flatMap(({ store }, member) =>
+      Array.from({ length: 8 }, async (_, writer) => {
+        for (let number = 0; number < 50; number++) await store.submit(set(`/w${member}/${writer}`, `${number}`));
+      }),
+    );
+    await Promise.all(writers);
+    expect(leader.log.messages.filter((message) => message === "snapshot saved").length).toBeGreaterThan(2);
+    for (const { store } of three) expect(store.trouble).toBeUndefined();
+    await expectSameState();
   });
 
   it("lets a directory of ordered keys be filled through all members", async () => {
@@ -96,7 +91,7 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
 
     const later = others.map(({ store }) => eventAt(store, "/b", "expire"));
     await third?.store.submit(set("/b", "1", 1));
-    members = [...others];
+    members.all = others;
     await first.stop();
     const next = await leaderOf(others);
     expect(next).not.toBe(first);
@@ -124,6 +119,55 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
     await expectSameState();
   });
 
+  async function indexOf(command: SingleCommand, { store }: StoreMember): Promise<number> {
+    return (await store.submit(command)).event.node.modifiedIndex;
+  }
+
+  it("takes writes while no member leads, and those that would find a due key after its end", async () => {
+    const leader = await open({ leaseSeconds: 5 });
+    await leaderOf(members.all);
+    const [second, third] = [await open({ leaseSeconds: 5 }), await open({ leaseSeconds: 5 })];
+    const [due, below] = ["/due", "/directory/due"] as const;
+    for (const path of [due, below]) await second.store.submit(set(path, "1", 1));
+    await settled(members.all);
+    for (const proxy of leader.proxies) proxy.cut();
+    const ended = [due, below].map((path) => eventAt(third.store, path, "expire"));
+    for (const { store } of [second, third]) {
+      await expect.poll(() => store.getFile(storePath(below))).toBeUndefined();
+    }
+    const held = Promise.all([
+      indexOf({ kind: "create", path: storePath(due), value: "2" }, second),
+      indexOf({ kind: "create", path: storePath(`${below}/deep`), value: "2" }, third),
+      indexOf({ kind: "delete", path: storePath("/directory"), recursive: true }, second),
+    ]);
+    const free = await Promise.all([
+      indexOf(set("/free", "1"), second),
+      indexOf({ kind: "createInOrder", path: storePath("/directory"), value: "1" }, third),
+    ]);
+    const ends = (await Promise.all(ended)).map(({ node }) => node.modifiedIndex);
+    expect(Math.max(...free)).toBeLessThan(Math.min(...ends));
+    expect(Math.min(...(await held))).toBeGreaterThan(Math.max(...ends));
+    for (const proxy of leader.proxies) proxy.mend();
+    await expectSameState();
+  });
+
+  it("shows no key again that was due before another member led", async () => {
+    const leader = await open({ leaseSeconds: 5 });
+    await leaderOf(members.all);
+    const other = await open({ leaseSeconds: 5 });
+    await other.store.submit(set("/due", "1", 1));
+    for (const proxy of leader.proxies) proxy.cut();
+    await expect.poll(() => other.store.getFile(storePath("/due"))).toBeUndefined();
+    const leads = leaderOf([other]);
+    const path = storePath("/due");
+    const create = other.store.submit({ kind: "create", path, value: "2" });
+    await leads;
+    expect((await create).event).toMatchObject({ action: "create", node: { value: "2" } });
+    expect(other.store.events.map(({ action }) => action)).toEqual(["set", "expire", "create"]);
+    for (const proxy of leader.proxies) proxy.mend();
+    await expectSameState();
+  });
+
   /** Keys with a ttl of ten minutes that were written a moment ago. */
   function expectLongKeys(store: Store): void {
     for (const at of [0, 1, 2]) {
@@ -147,17 +191,17 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
   ])("ends keys in time when $who", async ({ offsets }) => {
     for (const offset of offsets) {
       await open({ clock: clockOff(offset) });
-      await leaderOf(members);
+      await leaderOf(members.all);
     }
-    const [first, ...others] = members;
-    await Promise.all(members.map(({ store }, at) => store.submit(set(`/long/${at}`, "x", 600))));
-    for (const store of await settled(members)) expectLongKeys(store);
-    await expectEnds(members);
+    const [first, ...others] = members.all;
+    await Promise.all(members.all.map(({ store }, at) => store.submit(set(`/long/${at}`, "x", 600))));
+    for (const store of await settled(members.all)) expectLongKeys(store);
+    await expectEnds(members.all);
 
     // Another member leads, with another clock.
     const across = others.map(({ store }) => eventAt(store, "/across", "expire"));
     await first?.store.submit(set("/across", "x", 2));
-    members = [...others];
+    members.all = others;
     await first?.stop();
     await leaderOf(others);
     for (const { store } of others) expectLongKeys(store);

@@ -108,6 +108,25 @@ describe("a contest between namespaces", () => {
     expect(outcome([a, b], { mac: "m1" })).toBe("a/list");
     expect(outcome([a, b], { mac: "m2" })).toBe("b/list");
   });
+
+  it.each<[what: string, selector: Record<string, string>, name: string]>([
+    ["a label that names no machine", { mac: "m1", os: "x" }, "os"],
+    ["a second name of the machine", { mac: "m1", serial: "s1" }, "serial"],
+  ])("stays with a Group that gets %s", (_, selector, name) => {
+    const labels = { mac: "m1", os: "x", serial: "s1" };
+    const later = { at: 9, label: name, values: [selector[name] ?? ""], isName: true as const };
+    const a = group("a/narrower", { selector }, { claimedAt: 3, claimedLater: [later] });
+    const b = group("b/later", { selector }, { claimedAt: 7 });
+    expect(outcome([a, b], labels)).toBe("a/narrower");
+  });
+
+  it("is of the moment when a Group of many machines named this one, whatever else it asks for", () => {
+    const later = { at: 9, label: "mac", values: ["m1"], isName: true as const };
+    const selector = { mac: "m1", os: "x" };
+    const a = group("a/narrower", { selector }, { claimedAt: 3, claimedLater: [later] });
+    const b = group("b/earlier", { selector }, { claimedAt: 7 });
+    expect(outcome([a, b], { mac: "m1", os: "x" })).toBe("b/earlier");
+  });
 });
 
 const label = fc.constantFrom("uuid", "mac", "serial", "role");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isOnlyWildcards, matchesGlob } from "../../src/model/glob.ts";
+import { matchesGlob } from "../../src/model/glob.ts";
 
 describe("matchesGlob", () => {
   it.each([
@@ -52,12 +52,4 @@ describe("matchesGlob", () => {
     expect(matchesGlob(pattern, "a".repeat(253))).toBe(false);
     expect(matchesGlob(pattern, "a".repeat(1_000_000))).toBe(false);
   });
-});
-
-it.each([
-  ["*", true],
-  ["?*?", true],
-  ["a*", false],
-])("`%s` asks for nothing but characters: %s", (pattern, expected) => {
-  expect(isOnlyWildcards(pattern)).toBe(expected);
 });

@@ -6,6 +6,7 @@ import { createMetrics } from "../../src/lib/metrics.ts";
 import { readBackup } from "../../src/store/backup/backup.ts";
 import { BackupSchedule, type BackupScheduleOptions } from "../../src/store/backup/schedule.ts";
 import { storePath } from "../../src/store/core/node.ts";
+import type { LeadershipListener } from "../../src/store/leadership.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan, seededPick } from "../helpers/fault-files.ts";
@@ -80,6 +81,22 @@ async function metricsOf(schedule: BackupSchedule): Promise<Readonly<Record<stri
   schedule.measure(metrics);
   const lines = [...(await metrics.text()).matchAll(/^davit_backup_(\w+) (\S+)$/gm)];
   return Object.fromEntries(lines.map(([, name, value]) => [name, Number(value)]));
+}
+
+/** The same store as one of several members, which may lead or not. */
+function memberOf(store: Store) {
+  const listeners: LeadershipListener[] = [];
+  const member = {
+    get identity() {
+      return store.identity;
+    },
+    backup: () => store.backup(),
+    onLeadership: (listener: LeadershipListener) => void listeners.push(listener),
+  };
+  const lead = (isLeading: boolean) => {
+    for (const listener of listeners) listener(isLeading);
+  };
+  return { member, lead };
 }
 
 async function expectWhole(files: Files, value: string): Promise<void> {
@@ -291,5 +308,35 @@ describe("a backup that fails", () => {
     files.makeDirectory = () => new Promise(() => {});
     await start({ store, files }).stop();
     expect(await files.list(directory)).toEqual([]);
+  });
+});
+
+describe("the backups of several members", () => {
+  it("are taken by the leader alone, and go on with the next leader without a gap or a double", async () => {
+    const files = memoryFiles();
+    const store = await storeWith("v");
+    const [first, second] = [memberOf(store), memberOf(store)];
+    const clock = new FakeClock();
+    const schedules = [first, second].map(({ member }) => start({ store: member, files, clock }).schedule);
+    expect(await files.list(directory).catch(() => [])).toEqual([]);
+    first.lead(true);
+    await written(clock, 1.5 * hourMs);
+    expect(await listed(files)).toEqual(["1", "2"]);
+    first.lead(false);
+    second.lead(true);
+    await written(clock, 0.4 * hourMs);
+    expect(await listed(files)).toEqual(["1", "2"]);
+    await written(clock, 0.2 * hourMs);
+    expect(await listed(files)).toEqual(["1", "2", "3"]);
+    second.lead(false);
+    await clock.advance(3 * hourMs);
+    expect(await listed(files)).toEqual(["1", "2", "3"]);
+    // It knows backup 2 as its last one; the newest one is by the other member.
+    first.lead(true);
+    await written(clock);
+    expect(await listed(files)).toEqual(["2", "3", "4"]);
+    const ages = await Promise.all(schedules.map(async (schedule) => (await metricsOf(schedule)).age_seconds));
+    expect(ages).toEqual([0, 0]);
+    await expectWhole(files, "v");
   });
 });

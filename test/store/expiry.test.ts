@@ -1,7 +1,10 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { SingleCommand } from "../../src/store/command/command.ts";
+import type { Command, SingleCommand } from "../../src/store/command/command.ts";
 import { decodeRecord } from "../../src/store/command/command-codec.ts";
+import { Expiry } from "../../src/store/command/expiry.ts";
 import { type StoreEvent, storePath } from "../../src/store/core/node.ts";
+import { StateMachine } from "../../src/store/snapshot/state-machine.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
@@ -324,3 +327,32 @@ it("while the log cannot be written nothing is seen to live on, and it ends when
   expect(events.map(shape)).toEqual(["1 set /a", "2 expire /a"]);
   await store.stop();
 });
+
+describe("a member that does not lead", () => {
+  it("waits for the leader with writes that would find a due node, whatever else changes", {
+    timeout: 5_000,
+  }, async () => {
+    const { apply, tree } = bound(new StateMachine(undefined));
+    apply(set("/a", 1), 0);
+    const submit = () => Promise.reject(new Error("only the leader ends keys"));
+    const expiry = new Expiry({ tree, clock: new FakeClock(), nowMs: () => 1_000, leaderWaitMs: hourMs, submit });
+    const held = [set("/a"), set("/a/below"), { kind: "delete", path: storePath("/"), recursive: true }] as const;
+    const waiting = held.map((command) => expiry.leaderEnds(command));
+    for (const command of [set("/b"), { kind: "delete", path: storePath("/b") }] as const) {
+      expect(expiry.holdsUp(command)).toBe(false);
+    }
+    apply(set("/b"), 1_000);
+    expiry.noticeTimers();
+    await setImmediate();
+    apply({ kind: "expire", path: storePath("/a"), expiresAtMs: 1_000 }, 1_000);
+    expiry.noticeTimers();
+    for (const command of held) expect(expiry.holdsUp(command)).toBe(false);
+    await Promise.all(waiting);
+    await expiry.stop();
+  });
+});
+
+function bound(machine: StateMachine) {
+  const apply = (command: Command, atMs: number) => machine.replay({ atMs, command }, 1);
+  return { apply, tree: machine.tree };
+}

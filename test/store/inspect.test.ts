@@ -49,10 +49,15 @@ describe("a directory that is sound", () => {
     expect({ segments, snapshots }).toEqual(await namesOf(files));
     expect(damage).toEqual([]);
     if (found === undefined) throw new Error("Nothing was found");
-    expect(contentsOf(found.tree)).toEqual({ index: 45, keys: 45, directories: 1, bytes: found.tree.bytes });
+    expect(contentsOf(found.machine.tree)).toEqual({
+      index: 45,
+      keys: 45,
+      directories: 1,
+      bytes: found.machine.tree.bytes,
+    });
     const store = await openStore(files);
-    expect([found.tree.bytes, found.tree.index]).toEqual([store.bytes, store.indexes.storeIndex]);
-    expect(found.history.all).toEqual(store.events);
+    expect([found.machine.tree.bytes, found.machine.tree.index]).toEqual([store.bytes, store.indexes.storeIndex]);
+    expect(found.machine.history.all).toEqual(store.events);
     expect(found.end.head.clusterId.toString(16)).toBe(store.identity.clusterId);
     await store.stop();
   });
@@ -97,7 +102,7 @@ describe("damage", () => {
     files.damage(pathOf(first), flip(0));
     const { found, damage } = await inspect(files);
     expect(damage).toEqual([expect.stringContaining(`Reading "${pathOf(first)}": damaged at byte 0`)]);
-    expect(found?.tree.index).toBe(45);
+    expect(found?.machine.tree.index).toBe(45);
   });
 
   it.each([
@@ -113,7 +118,7 @@ describe("damage", () => {
     expect(damage).toHaveLength(1);
     expect(damage[0]).toContain(`Reading "${pathOf(newest)}"`);
     expect(damage[0]).toMatch(what);
-    expect(found?.tree.index).toBe(45);
+    expect(found?.machine.tree.index).toBe(45);
   });
 
   it("in several files is told of each", async () => {

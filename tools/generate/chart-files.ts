@@ -122,6 +122,8 @@ groups:
 function hostAlerts(): string {
   const text = readFileSync(join(chartDirectory, "files/alerts.yaml"), "utf8")
     .replace(/^#.*\n/gm, "")
+    // Nobody says how many davits there should be: as many as there were within a day.
+    .replaceAll("%MEMBERS%", "max(max_over_time(davit_store_members{%SELECTOR%}[1d]))")
     .replaceAll("%SELECTOR%", 'job="davit"')
     .replaceAll("%QUOTA_BYTES%", serveOptions.storeQuotaBytes.preset)
     .replaceAll("by (pod", "by (instance")

@@ -76,7 +76,7 @@
 {{- with .Values.backup }}
 {{- if .every }}
 - --backup-every={{ .every }}
-- --backup-dir=/var/lib/davit-backups/backups{{ if include "davit.hasEtcd" $ }}/$(POD_NAME){{ end }}
+- --backup-dir=/var/lib/davit-backups/backups
 - --backup-keep={{ .keep | default 7 | int64 }}
 {{- end }}
 {{- end }}

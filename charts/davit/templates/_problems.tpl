@@ -188,7 +188,7 @@
 - store.certificate.certManager.issuerRef.name is empty: name the Issuer
 {{- end }}
 {{- if and (include "davit.hasStore" $) (not (or .own .existingSecret .certManager.enabled)) }}
-- the store listens (store.expose, boot.replicas, boot.prepared) and has no certificate: set store.certificate.own, .existingSecret or .certManager.enabled
+- the store listens (store.expose, boot.replicas, boot.prepared) and has no certificate: set store.certificate.{{ if not (include "davit.hasEtcd" $) }}own, .{{ end }}existingSecret or .certManager.enabled
 {{- end }}
 {{- end }}
 {{- with .Values.store.authentication }}

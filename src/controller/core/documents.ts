@@ -20,9 +20,11 @@ import {
   type SyncedDocument,
   syncedPath,
   tombstonesRoot,
+  versionsPath,
 } from "../../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
-import type { ObjectName } from "../../model/source.ts";
+import { parseJsonObject } from "../../model/json.ts";
+import type { ObjectName, Source, SourceVersions } from "../../model/source.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
@@ -44,6 +46,7 @@ export interface StoredProfile {
 
 export class Documents implements FeedListener {
   readonly #store: Store;
+  readonly #source: Pick<Source, "versions">;
   readonly #texts = new Map<string, string>();
   /** Hashes of the stored secret texts, by namespace/profile. */
   readonly #secrets = new Map<string, Set<string>>();
@@ -53,8 +56,9 @@ export class Documents implements FeedListener {
   #isComplete = false;
   #unfollow: (() => void) | undefined;
 
-  constructor(store: Store) {
+  constructor(store: Store, source: Pick<Source, "versions"> = {}) {
     this.#store = store;
+    this.#source = source;
   }
 
   start(): void {
@@ -100,6 +104,12 @@ export class Documents implements FeedListener {
     return text === undefined ? undefined : decodeSynced(text);
   }
 
+  /** The versions of the source from which the store's documents are, or later ones. */
+  versions(): SourceVersions {
+    const entries = Object.entries(parseJsonObject(this.#texts.get(versionsPath) ?? "{}") ?? {});
+    return Object.fromEntries(entries.flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])));
+  }
+
   /** The names of all Profiles and Groups that have a document. A Group with a twin is returned twice. */
   *names(): Iterable<ObjectName> {
     for (const path of this.#texts.keys()) {
@@ -134,11 +144,19 @@ export class Documents implements FeedListener {
   }
 
   /**
-   * Writes all changes as one batch. Resolves when they are on disk and applied.
+   * Writes all changes as one batch, together with the newest versions of the source. Resolves when they are on disk
+   * and applied.
    * @throws {StoreError} when the store refuses the batch, for example because it takes no writes now.
    */
   async write(changes: readonly DocumentWrite[]): Promise<void> {
-    if (changes.length > 0) await this.#store.submit({ kind: "batch", commands: changes.map(toCommand) });
+    if (changes.length === 0) return;
+    await this.#store.submit({ kind: "batch", commands: [...changes, ...this.#versionsWrite()].map(toCommand) });
+  }
+
+  #versionsWrite(): readonly DocumentWrite[] {
+    const { versions } = this.#source;
+    const text = JSON.stringify(versions);
+    return versions === undefined || text === this.#texts.get(versionsPath) ? [] : [{ path: versionsPath, text }];
   }
 
   #take(path: string, text: string | undefined): void {

@@ -22,6 +22,7 @@ import { AllowedHosts } from "../allowed-hosts.ts";
 import { TokenFile, tokenOf } from "../bearer-tokens.ts";
 import { isForHost, namesOf, readTlsMaterial, ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
 import { pathEnd } from "../target.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
 export interface StoreDoorOptions {
@@ -60,6 +61,7 @@ export class StoreDoor {
    * meanwhile.
    */
   readonly #open = new Map<string, Set<ServerResponse>>();
+  readonly #refusals: RefusalLog;
   readonly #stopping = new AbortController();
   #tls: ServerTls | undefined;
   #tlsFiles: { stop(): void } | undefined;
@@ -67,6 +69,7 @@ export class StoreDoor {
 
   private constructor(options: StoreDoorOptions) {
     this.#options = options;
+    this.#refusals = new RefusalLog(options);
     const { host, allowedHosts = [] } = options;
     this.#hosts = new AllowedHosts(host === undefined ? allowedHosts : [host, ...allowedHosts]);
   }
@@ -107,9 +110,12 @@ export class StoreDoor {
    */
   refusalOf(request: IncomingMessage): Soon<StoreError | undefined> {
     if (this.#admits(request)) return undefined;
+    // Read now, because a closed socket no longer has its address.
+    const client = request.socket.remoteAddress;
     return this.#judge(request).then((verdict) => {
       if (verdict === "admitted") return undefined;
       this.#options.metrics.storeUnauthorized.inc();
+      this.#refusals.add({ client, method: request.method, reason: verdict });
       const [refusal, cause] = refusals[verdict];
       return new StoreError(refusal, cause, 0);
     });

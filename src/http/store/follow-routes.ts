@@ -54,8 +54,9 @@ async function answerAhead(options: FollowOptions, exchange: Exchange, asked: Fo
 }
 
 function answerNow(options: FollowOptions, { request, response }: Exchange, asked: FollowRequest): Answer | undefined {
-  const { streams, log, isReady } = options;
-  if (!isReady()) return busyAnswer(notReadyRetrySeconds, "Not ready\n");
+  const { store, streams, log, isReady } = options;
+  // A store that has lost its log may be older than what another member gave to the follower, under another cluster.
+  if (!isReady() || store.status === "lost") return busyAnswer(notReadyRetrySeconds, "Not ready\n");
   if (streams.isFull) return busyAnswer(fullRetrySeconds, "Too many followers\n");
   // The follower disconnected while this member caught up.
   if (response.destroyed) return undefined;

@@ -21,6 +21,7 @@ import {
   type Reference,
   type Source,
   type SourceListener,
+  type SourceVersions,
   type SourceView,
 } from "../../model/source.ts";
 import type { ApiClient } from "../client/client.ts";
@@ -28,6 +29,7 @@ import { resources } from "../client/resources.ts";
 import { HeldChanges } from "../watch/held-changes.ts";
 import type { MirrorChange, MirroredObject } from "../watch/mirror.ts";
 import type { WatchLimits } from "../watch/object-watch.ts";
+import { SeenVersions } from "../watch/seen-versions.ts";
 import { SharedConditions } from "../watch/shared-conditions.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
 import { WatchHealth } from "../watch/watch-health.ts";
@@ -49,7 +51,7 @@ export interface ClusterSourceOptions {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
   readonly limits: WatchLimits;
-  /** How long a watch of Profiles or Groups may be silent before davit asks the API server for a sign of life. */
+  /** How often davit asks the API server for a proof that the view shows its state. */
   readonly proveMs: number;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
@@ -85,6 +87,7 @@ export class ClusterSource implements Source {
   #notifiedExtent: string | undefined;
   #isConfirming = false;
   #proving: Promise<void> | undefined;
+  #seen = new SeenVersions();
 
   constructor(options: ClusterSourceOptions) {
     this.#options = options;
@@ -96,18 +99,23 @@ export class ClusterSource implements Source {
     return this.#parts?.view ?? nothingYet;
   }
 
+  get versions(): SourceVersions {
+    return this.#seen.all;
+  }
+
   get isFollowed(): boolean {
     return this.#parts?.watches.areConnected === true;
   }
 
   get provenAtMs(): number | undefined {
     if (this.#parts === undefined || this.#notifiedExtent === undefined) return undefined;
-    const { watches, configMaps, held } = this.#parts;
+    const { watches, configMaps, secrets, held } = this.#parts;
     const { provenAtMs } = watches;
     if (provenAtMs === undefined) return undefined;
+    const references = [configMaps.provenAtMs(held.lost), secrets.provenAtMs(held.lost)];
     // From each of these times on, the API server's state may differ from the shown state.
     const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
-    return earliest(provenAtMs, ...lags);
+    return earliest(provenAtMs, ...references, ...lags);
   }
 
   /** The longest time for which a watch of Profiles or Groups has not heard the API server, in seconds. */
@@ -147,15 +155,16 @@ export class ClusterSource implements Source {
   }
 
   /** @throws {Error} when the CRD files cannot be read. */
-  async start(listener: SourceListener): Promise<void> {
+  async start(listener: SourceListener, seen: SourceVersions = {}): Promise<void> {
     const admission = new Admission(await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory));
     if (this.#stopping.signal.aborted) return;
     this.#listener = listener;
+    this.#seen = new SeenVersions(seen);
     this.#parts = this.#makeParts(admission);
     this.#awaited = new Set(this.#parts.watches.keys);
     this.#parts.configMaps.start();
     this.#parts.watches.start();
-    this.#proving = this.#prove(this.#parts.watches);
+    this.#proving = this.#prove(this.#parts);
   }
 
   /** Idempotent. */
@@ -167,22 +176,24 @@ export class ClusterSource implements Source {
     await Promise.all([configMaps.stop(), secrets.stop(), this.#proving]);
   }
 
-  /** Regularly asks the API server for signs of life, because bookmarks come only once a minute. */
-  async #prove(watches: OwnWatches): Promise<void> {
+  /** Regularly asks the API server for a proof of each watch. */
+  async #prove({ watches, configMaps, secrets, held }: Parts): Promise<void> {
     const { clock, proveMs } = this.#options;
     const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      await clock.sleep(proveMs, signal);
-      // With a limit of `proveMs`, davit could skip a watch whose silence is a little shorter, and would check it only
-      // `proveMs` later.
-      if (!signal.aborted) await watches.prove(proveMs / 2);
+    for (let nextMs = proveMs; !signal.aborted; ) {
+      await clock.sleep(nextMs, signal);
+      if (signal.aborted) return;
+      const beganMs = clock.monotonicMs();
+      const all = [...watches.hopeful, ...configMaps.provable(held.lost), ...secrets.provable(held.lost)];
+      await Promise.all(all.map((watch) => watch.prove(proveMs)));
+      nextMs = Math.max(0, beganMs + proveMs - clock.monotonicMs());
     }
   }
 
   #makeParts(admission: Admission): Parts {
     const conditions = new SharedConditions();
     const held = this.#makeHeldChanges();
-    const context = { ...this.#options, admission, conditions, health: this.#health, held };
+    const context = { ...this.#options, admission, conditions, health: this.#health, held, seen: this.#seen };
     const changed = (reference: Reference) => this.#referenceChanged(reference);
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);

@@ -4,6 +4,7 @@
  * drops the content after a minute without the right to read newer content.
  */
 
+import { earliest } from "../../lib/clock.ts";
 import type { ConfigMapObject, Reference } from "../../model/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import { objectPath, resources } from "../client/resources.ts";
@@ -85,6 +86,17 @@ export class ConfigMaps {
     // The map is in order of time, so the ConfigMap that waits longest is first.
     for (const [{ reference }, { sinceMs }] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
     return undefined;
+  }
+
+  /** Monotonic: davit knows the versions of all ConfigMaps at this time, or a later one. Undefined without a watch. */
+  provenAtMs(lost: ReadonlySet<string>): number | undefined {
+    return earliest(...this.provable(lost).map(({ provenAtMs }) => provenAtMs));
+  }
+
+  /** The watches that show ConfigMaps, except those of lost namespaces. */
+  provable(lost: ReadonlySet<string>): readonly RunningWatch<null>["watch"][] {
+    const hopeful = [...this.#watches].filter(([namespace = ""]) => !lost.has(namespace));
+    return hopeful.map(([, { watch }]) => watch).filter(({ isSynced, isRefused }) => isSynced && !isRefused);
   }
 
   get(namespace: string, name: string): ConfigMapObject | undefined {

@@ -53,18 +53,18 @@ export class OwnWatches {
 
   /** True when every list was read, except those of lost namespaces. */
   get areHopefulListed(): boolean {
-    return this.#hopeful().every(({ isSynced }) => isSynced);
+    return this.hopeful.every(({ isSynced }) => isSynced);
   }
 
   /** True when every watch is connected, except those of lost namespaces. */
   get areConnected(): boolean {
-    const watches = this.#hopeful();
+    const watches = this.hopeful;
     return watches.length > 0 && watches.every(({ isConnected }) => isConnected);
   }
 
   /** Monotonic: when the watch with the longest silence last heard the API server. Lost namespaces do not count. */
   get heardAtMs(): number {
-    return Math.min(...this.#hopeful().map((watch) => watch.heardAtMs));
+    return Math.min(...this.hopeful.map((watch) => watch.heardAtMs));
   }
 
   /**
@@ -77,11 +77,6 @@ export class OwnWatches {
       if (!this.isLost(key)) provenAtMs = Math.min(provenAtMs, watch.provenAtMs ?? Number.NaN);
     }
     return Number.isFinite(provenAtMs) ? provenAtMs : undefined;
-  }
-
-  /** Asks the API server for a sign of life, for each watch that was silent for `silenceMs`. */
-  async prove(silenceMs: number): Promise<void> {
-    await Promise.all(this.#hopeful().map((watch) => watch.prove(silenceMs)));
   }
 
   /** True for a watch of a lost namespace. @param key of `watchKey`. */
@@ -97,7 +92,8 @@ export class OwnWatches {
     return [...this.#running.values()].map(({ watch }) => watch);
   }
 
-  #hopeful(): readonly OwnWatch[] {
+  /** The watches, except those of lost namespaces. */
+  get hopeful(): readonly OwnWatch[] {
     return [...this.#running].filter(([key]) => !this.isLost(key)).map(([, { watch }]) => watch);
   }
 }

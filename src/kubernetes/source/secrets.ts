@@ -4,6 +4,7 @@
  * stays while the API server is away. A deleted Secret is gone immediately.
  */
 
+import { earliest } from "../../lib/clock.ts";
 import type { Reference, SecretObject } from "../../model/source.ts";
 import { resources } from "../client/resources.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
@@ -38,6 +39,18 @@ export class Secrets {
   async stop(): Promise<void> {
     for (const entry of this.#entries.values()) this.#end(entry);
     await Promise.all(this.#ending);
+  }
+
+  /** Monotonic: davit has the Secrets as they were at this time, or later. Undefined without a Secret. */
+  provenAtMs(lost: ReadonlySet<string>): number | undefined {
+    return earliest(...this.provable(lost).map(({ provenAtMs }) => provenAtMs));
+  }
+
+  /** The watches that show a Secret, except those of lost namespaces. */
+  provable(lost: ReadonlySet<string>): readonly RunningWatch<Judgement>["watch"][] {
+    const hopeful = [...this.#entries.values()].filter(({ reference }) => !lost.has(reference.namespace));
+    const watches = hopeful.flatMap(({ running }) => running?.watch ?? []);
+    return watches.filter(({ isSynced, isRefused }) => isSynced && !isRefused);
   }
 
   get(namespace: string, name: string): SecretObject | undefined {

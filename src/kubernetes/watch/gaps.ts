@@ -7,8 +7,6 @@
  * object again, even one with an unchanged version.
  */
 
-import { isJsonObject } from "../../model/json.ts";
-import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { WatchFailureReason } from "./watch-failure.ts";
 
 /** Failures without a gap: the API server answered, so it was not away in between. */
@@ -16,25 +14,6 @@ const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied
 
 export function isGap(reason: WatchFailureReason): boolean {
   return !harmless.has(reason);
-}
-
-export interface RewindQuestion {
-  readonly client: Pick<ApiClient, "json">;
-  /** The request for the collection. */
-  readonly request: ApiRequest;
-  /** The newest version that davit has seen. */
-  readonly version: string;
-}
-
-/**
- * Asks the API server for its newest version. True if that version is older than the newest one that davit has seen.
- * @throws {ApiError}
- */
-export async function hasRewound({ client, request, version }: RewindQuestion): Promise<boolean> {
-  const query = { ...request.query, limit: "1" };
-  const { metadata } = await client.json({ ...request, query, retries: 0 });
-  const newest = isJsonObject(metadata) ? metadata.resourceVersion : undefined;
-  return typeof newest === "string" && isOlder(newest, version);
 }
 
 /**

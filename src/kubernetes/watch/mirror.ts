@@ -63,6 +63,16 @@ export class Mirror<Value> {
     return this.#held.values();
   }
 
+  /** True if exactly these objects are held, in these versions. */
+  isEqual(objects: readonly JsonObject[]): boolean {
+    const isHeld = (object: JsonObject) => {
+      const meta = readMeta(object);
+      const held = meta && this.get(meta.namespace, meta.name);
+      return held !== undefined && held.uid === meta?.uid && held.resourceVersion === meta.resourceVersion;
+    };
+    return objects.length === this.size && objects.every(isHeld);
+  }
+
   /** Records a gap: the held objects may be from another history of the cluster than the next list. */
   distrust(): void {
     this.#isDistrusted = true;

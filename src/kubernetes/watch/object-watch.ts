@@ -8,18 +8,22 @@
 
 import { jittered } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { Deadline } from "../../lib/deadline.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { ApiError } from "../client/api-error.ts";
-import type { ApiClient, ApiRequest } from "../client/client.ts";
-import type { Resource } from "../client/resources.ts";
+import type { ApiClient } from "../client/client.ts";
 import { RetryDelays } from "../client/retry-delays.ts";
 import { failureText } from "./failure-text.ts";
-import { hasRewound, isGap, isOlder } from "./gaps.ts";
+import { isGap } from "./gaps.ts";
 import { Mirror, type MirrorChange, type MirroredObject, type ReadObject, readMeta } from "./mirror.ts";
 import { pagedList } from "./paged-list.ts";
+import { PastLists } from "./past-lists.ts";
+import { lookSecondsFor, type Proof, proofOf } from "./proof.ts";
+import type { SeenVersions } from "./seen-versions.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
+import { requestFor, type WatchTarget } from "./watch-target.ts";
 
 export interface ObjectWatchOptions<Value> {
   readonly client: Pick<ApiClient, "json" | "watch">;
@@ -32,28 +36,16 @@ export interface ObjectWatchOptions<Value> {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
   readonly limits: WatchLimits;
+  readonly seen: SeenVersions;
 }
 
 export interface WatchLimits {
   /** A longer silence ends a watch. With a minute or less, watches are shorter: bookmarks come only once a minute. */
   readonly silenceMs: number;
+  /** See `PastListsOptions`. */
+  readonly pastMs?: number;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
-}
-
-/** The followed resource. */
-export interface WatchTarget {
-  /** For the log: `groups in rack-4`. */
-  readonly what: string;
-  readonly resource: Resource;
-  /** Undefined for all namespaces. */
-  readonly namespace: string | undefined;
-  /** The name of a single object. */
-  readonly name?: string;
-  /** The collection's path. */
-  readonly path: string;
-  /** True to request only the metadata of the objects. */
-  readonly metadataOnly?: boolean;
 }
 
 /** The watch calls these functions one at a time and in order. They must not throw. */
@@ -89,6 +81,7 @@ const remindMs = 10 * 60_000;
 export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
   readonly #mirror: Mirror<Value>;
+  readonly #past: PastLists;
   readonly #delays: RetryDelays;
   /** Delays after an expired history. The API server works when it answers 410, so other failures do not count here. */
   readonly #expiryDelays: RetryDelays;
@@ -118,6 +111,7 @@ export class ObjectWatch<Value> {
   constructor(options: ObjectWatchOptions<Value>) {
     this.#options = options;
     this.#mirror = new Mirror(options.read);
+    this.#past = new PastLists(options);
     this.#delays = new RetryDelays(options);
     this.#expiryDelays = new RetryDelays(options);
     this.#heardAtMs = options.clock.monotonicMs();
@@ -160,23 +154,46 @@ export class ObjectWatch<Value> {
   }
 
   /**
-   * Asks the API server for its version if the watch is open but was silent for `silenceMs`. An answer is a sign of
-   * life. If this version is older than the last one that davit saw, there was a gap, and davit lists again.
+   * Asks the API server for a proof, unless there was a list a moment ago. davit lists everything again if
+   * the API server went back to an older state, and if a second question in a row proves nothing.
+   * @param proveMs the time between two questions. One takes as long at most, or five seconds if this is shorter.
    */
-  async prove(silenceMs: number): Promise<void> {
-    const { client, clock } = this.#options;
+  async prove(proveMs: number): Promise<void> {
+    const { clock } = this.#options;
     const atMs = clock.monotonicMs();
-    const version = this.#newestVersion;
-    const isSilent = atMs - (this.provenAtMs ?? atMs) >= silenceMs;
-    if (!this.#isConnected || !isSilent || version === undefined) return;
+    const ageMs = atMs - (this.provenAtMs ?? atMs);
+    if (!this.#isConnected || ageMs < proveMs / 4) return;
+    const proof = await this.#askForProof(proveMs);
+    // If the connection was lost meanwhile, a list follows.
+    if (!this.#isConnected || this.#stopping.signal.aborted || proof === undefined) return;
+    if (proof === "proven") this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
+    else if (proof === "rewound") this.#beginAnew();
+    else if (ageMs < 1.25 * proveMs || this.#provenAtMs > atMs) return;
+    else this.#options.metrics.watchRestarts.inc({ reason: "unproven" });
+    if (proof !== "proven") this.relist();
+  }
+
+  /** @returns undefined without an answer. If the API server is away, the watch fails, too, and reports the reason. */
+  async #askForProof(proveMs: number): Promise<Proof | undefined> {
+    const { client, target, clock, limits } = this.#options;
+    const lookSeconds = lookSecondsFor(proveMs);
+    const deadline = new Deadline({ clock, durationMs: Math.max(proveMs, (lookSeconds + 2) * 1_000) });
+    const signal = AbortSignal.any([this.#stopping.signal, deadline.signal]);
     try {
-      const isRewound = await hasRewound({ client, request: this.#request(this.#stopping.signal, {}), version });
-      if (isRewound) this.#beginAnew();
-      if (isRewound) this.#listNow.abort();
-      else if (this.#isConnected) this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
+      return await proofOf({
+        client,
+        clock,
+        lookSeconds,
+        request: (query) => requestFor(target, query, signal),
+        delivered: () => this.#newestVersion ?? "",
+        holds: (objects) => this.#mirror.isEqual(objects),
+        maxLineBytes: limits.maxLineBytes ?? presetMaxLineBytes,
+      });
     } catch (error) {
-      // A failed question proves nothing. If the API server is away, the watch fails, too, and reports the reason.
-      if (!(error instanceof ApiError) && !this.#stopping.signal.aborted) throw error;
+      if (error instanceof ApiError || error instanceof WatchFailure) return undefined;
+      throw error;
+    } finally {
+      deadline.cancel();
     }
   }
 
@@ -215,11 +232,12 @@ export class ObjectWatch<Value> {
 
   async #list(signal: AbortSignal): Promise<void> {
     this.#verb = "list";
-    const { client, clock, random, metrics, limits, listener } = this.#options;
+    const { client, target, clock, random, metrics, limits, listener } = this.#options;
     const askedAtMs = clock.monotonicMs();
+    const seenBefore = this.#past.newest;
     const list = await pagedList({
       client,
-      request: this.#request(signal, {}),
+      request: requestFor(target, {}, signal),
       pageSize: limits.pageSize ?? presetPageSize,
       prepare: (object) => this.#mirror.prepareListed(object),
     });
@@ -227,7 +245,7 @@ export class ObjectWatch<Value> {
     metrics.relists.inc();
     this.#heardAtMs = clock.monotonicMs();
     this.#assertNotEmptied(list.items.length);
-    this.#logRewind(list.resourceVersion);
+    this.#past.assertBelieved(list.resourceVersion, seenBefore);
     const changes = this.#mirror.replace(list.items);
     this.#isAt(list.resourceVersion);
     this.#provenAtMs = askedAtMs;
@@ -235,13 +253,6 @@ export class ObjectWatch<Value> {
     this.#isSynced = true;
     if (changes.length > 0) listener.changed(changes);
     listener.listed();
-  }
-
-  #logRewind(version: string): void {
-    const { log, metrics, target } = this.#options;
-    if (this.#newestVersion === undefined || !isOlder(version, this.#newestVersion)) return;
-    log.warn({ what: target.what }, "the cluster went back to an older state, listing everything");
-    metrics.watchRestarts.inc({ reason: "rewound" });
   }
 
   /** Rejects the first empty list if davit holds objects: a server whose store is being restored may list none. */
@@ -254,7 +265,7 @@ export class ObjectWatch<Value> {
 
   async #watch(version: string, signal: AbortSignal): Promise<void> {
     this.#verb = "watch";
-    const { client, clock, limits } = this.#options;
+    const { client, target, clock, limits } = this.#options;
     const { silenceMs } = limits;
     const seconds = this.#watchSeconds(silenceMs);
     const query = {
@@ -267,7 +278,7 @@ export class ObjectWatch<Value> {
     let hasEvents = false;
     const batches = watchEvents({
       client,
-      request: this.#request(signal, query),
+      request: requestFor(target, query, signal),
       clock,
       silenceMs,
       maxDurationMs: seconds * 1_000 + overdueMs,
@@ -325,23 +336,13 @@ export class ObjectWatch<Value> {
   #isAt(version: string): void {
     this.#version = version;
     this.#newestVersion = version;
-  }
-
-  #request(signal: AbortSignal, query: Readonly<Record<string, string>>): ApiRequest {
-    const { path, name, metadataOnly = false } = this.#options.target;
-    return {
-      path,
-      query: { ...query, ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }) },
-      ...(metadataOnly && { accept: query.watch === undefined ? acceptMetadataList : acceptMetadata }),
-      signal,
-    };
+    this.#options.seen.note(this.#options.target.resource.plural, version);
   }
 
   #heard(): void {
     const { clock, log, target, listener } = this.#options;
     const awaySeconds = this.#awaySeconds;
     this.#heardAtMs = clock.monotonicMs();
-    this.#provenAtMs = this.#heardAtMs;
     if (!this.#isOpened) listener.opened?.();
     this.#isOpened = true;
     if (this.#isConnected) return;
@@ -393,6 +394,3 @@ export class ObjectWatch<Value> {
     return Math.round((this.#options.clock.monotonicMs() - (this.#goneAtMs ?? this.#heardAtMs)) / 1_000);
   }
 }
-
-const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

@@ -10,6 +10,7 @@ import { collectionPath, type Resource } from "../client/resources.ts";
 import type { HeldChanges } from "./held-changes.ts";
 import type { ReadObject } from "./mirror.ts";
 import { ObjectWatch, type ObjectWatchListener, type WatchLimits } from "./object-watch.ts";
+import type { SeenVersions } from "./seen-versions.ts";
 import type { SharedConditions } from "./shared-conditions.ts";
 import type { WatchHealth } from "./watch-health.ts";
 
@@ -24,6 +25,7 @@ export interface WatchContext {
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
   readonly health: WatchHealth;
   readonly held: Pick<HeldChanges, "track" | "sinceMs">;
+  readonly seen: SeenVersions;
   readonly limits: WatchLimits;
 }
 

@@ -4,7 +4,7 @@ import { ApiError } from "../client/api-error.ts";
 
 /**
  * Why a list or a watch failed. These are the values of the label `reason` of `davit_watch_restarts_total`, which also
- * has `rewound` (`object-watch.ts`).
+ * has `unproven` (`object-watch.ts`).
  */
 export type WatchFailureReason =
   /** The API server's history no longer has the version: 410. */
@@ -24,6 +24,8 @@ export type WatchFailureReason =
   | "refused"
   | "server"
   | "protocol"
+  /** A list is older than a version that davit has seen. */
+  | "rewound"
   /** A list is empty although davit holds objects. davit lists again before it believes this. */
   | "emptied";
 

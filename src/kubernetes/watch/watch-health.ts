@@ -17,6 +17,8 @@ export interface TrackedWatch {
   readonly isRefused: boolean;
   /** Monotonic: when the watch last heard the API server; before the first time, when the watch was made. */
   readonly heardAtMs: number;
+  /** Monotonic: the time of the watch's last proof. Undefined before its first list. */
+  readonly provenAtMs: number | undefined;
 }
 
 /** The functions by which a watch reports its state. */
@@ -46,13 +48,14 @@ export class WatchHealth {
   }
 
   /**
-   * Monotonic: the earliest time at which an unconnected watch last heard the API server. Undefined if every watch is
-   * connected. Watches of lost namespaces do not count, nor do watches of resources that davit has no right to read.
+   * Monotonic: the earliest time up to which an unconnected watch is proven; before its first list, when it last heard
+   * the API server. Undefined if every watch is connected. Watches of lost namespaces do not count, nor do watches of
+   * resources that davit has no right to read.
    */
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
     let sinceMs: number | undefined;
-    for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {
-      if (!isRefused && !lost.has(namespace)) sinceMs = earliest(heardAtMs, sinceMs);
+    for (const [{ isRefused, provenAtMs, heardAtMs }, namespace = ""] of this.#unconnected) {
+      if (!isRefused && !lost.has(namespace)) sinceMs = earliest(provenAtMs ?? heardAtMs, sinceMs);
     }
     return sinceMs;
   }

@@ -13,9 +13,12 @@ const harmless = /^[A-Za-z0-9._:@%+,/-]*$/;
 // run any other part as a command.
 const harmlessQuery = /^[A-Za-z0-9._:@%+,/=-]*(?:&(?:[A-Za-z0-9._:@%+,/-]*=[A-Za-z0-9._:@%+,/=-]*)?)*$/;
 
+// Without the beginnings and the end that are signs of YAML (`@`, `%`, `---`, `a:`), and without the comma of lists.
+const plainWord = /^(?:[A-Za-z0-9_+/](?:[A-Za-z0-9._:@%+/-]*[A-Za-z0-9._@%+/-])?)?$/;
+
 /** True if a string is one plain word to GRUB, to a shell, in JSON and in YAML, and assigns nothing. */
 export function isHarmless(text: string): boolean {
-  return harmless.test(text);
+  return plainWord.test(text);
 }
 
 /**

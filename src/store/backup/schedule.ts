@@ -3,6 +3,8 @@
  * restart neither skips nor adds one. During a run, ages are by the monotonic clock, so setting the wall clock changes
  * nothing.
  *
+ * Of several members, only the leader takes backups. The next leader goes on by the newest file in the same directory.
+ *
  * A round removes only unfinished files and surplus backups of this store, which it recognises by their names. It
  * removes surplus backups only after newer ones are on disk, so a full disk keeps the last good backups. A failure
  * never stops the store: it is logged, counted and retried.
@@ -22,7 +24,11 @@ import { type LogIdentity, WalError } from "../core/log-port.ts";
 import { saveBackup } from "./file.ts";
 
 export interface BackupScheduleOptions {
-  readonly store: { readonly identity: LogIdentity; backup(): AsyncIterable<Uint8Array> };
+  readonly store: {
+    readonly identity: LogIdentity;
+    backup(): AsyncIterable<Uint8Array>;
+    onLeadership(listener: (isLeading: boolean) => void): void;
+  };
   readonly files: Files;
   /** Made with mode 0700 where it is missing. */
   readonly directory: string;
@@ -58,7 +64,9 @@ interface Newest {
 
 export class BackupSchedule {
   readonly #options: BackupScheduleOptions;
-  readonly #stopping = new AbortController();
+  /** Ends a time of leading. */
+  #leading = new AbortController();
+  #isStopped = false;
   readonly #startMs: number;
   #newest: Newest | undefined;
   #failures = 0;
@@ -80,20 +88,23 @@ export class BackupSchedule {
   /** Sets the metrics to their present values, before they are read. */
   measure({ backupIntervalSeconds, backupAgeSeconds, backupBytes, backupFailures }: BackupMetrics): void {
     backupIntervalSeconds.set(this.#options.everyMs / 1_000);
-    backupAgeSeconds.set(this.#ageMs / 1_000);
-    backupBytes.set(this.#newest?.bytes ?? 0);
+    // The leader's age counts: the others do not look at the directory.
+    backupAgeSeconds.set(this.#isOver ? 0 : this.#ageMs / 1_000);
+    backupBytes.set(this.#isOver ? 0 : (this.#newest?.bytes ?? 0));
     backupFailures.inc(this.#failures - this.#counted);
     this.#counted = this.#failures;
   }
 
-  /** Begins the schedule. If this store has no backup yet, it takes the first one immediately. */
+  /** Begins the schedule. If this store has no backup yet, its leader takes the first one immediately. */
   start(): void {
-    this.#running ??= this.#run();
+    this.#leading.abort();
+    this.#options.store.onLeadership((isLeading) => this.#lead(isLeading));
   }
 
   /** Stops a running backup and waits until its file is removed, at most `stopLimitMs`. Idempotent. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#isStopped = true;
+    this.#leading.abort();
     const ended = new AbortController();
     const running = this.#running?.finally(() => ended.abort());
     await Promise.race([running, this.#options.clock.sleep(stopLimitMs, ended.signal)]);
@@ -104,9 +115,22 @@ export class BackupSchedule {
     return this.#options.clock.monotonicMs() - (this.#newest?.takenMs ?? this.#startMs);
   }
 
-  async #run(): Promise<void> {
+  #lead(isLeading: boolean): void {
+    this.#leading.abort();
+    this.#problem = undefined;
+    if (!isLeading || this.#isStopped) return;
+    this.#leading = new AbortController();
+    const { signal } = this.#leading;
+    this.#running = (this.#running ?? Promise.resolve()).then(() => this.#run(signal));
+  }
+
+  /** True while this member takes no backups. */
+  get #isOver(): boolean {
+    return this.#leading.signal.aborted;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#options;
-    const { signal } = this.#stopping;
     for (let failed = 0; !signal.aborted; ) {
       const isDone = await this.#tryRound();
       failed = isDone ? 0 : failed + 1;
@@ -122,7 +146,7 @@ export class BackupSchedule {
       this.#problem = undefined;
       return true;
     } catch (error) {
-      if (this.#stopping.signal.aborted) return true;
+      if (this.#isOver) return true;
       this.#failures += 1;
       const why = diskSentence(error) ?? messageOf(error);
       this.#problem = error instanceof WalError ? why : `Writing to "${this.#options.directory}": ${why}`;
@@ -143,7 +167,7 @@ export class BackupSchedule {
     const names = await files.list(directory);
     for (const name of unfinishedAmong(names, clusterId)) await files.remove(join(directory, name));
     const found = backupsAmong(names, clusterId);
-    if (!names.includes(this.#newest?.name ?? "")) this.#newest = await this.#ofEarlierRun(found.at(-1));
+    if (this.#newest?.name !== found.at(-1)?.name) this.#newest = await this.#ofEarlierRun(found.at(-1));
     const kept = found.map(({ name }) => name);
     if (this.#newest === undefined || this.#ageMs >= everyMs) {
       this.#newest = await this.#take(clusterId, (found.at(-1)?.number ?? 0) + 1);
@@ -191,7 +215,7 @@ export class BackupSchedule {
 
   async *#pieces(): AsyncGenerator<Uint8Array> {
     for await (const piece of this.#options.store.backup()) {
-      if (this.#stopping.signal.aborted) throw new WalError("unusable", "Writing the scheduled backup: it was stopped");
+      if (this.#isOver) throw new WalError("unusable", "Writing the scheduled backup: it was stopped");
       yield piece;
     }
   }

@@ -1,6 +1,7 @@
 /**
- * Ends nodes whose ttl is over. It logs an `expire` for each such node, as soon as the node is due and before any later
- * write.
+ * Ends nodes whose ttl is over. The leader logs an `expire` for each such node, as soon as the node is due and before
+ * any later write of its own. A write of another member waits only for the end of the nodes that it would find. So
+ * other writes continue while no member leads.
  *
  * Reads skip due nodes, so readers see no difference if an expiry is late. One record ends at most 500 nodes, even if
  * 100,000 are due together. After the removal of a directory with many timers, this also removes those timers in steps
@@ -14,14 +15,14 @@ import { nextTurn } from "../../lib/slices.ts";
 import { StoreError } from "../core/refusal.ts";
 import type { Timer } from "../tree/expiring-set.ts";
 import type { Tree } from "../tree/tree.ts";
-import type { ExpireCommand } from "./command.ts";
+import type { ExpireCommand, Submission } from "./command.ts";
 
 export interface ExpiryOptions {
   readonly tree: Tree;
   readonly clock: Clock;
   /** Returns the present time by the clock of this run. */
   readonly nowMs: () => number;
-  /** How long a write may wait for another member to end nodes: as long as an election takes. */
+  /** How long a write may wait for another member to end a node: as long as an election takes. */
   readonly leaderWaitMs: number;
   /** Logs and applies the commands as one record. @throws {StoreError} logFailed. */
   readonly submit: (commands: readonly ExpireCommand[]) => Promise<unknown>;
@@ -87,15 +88,23 @@ export class Expiry {
   }
 
   /**
-   * Ends every node that is due at `nowMs`, and resolves when all of them have ended.
+   * True while a command could find a node that is due and has not ended yet: at its path, above it, or in a directory
+   * that it removes. It searches no directory: any due node holds up the removal of any directory.
+   */
+  holdsUp(command: Submission): boolean {
+    const { tree, nowMs } = this.#options;
+    const now = nowMs();
+    if (!this.isBehind(now)) return false;
+    if (command.kind === "batch" || tree.isDueAt(command.path, now)) return true;
+    return command.kind === "delete" && (command.dir === true || command.recursive === true);
+  }
+
+  /**
+   * Ends every node that is due at `nowMs`. Resolves when all of them have ended, or when this member leads no more.
    * @throws {StoreError} logFailed.
    */
   async catchUp(nowMs: number): Promise<void> {
-    while (this.isBehind(nowMs)) {
-      if (!this.#isLeading) {
-        await this.#waitForLeader(nowMs);
-        return;
-      }
+    while (this.isBehind(nowMs) && this.#isLeading) {
       this.#logging ??= this.#logDue().finally(() => {
         this.#logging = undefined;
       });
@@ -103,22 +112,26 @@ export class Expiry {
     }
   }
 
-  /** Waits until the leader has ended what is due. @throws {StoreError} logFailed if the leader takes too long. */
-  async #waitForLeader(nowMs: number): Promise<void> {
+  /**
+   * Waits until a leader has ended what holds a command up, or until this member leads.
+   * @throws {StoreError} logFailed if it takes too long.
+   */
+  async leaderEnds(command: Submission): Promise<void> {
     const { clock, leaderWaitMs } = this.#options;
     const giveUp = new AbortController();
     const tooLong = clock.sleep(leaderWaitMs, giveUp.signal).then(() => true);
     try {
-      while (this.isBehind(nowMs) && !this.#isLeading && !this.#isStopped) {
+      while (this.holdsUp(command) && !this.#isLeading && !this.#isStopped) {
         this.#changed ??= Promise.withResolvers();
-        const isTooLong = await Promise.race([tooLong, this.#changed.promise.then(() => false)]);
-        this.#changed = undefined;
+        const changed = this.#changed;
+        const isTooLong = await Promise.race([tooLong, changed.promise.then(() => false)]);
+        // Another write may wait for a next change already.
+        if (this.#changed === changed) this.#changed = undefined;
         if (isTooLong) throw new StoreError("logFailed", "no leader has ended expired keys; try again later", 0);
       }
     } finally {
       giveUp.abort();
     }
-    if (this.#isLeading) await this.catchUp(nowMs);
   }
 
   async #sweep(): Promise<void> {

@@ -38,9 +38,10 @@ export interface LogTime {
 }
 
 /**
- * `full`: the disk has no room, and the log takes only records with `frees`. `readOnly`: the disk fails. In both cases
- * the log becomes `writable` again as soon as the disk works. `lost`: another process may be writing to the directory,
- * so this process never writes again. `closed`: not replayed yet, or stopped.
+ * `full`: the disk has no room, and the log takes only records with `frees`; or etcd has reached its quota, and the log
+ * takes no record. `readOnly`: the disk or etcd fails. In all these cases the log becomes `writable` again as soon as a
+ * write succeeds. `lost`: another process may be writing to the directory, or etcd has another log, so this process
+ * never writes again. `closed`: not replayed yet, or stopped.
  */
 export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
 
@@ -63,6 +64,8 @@ export interface LogMembership {
   /** A monotonic time: since then, `leaderId` has been the same. Undefined for a log that only one davit may write. */
   readonly leaderSinceMs: number | undefined;
   readonly counts: LogCounts;
+  /** A monotonic time at which this member had every record of the log. Undefined as `leaderSinceMs`. */
+  readonly completeAtMs: number | undefined;
   /** In milliseconds: another member leads this long after a leader was lost, at the latest. */
   readonly electionMs: number;
   /** All members that are known to be running, this one first; empty for a log that only one davit may write. */
@@ -89,6 +92,7 @@ export function soleMembership(nowMs: () => number): LogMembership {
     leaderId: undefined,
     leaderSinceMs: undefined,
     counts: { sentBatches: 0, receivedBatches: 0, reports: new Map() },
+    completeAtMs: undefined,
     electionMs: 0,
     members: [],
     now: () => ({ atMs: nowMs(), term: undefined }),
@@ -141,6 +145,31 @@ export interface Snapshot {
   readonly pieces: AsyncIterable<Uint8Array>;
 }
 
+/** A whole store, from which a log goes on in a new place. */
+export interface StoreImage extends Snapshot {
+  /** See `LogIdentity`. */
+  readonly clusterId: string;
+  /** The term of the last record. The log goes on with a later one. */
+  readonly term: number;
+  /** Unix milliseconds at the last record, by the clock that its `ttl`s are counted by. */
+  readonly atMs: number;
+}
+
+/** A place where a log may begin: a directory, or a prefix in etcd. */
+export interface NewPlace {
+  /**
+   * Refuses a place that has anything in it, except what an interrupted `begin` left.
+   * @throws {WalError} unusable, with what to do.
+   */
+  refuseUnlessEmpty(): Promise<void>;
+  /**
+   * Writes a store. If it is interrupted, the place has no store, and another `begin` may use it. The last piece of the
+   * image is taken before the place has a store.
+   * @throws {WalError} locked, unusable. After an error, `refuseUnlessEmpty` knows whether the place has the store.
+   */
+  begin(image: StoreImage): Promise<void>;
+}
+
 export interface LogPort {
   /** Read it only after `onCommitted` has replayed the log. */
   readonly identity: LogIdentity;
@@ -190,17 +219,21 @@ export interface LogPort {
  * can succeed. `readOnly`: a sync failed. `overloaded`: too many bytes wait for the disk. `closed`: the log was
  * stopped. `unusable`: the directory or a file in it cannot be used.
  */
-export type WalFailure =
-  | "locked"
-  | "damaged"
-  | "newerFormat"
-  | "noSpace"
-  | "appendFailed"
-  | "readOnly"
-  | "overloaded"
-  | "deposed"
-  | "closed"
-  | "unusable";
+export type WalFailure = (typeof walFailures)[number];
+
+/** Every `WalFailure`. */
+export const walFailures = [
+  "locked",
+  "damaged",
+  "newerFormat",
+  "noSpace",
+  "appendFailed",
+  "readOnly",
+  "overloaded",
+  "deposed",
+  "closed",
+  "unusable",
+] as const;
 
 /** An error of the log: `reason` is for code, the message for the operator. */
 export class WalError extends Error {

@@ -3,35 +3,45 @@
  *
  * Proposals that wait are put together into a batch, and a transaction writes it under a key of its own, if that key
  * does not exist and the epoch is the one in the key. So a transaction may be repeated: its outcome is the same, and
- * etcd's answer says what it was. Two batches are on their way at a time; etcd decides which comes first.
+ * etcd's answer says what it was. While a batch is on its way, the next batch waits and grows. davit sends a full batch
+ * immediately, and etcd decides which of the two comes first.
  */
 
 import type { Clock } from "../../lib/clock.ts";
+import { assert } from "../../lib/errors.ts";
+import { nextTurn } from "../../lib/slices.ts";
 import { type ProposeOptions, WalError } from "../core/log-port.ts";
 import { type BatchFrame, encodeBatch, framedBytes } from "./batch-frame.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
+import { defaultTryMs, defaultWithinMs, type EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxnAnswer } from "./client/messages.ts";
-import type { Delivery, EtcdProposal } from "./delivery.ts";
+import type { Delivery, EtcdProposal, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./etcd-failure.ts";
+import type { FormatLevel } from "./format-level.ts";
 import type { LargeBatches } from "./large-batches.ts";
 import type { BatchName, Layout } from "./layout.ts";
 import { numberIn } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
+import { movedTo } from "./moved-mark.ts";
 import { oldestEpoch } from "./snapshots.ts";
 
 export interface AppenderOptions {
   readonly client: EtcdClient;
   readonly layout: Layout;
   readonly clock: Clock;
+  /** How long a record may wait for etcd, in milliseconds. */
+  readonly withinMs?: number | undefined;
   readonly leaderClock: LeaderClock;
   readonly large: LargeBatches;
+  readonly formats: FormatLevel;
   /** The run of this process, in every batch id. */
   readonly run: string;
   readonly epoch: number;
   readonly delivery: () => Pick<Delivery, "add" | "position">;
   /** Called when etcd has less of the log than was delivered. */
   readonly wentBack: () => void;
+  /** Called when the store was moved to another place. */
+  readonly moved: (error: WalError) => void;
   /** The revision in which this member became leader; undefined while it is not. */
   readonly leaderRevision: () => number | undefined;
   /** Asks for batches that are in the log and did not arrive. */
@@ -43,19 +53,29 @@ export interface AppenderOptions {
 /** What the members of a batch have in common: fenced and other records are never mixed. */
 type BatchFence = "none" | "leader" | "term";
 
-interface QueuedProposal extends EtcdProposal {
+interface Fenced {
   readonly fence: BatchFence;
+  /**
+   * The revision of the leader's key when the record was proposed. Another member may have led since then, even if this
+   * one leads again. 0 for records without a fence. -1, which no key has, for records of a member that does not lead.
+   */
+  readonly leaderRevision: number;
+  /** When it was proposed, as a monotonic time. */
+  readonly sinceMs: number;
 }
 
-interface OwnBatch {
+interface QueuedProposal extends EtcdProposal, Fenced {}
+
+/** Its `sinceMs` is that of its oldest record. */
+interface OwnBatch extends Fenced {
   readonly number: number;
-  readonly fence: BatchFence;
   readonly proposals: readonly EtcdProposal[];
 }
 
 // etcd takes requests of 1.5 MiB by default.
 const maxBatchBytes = 1024 * 1024;
 const maxInFlight = 2;
+const collectEveryMs = 1;
 
 export class Appender {
   readonly #options: AppenderOptions;
@@ -66,6 +86,8 @@ export class Appender {
   #epoch: number;
   #number = 0;
   #inFlight = 0;
+  /** The next batch begins as soon as this many proposals wait; 0 if any number is enough. */
+  #expected = 0;
   #drained: PromiseWithResolvers<void> | undefined;
   #stopped: WalError | undefined;
 
@@ -82,8 +104,11 @@ export class Appender {
   /** @throws {WalError} see `LogPort.propose`. */
   propose(bytes: Uint8Array, { fenced = false, beginsTerm = false }: ProposeOptions = {}): Promise<number> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
+    const fence = beginsTerm ? "term" : fenced ? "leader" : "none";
+    const leaderRevision = fence === "none" ? 0 : (this.#options.leaderRevision() ?? -1);
+    const sinceMs = this.#options.clock.monotonicMs();
     return new Promise((resolve, reject) => {
-      this.#queue.push({ bytes, fence: beginsTerm ? "term" : fenced ? "leader" : "none", resolve, reject });
+      this.#queue.push({ bytes, fence, leaderRevision, sinceMs, resolve, reject });
       this.#queuedBytes += bytes.length;
       this.#pump();
     });
@@ -101,11 +126,19 @@ export class Appender {
     return this.#own.has(id);
   }
 
-  /** Rejects every proposal that was neither delivered nor given up, and later ones if `forever`. */
-  rejectAll(error: WalError, forever: boolean): void {
-    if (forever) this.#stopped = error;
-    const waiting = [...[...this.#own.values()].flatMap(({ proposals }) => proposals), ...this.#queue];
+  /** Rejects what was sent and neither delivered nor given up. etcd may have carried it out. */
+  rejectSent({ reason, message }: WalError): void {
+    const error = new WalError(reason, `${message}; the write may be there`);
+    const sent = [...this.#own.values()].flatMap(({ proposals }) => proposals);
     this.#own.clear();
+    for (const { reject } of sent) reject(error);
+  }
+
+  /** Rejects every proposal, and each later one. */
+  end(error: WalError): void {
+    this.#stopped = error;
+    this.rejectSent(error);
+    const waiting = this.#queue;
     this.#queue = [];
     this.#queuedBytes = 0;
     for (const { reject } of waiting) reject(error);
@@ -116,33 +149,73 @@ export class Appender {
     this.#epoch = Math.max(this.#epoch, epoch);
   }
 
-  /** Resolves once no batch is on its way. Call it after the last proposal. */
+  /** Resolves once every proposal is written or given up. Call it after the last one. */
   async drain(): Promise<void> {
-    if (this.#inFlight === 0) return;
+    if (this.#isIdle) return;
     this.#drained ??= Promise.withResolvers();
     await this.#drained.promise;
   }
 
   #pump(): void {
-    while (this.#inFlight < maxInFlight && this.#queue.length > 0) {
+    while (this.#mayBegin) {
       const batch = this.#nextBatch();
       this.#inFlight += 1;
-      void this.#write(batch).finally(() => {
-        this.#inFlight -= 1;
-        this.#pump();
-        if (this.#inFlight === 0) this.#drained?.resolve();
-      });
+      void this.#writeAndGoOn(batch);
     }
   }
 
+  get #mayBegin(): boolean {
+    if (this.#inFlight === 0) return this.#queue.length > 0 && this.#queue.length >= this.#expected;
+    return this.#inFlight < maxInFlight && this.#queuedBytes >= maxBatchBytes;
+  }
+
+  async #writeAndGoOn(batch: OwnBatch): Promise<void> {
+    const { clock } = this.#options;
+    const startMs = clock.monotonicMs();
+    try {
+      await this.#write(batch);
+    } finally {
+      this.#inFlight -= 1;
+      if (batch.proposals.length > 1) await this.#collect(batch.proposals.length, clock.monotonicMs() - startMs);
+      this.#pump();
+      if (this.#isIdle) this.#drained?.resolve();
+    }
+  }
+
+  get #isIdle(): boolean {
+    return this.#inFlight === 0 && this.#queue.length === 0;
+  }
+
+  /**
+   * Delays the next batch until the clients that the last batch answered have written again, as they often do at once.
+   * Without this, clients would split into two groups that wait for each other. The delay ends when no new record
+   * comes, at the latest after the time that the last batch took.
+   */
+  async #collect(answered: number, limitMs: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#expected = answered + this.#queue.length;
+    const endsAtMs = clock.monotonicMs() + limitMs;
+    let found: number;
+    do {
+      found = this.#queue.length;
+      await clock.sleep(collectEveryMs);
+      // Node reads sockets after timers.
+      await nextTurn();
+    } while (this.#queue.length > found && clock.monotonicMs() < endsAtMs);
+    this.#expected = 0;
+  }
+
   #nextBatch(): OwnBatch {
-    const fence = this.#queue[0]?.fence ?? "none";
+    const [oldest] = this.#queue;
+    assert(oldest !== undefined, "A batch has a record");
+    const { fence, leaderRevision, sinceMs } = oldest;
     let count = 0;
     let bytes = 0;
     for (const proposal of this.#queue) {
       bytes += framedBytes(proposal.bytes.length);
       const isFull = bytes > maxBatchBytes || (fence === "term" && count === 1);
-      if (proposal.fence !== fence || (isFull && count > 0)) break;
+      const isAlike = proposal.fence === fence && proposal.leaderRevision === leaderRevision;
+      if (!isAlike || (isFull && count > 0)) break;
       count += 1;
     }
     const proposals = this.#queue.splice(0, count);
@@ -151,7 +224,7 @@ export class Appender {
     } of proposals)
       this.#queuedBytes -= length;
     this.#number += 1;
-    const batch = { number: this.#number, fence, proposals };
+    const batch = { number: this.#number, fence, leaderRevision, sinceMs, proposals };
     this.#own.set(this.#idOf(batch), batch);
     return batch;
   }
@@ -186,7 +259,9 @@ export class Appender {
       this.skipTo(delivery().position.epoch);
       const name = { epoch: this.#epoch, id: `${run}/${batch.number}` };
       const value = await this.#valueOf(batch, name);
-      const answer = await this.#send(batch, name, value);
+      // What arrives after the transaction says nothing about the log that the transaction found.
+      const { place } = delivery().position;
+      const answer = await this.#send(batch, { name, value, place });
       if (answer.succeeded) {
         const previous = answer.answers[0]?.keys[0];
         delivery().add({ name, value, place: (previous?.version ?? 0) + 1, revision: answer.header.revision });
@@ -194,11 +269,19 @@ export class Appender {
       }
       const found = new Map(answer.answers.flatMap(({ keys }) => keys).map((key) => [key.key, key]));
       if (found.has(layout.batch(name))) return look();
-      const isShorter = (found.get(layout.head)?.version ?? 0) < delivery().position.place;
+      const isShorter = (found.get(layout.head)?.version ?? 0) < place;
       // It rejects the proposals.
       if (isShorter) return wentBack();
+      const mark = found.get(layout.moved);
+      if (mark !== undefined) return this.#moved(batch, mark);
       this.#nextEpoch(name, found);
     }
+  }
+
+  #moved(batch: OwnBatch, mark: EtcdKey): void {
+    const error = movedTo(this.#options.layout, mark);
+    this.#giveUp(batch, error);
+    this.#options.moved(error);
   }
 
   /** @throws {WalError} when the epoch is the present one, and when the batch may have been in one that is deleted. */
@@ -211,7 +294,7 @@ export class Appender {
   }
 
   async #valueOf({ fence, proposals }: OwnBatch, name: BatchName): Promise<Uint8Array> {
-    const { leaderClock, large } = this.#options;
+    const { leaderClock, large, formats } = this.#options;
     const records = proposals.map(({ bytes }) => bytes);
     const isTerm = fence === "term";
     const { atMs, term = 0 } = leaderClock.now();
@@ -219,31 +302,36 @@ export class Appender {
       ? { atMs: leaderClock.ownMs, term: this.#options.delivery().position.term + 1 }
       : { atMs, term };
     const frame: BatchFrame = { kind: isTerm ? "term" : "records", clock, records };
-    const bytes = encodeBatch(frame);
+    const bytes = encodeBatch(frame, formats.level);
     return bytes.length <= maxBatchBytes + 1_024 ? bytes : await large.save(name, frame);
   }
 
-  #send({ fence }: OwnBatch, name: BatchName, value: Uint8Array): Promise<EtcdTxnAnswer> {
-    const { client, layout, leaderRevision, delivery } = this.#options;
+  /** @param place of the last batch that was delivered. */
+  #send(batch: OwnBatch, { name, value, place }: Omit<PlacedBatch, "revision">): Promise<EtcdTxnAnswer> {
+    const { client, clock, layout, withinMs = defaultWithinMs } = this.#options;
+    const { fence, leaderRevision, sinceMs } = batch;
+    // A batch that waited for its turn has less time left, but enough for one whole try.
+    const leftMs = Math.max(Math.min(defaultTryMs, withinMs), withinMs - (clock.monotonicMs() - sinceMs));
     const key = layout.batch(name);
-    const { place } = delivery().position;
     const when: EtcdCompare[] = [
       { key: layout.epoch, is: "equal", value: bytesOf(String(name.epoch)) },
       { key, is: "equal", createRevision: 0 },
       // In an etcd that was restored from a backup, this record would follow others than it was made for.
       { key: layout.head, is: "greater", version: place - 1 },
+      // A davit without a lease does not prevent a move, and may still write.
+      { key: layout.moved, is: "equal", createRevision: 0 },
     ];
-    if (fence !== "none") when.push({ key: layout.leader, is: "equal", createRevision: leaderRevision() ?? -1 });
+    if (fence !== "none") when.push({ key: layout.leader, is: "equal", createRevision: leaderRevision });
     return client.txn(
       {
         when,
         // etcd refuses two writes of one key in a transaction, not of two keys.
         success: [{ put: { key: layout.head, value: bytesOf(name.id), previous: true } }, { put: { key, value } }],
-        failure: [key, layout.head, layout.epoch, layout.leader, layout.current].map((each) => ({
+        failure: [key, layout.head, layout.epoch, layout.leader, layout.current, layout.moved].map((each) => ({
           range: { key: each },
         })),
       },
-      { repeat: true },
+      { repeat: true, withinMs: leftMs },
     );
   }
 }

@@ -1,7 +1,7 @@
 /**
  * A batch of records as bytes:
  *
- *   1 byte    version, 1
+ *   1 byte    version, 1; members write the one that all of them know (`format-level.ts`)
  *   1 byte    kind: records, begin of a term, or large
  *   8 bytes   time of the leader's clock when the batch was made, Unix milliseconds as a 64-bit float
  *   4 bytes   term of that leader
@@ -34,7 +34,8 @@ export interface LargeBatch {
   readonly sha256: string;
 }
 
-const version = 1;
+/** The latest version that this davit knows. */
+export const batchVersion = 1;
 const kinds: readonly BatchKind[] = ["records", "term", "large"];
 const headBytes = 18;
 const lengthBytes = 4;
@@ -44,7 +45,8 @@ export function framedBytes(recordBytes: number): number {
   return lengthBytes + recordBytes;
 }
 
-export function encodeBatch({ kind, clock, records }: BatchFrame): Uint8Array {
+/** @param version see `FormatLevel.level`. */
+export function encodeBatch({ kind, clock, records }: BatchFrame, version: number): Uint8Array {
   const size = records.reduce((sum, { length }) => sum + framedBytes(length), headBytes);
   const bytes = Buffer.allocUnsafe(size);
   bytes.writeUInt8(version, 0);
@@ -61,11 +63,14 @@ export function encodeBatch({ kind, clock, records }: BatchFrame): Uint8Array {
   return bytes;
 }
 
-/** @throws {WalError} newerFormat for a later version; damaged for what no davit wrote. */
-export function decodeBatch(value: Uint8Array): BatchFrame {
+/**
+ * @param known see `FormatLevel.known`.
+ * @throws {WalError} newerFormat for a later version; damaged for what no davit wrote.
+ */
+export function decodeBatch(value: Uint8Array, known: number): BatchFrame {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const found = bytes[0] ?? 0;
-  if (found > version) throw newerFormat("a batch of the log in etcd", found, version);
+  if (found > known) throw newerFormat("a batch of the log in etcd", found, known);
   const kind = kinds[bytes[1] ?? -1];
   if (found === 0 || kind === undefined || bytes.length < headBytes) throw damagedBatch();
   const records: Uint8Array[] = [];

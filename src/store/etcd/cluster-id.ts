@@ -1,6 +1,7 @@
 /** The ids of a cluster, its members and their runs: 64 bits in lower-case hex, see `LogIdentity`. */
 
 import { createHash } from "node:crypto";
+import { WalError } from "../core/log-port.ts";
 import { objectFrom, parseJson, textFrom } from "../core/stored-json.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { bytesOf } from "./client/messages.ts";
@@ -9,14 +10,24 @@ import { Layout } from "./layout.ts";
 
 type RandomBytes = (bytes: number) => Uint8Array;
 
-interface ClusterPlace {
+export interface ClusterPlace {
+  /** Of this cluster's keys; ends with a slash. */
   readonly prefix: string;
   readonly random: RandomBytes;
+  /** False where a store was moved, so that none is begun. True unless given. */
+  readonly mayBegin?: boolean;
 }
 
 /** The id of the cluster under the prefix, which is made where there is none. @throws {EtcdError}; {WalError} */
-export async function clusterIdOf(client: EtcdClient, { prefix, random }: ClusterPlace): Promise<string> {
+export async function clusterIdOf(
+  client: EtcdClient,
+  { prefix, random, mayBegin = true }: ClusterPlace,
+): Promise<string> {
   const { meta, epoch } = new Layout(prefix);
+  const known = await readClusterId(client, meta);
+  // A full etcd refuses every transaction that may write, and a start must not need one.
+  if (known !== undefined) return known;
+  if (!mayBegin) throw noMovedStore(prefix);
   await client.txn(
     {
       when: [{ key: meta, is: "equal", createRevision: 0 }],
@@ -27,9 +38,21 @@ export async function clusterIdOf(client: EtcdClient, { prefix, random }: Cluste
     },
     { repeat: true },
   );
+  const made = await readClusterId(client, meta);
+  if (made === undefined) throw wentBack();
+  return made;
+}
+
+function noMovedStore(prefix: string): WalError {
+  const advice = 'give the prefix of the move, or remove the file "moved" and repeat davit migrate-store';
+  const text = `there is no store at ${prefix}, and that of the data directory was moved: ${advice}`;
+  return new WalError("unusable", `Opening the log in etcd: ${text}`);
+}
+
+/** The id in the key `meta`; undefined where no cluster was begun. @throws {EtcdError} */
+export async function readClusterId(client: EtcdClient, meta: string): Promise<string | undefined> {
   const [found] = (await client.range({ key: meta })).keys;
-  if (found === undefined) throw wentBack();
-  return textFrom(objectFrom(parseJson(found.value)).cluster);
+  return found === undefined ? undefined : textFrom(objectFrom(parseJson(found.value)).cluster);
 }
 
 /** A random number other than 0, 64 bits in lower-case hex without leading zeros. */

@@ -7,6 +7,7 @@ import { assert } from "../../lib/errors.ts";
 import { type CommittedListener, WalError } from "../core/log-port.ts";
 import { type BatchFrame, decodeBatch, type LeaderTime } from "./batch-frame.ts";
 import { EtcdError } from "./client/etcd-error.ts";
+import type { FormatLevel } from "./format-level.ts";
 import type { BatchName } from "./layout.ts";
 
 /** How far the log was delivered. */
@@ -49,6 +50,7 @@ export interface OwnBatches {
 }
 
 export interface DeliveryOptions {
+  readonly formats: Pick<FormatLevel, "known">;
   /** Where delivery goes on. Of a batch that was delivered in part, the rest follows. */
   readonly from: LogPosition;
   readonly listener: CommittedListener;
@@ -129,12 +131,20 @@ export class Delivery {
     this.#deliver();
   }
 
-  /** Resolves once the batch of a place was delivered. @throws {WalError} when nothing more is delivered. */
-  reached(place: number): Promise<void> {
+  /**
+   * Resolves once the batch of a place was delivered.
+   * @throws {WalError} when nothing more is delivered; readOnly when `limit` aborts first.
+   */
+  reached(place: number, limit?: AbortSignal): Promise<void> {
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
     if (place < this.nextPlace) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#waiters = [...this.#waiters, { place, resolve, reject }];
+      const waiter = { place, resolve, reject };
+      this.#waiters = [...this.#waiters, waiter];
+      limit?.addEventListener("abort", () => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        reject(new WalError("readOnly", "Reading the log in etcd: its end did not arrive in time; try again later"));
+      });
     });
   }
 
@@ -150,7 +160,7 @@ export class Delivery {
     try {
       let next = this.#waiting.get(this.nextPlace);
       while (next !== undefined && this.#mayDeliver) {
-        const frame = decodeBatch(next.value);
+        const frame = decodeBatch(next.value, this.#options.formats.known);
         if (frame.kind === "large" && !this.#options.own.has(next.name.id)) void this.#fetch(next, frame);
         else this.#take(next, frame);
         next = this.#waiting.get(this.nextPlace);

@@ -30,29 +30,33 @@ import { Appender } from "./appender.ts";
 import { BatchCounts } from "./batch-counts.ts";
 import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
-import { clusterIdOf, idOf, randomId } from "./cluster-id.ts";
+import { type ClusterPlace, clusterIdOf, idOf, randomId } from "./cluster-id.ts";
 import { Delivery, type LogPosition, logStart } from "./delivery.ts";
-import { Election, type SourceProof } from "./election.ts";
-import { etcdFailure, troubleOf, wentBack } from "./etcd-failure.ts";
+import { Election } from "./election.ts";
+import { etcdFailure, wentBack } from "./etcd-failure.ts";
+import { membershipOf } from "./etcd-membership.ts";
+import { FormatLevel } from "./format-level.ts";
 import { LargeBatches } from "./large-batches.ts";
 import { Layout, numberIn } from "./layout.ts";
 import { LeaderClock } from "./leader-clock.ts";
+import { LogHealth } from "./log-health.ts";
+import { refuseMoved } from "./moved-mark.ts";
+import type { SourceProof } from "./seen-members.ts";
 import { type EtcdSnapshot, EtcdSnapshots } from "./snapshots.ts";
 import { Tail } from "./tail.ts";
 
-export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "clock" | "log"> {
-  /** Of this cluster's keys; ends with a slash. */
-  readonly prefix: string;
+export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "clock" | "log">, ClusterPlace {
   /** This davit: a name for people, and where clients reach its store. The URLs identify it. */
   readonly member: Omit<LogMember, "id">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly random: (bytes: number) => Uint8Array;
   /** How long the leader may be unheard before another member leads; 5 unless given. */
   readonly leaseSeconds?: number;
   /** False where others use the same etcd: then it is theirs to compact. True unless given. */
   readonly compact?: boolean;
   readonly proof?: SourceProof;
+  /** The latest format of batches that this davit knows; for tests, which have no davit of another version. */
+  readonly knownFormat?: number;
   /** Called with the time that each transaction of a batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   /** Beyond this, proposals are refused while others wait. */
@@ -61,8 +65,6 @@ export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "cloc
 
 // Short enough that a leader's end delays expiry and the controller by some seconds only.
 const presetLeaseSeconds = 5;
-// After a leader's lease, etcd takes half a second to notice its end, and the next leader some transactions.
-const electionSeconds = 2;
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** What is known once the log was read. */
@@ -85,8 +87,7 @@ export class EtcdLog implements LogPort {
   readonly membership: LogMembership;
   #loaded: LogPosition = logStart;
   #opened: LogParts | undefined;
-  #status: LogStatus = "closed";
-  #trouble: string | undefined = "it is closed";
+  readonly #health: LogHealth;
   #stopping: Promise<void> | undefined;
   readonly #batches = new BatchCounts();
 
@@ -94,13 +95,21 @@ export class EtcdLog implements LogPort {
     this.#options = options;
     this.#client = client;
     this.#layout = new Layout(options.prefix);
-    this.#snapshots = new EtcdSnapshots({ client, layout: this.#layout, compact: options.compact ?? true });
+    const { clock, compact = true } = options;
+    this.#snapshots = new EtcdSnapshots({ client, layout: this.#layout, compact, clock });
     this.#leaderClock = new LeaderClock(steadyClock(options.clock));
     this.#clusterId = clusterId;
     this.#run = randomId(options.random);
     const id = idOf([clusterId, ...options.member.clientUrls].join("\n"));
     this.#self = { ...options.member, id };
-    this.membership = this.#membershipOf();
+    this.membership = membershipOf({
+      self: this.#self,
+      leaseSeconds: options.leaseSeconds ?? presetLeaseSeconds,
+      leaderClock: this.#leaderClock,
+      counts: (reports) => this.#batches.with(reports),
+      opened: () => this.#opened,
+    });
+    this.#health = new LogHealth(options.log);
   }
 
   /**
@@ -124,11 +133,11 @@ export class EtcdLog implements LogPort {
   }
 
   get status(): LogStatus {
-    return this.#status;
+    return this.#health.status;
   }
 
   get trouble(): string | undefined {
-    return this.#trouble;
+    return this.#health.trouble;
   }
 
   async onCommitted(listener: CommittedListener, membership: MembershipListener): Promise<void> {
@@ -141,8 +150,11 @@ export class EtcdLog implements LogPort {
   }
 
   propose(bytes: Uint8Array, options?: ProposeOptions): Promise<number> {
-    if (this.#status !== "writable" || this.#opened === undefined) {
-      return Promise.reject(new WalError("readOnly", `Writing the log: ${this.#trouble ?? "it is closed"}`));
+    const { status } = this;
+    // etcd may be back before the next heartbeat shows it, so davit tries a write even if the last one failed.
+    if (this.#opened === undefined || (status !== "writable" && status !== "readOnly")) {
+      const reason = status === "full" ? "noSpace" : "readOnly";
+      return Promise.reject(new WalError(reason, `Writing the log: ${this.trouble ?? "it is closed"}`));
     }
     const { appender } = this.#opened;
     const { maxWaitingBytes = presetWaitingBytes } = this.#options;
@@ -197,44 +209,11 @@ export class EtcdLog implements LogPort {
     return this.#stopping;
   }
 
-  #membershipOf(): LogMembership {
-    const election = () => this.#opened?.election;
-    const isLeader = () => election()?.fence !== undefined;
-    const self = this.#self;
-    const counts = () => this.#batches.with(election()?.reports);
-    const { leaseSeconds = presetLeaseSeconds } = this.#options;
-    const barrier = async () => {
-      if (this.#opened === undefined) throw new WalError("closed", "Reading the end of the log: it is closed");
-      await this.#opened.tail.barrier();
-    };
-    return {
-      get isLeader() {
-        return isLeader();
-      },
-      get leaderId() {
-        return election()?.leaderId;
-      },
-      get leaderSinceMs() {
-        return election()?.leaderSinceMs;
-      },
-      get counts() {
-        return counts();
-      },
-      electionMs: (leaseSeconds + electionSeconds) * 1_000,
-      get members() {
-        return election()?.members ?? [self];
-      },
-      now: () => this.#leaderClock.now(),
-      nowMs: () => this.#leaderClock.now().atMs,
-      ownMs: () => this.#leaderClock.ownMs,
-      barrier,
-    };
-  }
-
   async #open(listener: CommittedListener, membership: MembershipListener): Promise<void> {
     const { clock, log, leaseSeconds = presetLeaseSeconds } = this.#options;
-    const large = new LargeBatches(this.#client, this.#layout);
-    const shared = { client: this.#client, layout: this.#layout, clock, leaderClock: this.#leaderClock };
+    const formats = new FormatLevel(this.#options.knownFormat);
+    const shared = { client: this.#client, layout: this.#layout, clock, leaderClock: this.#leaderClock, formats };
+    const large = new LargeBatches(shared);
     const opened = (): LogParts => {
       assert(this.#opened !== undefined, "The parts of the log call each other only when all are made");
       return this.#opened;
@@ -245,23 +224,31 @@ export class EtcdLog implements LogPort {
       ...shared,
       large,
       run: this.#run,
+      withinMs: this.#options.withinMs,
       epoch,
       delivery,
       leaderRevision: () => opened().election.fence,
       look: () => opened().tail.poke(),
       wentBack: () => this.#lose(wentBack()),
-      observe: (error, seconds) => this.#observe(error, seconds),
+      moved: (error) => this.#lose(error),
+      observe: (error, seconds) => {
+        if (error === undefined) this.#options.observeSyncSeconds?.(seconds);
+        this.#health.wrote(error);
+      },
     });
     const tail: Tail = new Tail({
       ...shared,
+      withinMs: this.#options.withinMs,
       delivery,
       leftBehind: () => this.#reload(opened(), membership),
       wentBack: () => this.#lose(wentBack()),
+      moved: (error) => this.#lose(error),
     });
     const election = new Election({
       ...shared,
       log,
       self: this.#self,
+      run: this.#run,
       leaseSeconds,
       proof: this.#options.proof,
       place: () => delivery().position.place,
@@ -269,9 +256,11 @@ export class EtcdLog implements LogPort {
       caughtUp: () => tail.barrier(),
       elected: () => membership.elected(),
       deposed: () => membership.deposed(),
-      observe: (error) => this.#observe(error, undefined),
+      observe: (error) => this.#health.wrote(error),
+      replaced: (error) => this.#lose(error),
     });
     const first = new Delivery({
+      formats,
       from: this.#loaded,
       listener,
       own: this.#batches.counting(appender),
@@ -285,13 +274,25 @@ export class EtcdLog implements LogPort {
       failed: (error) => this.#lose(error),
     });
     this.#opened = { delivery: first, appender, tail, election };
+    await this.#join(this.#opened, formats);
+  }
+
+  /** Reads the log to its end, becomes a member, and opens the log for proposals. @throws {EtcdError}; {WalError} */
+  async #join({ delivery, tail, election }: LogParts, formats: FormatLevel): Promise<void> {
+    const place = { client: this.#client, layout: this.#layout };
     await tail.catchUp();
     tail.start();
-    await tail.barrier();
-    await election.hearLeader();
-    log.info({ members: "etcd", records: delivery().position.sequence }, "log opened");
+    await tail.settled();
+    await election.seen.hearLeader();
+    await election.join();
+    // A move that begins later finds this member, and so does a leader that raises the format.
+    await refuseMoved(place);
+    await formats.read(place);
+    this.#options.log.info({ members: "etcd", records: delivery.position.sequence }, "log opened");
     this.#batches.reset();
-    this.#setStatus("writable", undefined);
+    this.#health.opened();
+    // A log that was lost while this member joined delivers nothing any more, and is not lost a second time.
+    await delivery.reached(0);
     election.start();
   }
 
@@ -303,8 +304,7 @@ export class EtcdLog implements LogPort {
     let from = position;
     try {
       const snapshot = await this.#newerSnapshot(position);
-      const unknown = "Writing the log: the outcome is unknown; the write may be there";
-      appender.rejectAll(new WalError("appendFailed", unknown), false);
+      appender.rejectSent(new WalError("appendFailed", "Writing the log: the outcome is unknown"));
       appender.skipTo(snapshot.position.epoch);
       await membership.leftBehind(snapshot);
       this.#leaderClock.read(snapshot.clock);
@@ -326,50 +326,28 @@ export class EtcdLog implements LogPort {
     throw error;
   }
 
-  /** Takes the result of a write. @param seconds its duration; undefined for a write beside the log. */
-  #observe(error: EtcdError | undefined, seconds: number | undefined): void {
-    if (error === undefined) {
-      if (seconds !== undefined) this.#options.observeSyncSeconds?.(seconds);
-      if (this.#status === "readOnly") {
-        this.#options.log.info({}, "log can be written again");
-        this.#setStatus("writable", undefined);
-      }
-      return;
-    }
-    if (this.#status !== "writable") return;
-    this.#options.log.error({ err: error, reason: error.reason }, "log cannot be written");
-    this.#setStatus("readOnly", troubleOf(error));
-  }
-
   /** Nothing more is delivered: what is in etcd is not the log that this member knows. */
   #lose(error: unknown): void {
     if (!(error instanceof WalError) && !(error instanceof EtcdError)) throw error;
-    if (this.#status === "lost" || this.#stopping !== undefined) return;
+    if (this.status === "lost" || this.#stopping !== undefined) return;
     const failure = error instanceof EtcdError ? etcdFailure("Reading the log in etcd", error) : error;
     // The start waits for the end of the log, and fails with this.
     this.#opened?.delivery.stop(failure);
-    if (this.#status === "closed") return;
+    if (this.status === "closed") return;
     this.#options.log.error({ err: error }, "log is lost");
-    this.#setStatus("lost", failure.message);
-    this.#opened?.appender.rejectAll(failure, true);
+    this.#health.lost(failure.message);
+    this.#opened?.appender.end(failure);
     void this.#opened?.election.stop();
-  }
-
-  #setStatus(status: LogStatus, trouble: string | undefined): void {
-    if (this.#status === "lost" || this.#stopping !== undefined) return;
-    this.#status = status;
-    this.#trouble = trouble;
   }
 
   async #stop(): Promise<void> {
     const closed = new WalError("closed", "Writing the log: it is closed");
     const opened = this.#opened;
-    this.#status = "closed";
-    this.#trouble = "it is closed";
+    this.#health.closed();
     if (opened !== undefined) {
       await opened.appender.drain();
       await opened.election.stop();
-      opened.appender.rejectAll(closed, true);
+      opened.appender.end(closed);
       opened.delivery.stop(closed);
       this.#client.close();
       await opened.tail.stop();

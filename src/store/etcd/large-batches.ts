@@ -6,22 +6,32 @@ import { numberFrom, objectFrom, parseJson, textFrom } from "../core/stored-json
 import { type BatchFrame, decodeBatch, encodeBatch, type LargeBatch } from "./batch-frame.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { bytesOf } from "./client/messages.ts";
+import type { FormatLevel } from "./format-level.ts";
 import type { BatchName, Layout } from "./layout.ts";
+
+export interface LargeBatchesOptions {
+  readonly client: EtcdClient;
+  readonly layout: Layout;
+  readonly formats: FormatLevel;
+}
 
 const pieceBytes = 1024 * 1024;
 
 export class LargeBatches {
   readonly #client: EtcdClient;
   readonly #layout: Layout;
+  readonly #formats: FormatLevel;
 
-  constructor(client: EtcdClient, layout: Layout) {
+  constructor({ client, layout, formats }: LargeBatchesOptions) {
     this.#client = client;
     this.#layout = layout;
+    this.#formats = formats;
   }
 
   /** Writes a frame in pieces. @returns the value of the batch. @throws {EtcdError} */
   async save(name: BatchName, frame: BatchFrame): Promise<Uint8Array> {
-    const bytes = encodeBatch(frame);
+    const { level } = this.#formats;
+    const bytes = encodeBatch(frame, level);
     let pieces = 0;
     for (let at = 0; at < bytes.length; at += pieceBytes) {
       const put = { key: this.#layout.piece(name, pieces), value: bytes.subarray(at, at + pieceBytes) };
@@ -29,7 +39,7 @@ export class LargeBatches {
       pieces += 1;
     }
     const large: LargeBatch = { pieces, sha256: hashOf([bytes]) };
-    return encodeBatch({ kind: "large", clock: frame.clock, records: [bytesOf(JSON.stringify(large))] });
+    return encodeBatch({ kind: "large", clock: frame.clock, records: [bytesOf(JSON.stringify(large))] }, level);
   }
 
   /** Reads the frame that `save` wrote. @throws {EtcdError}; {WalError} damaged. */
@@ -42,7 +52,7 @@ export class LargeBatches {
       pieces.push(keys[0].value);
     }
     if (hashOf(pieces) !== large.sha256) throw incomplete();
-    return decodeBatch(Buffer.concat(pieces));
+    return decodeBatch(Buffer.concat(pieces), this.#formats.known);
   }
 }
 

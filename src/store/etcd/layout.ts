@@ -9,11 +9,14 @@
  *   snap/current                which snapshot is valid (`snapshots.ts`)
  *   snap/<sequence>/<i>         its pieces
  *   leader                      the leader, as long as its lease lasts (`election.ts`)
+ *   level                       the format of new batches (`format-level.ts`); 1 without the key
  *   members/<id>                every running member, as long as its lease lasts
+ *   moved                       where the store is now, if it was moved: then no davit starts here
  *
  * A batch id is "<run of its writer>/<number>".
  */
 
+import { movedName } from "../core/moved.ts";
 import { type EtcdKey, prefixEnd } from "./client/messages.ts";
 
 /** Keys from `key` to before `end`. */
@@ -34,9 +37,14 @@ export class Layout {
   readonly head: string;
   readonly current: string;
   readonly leader: string;
+  readonly moved: string;
+  /** Every key. */
+  readonly all: KeyRange;
   /** The head and every batch. */
   readonly log: KeyRange;
-  /** The leader and every member. */
+  readonly level: string;
+  readonly members: KeyRange;
+  /** The leader, the level and every member. */
   readonly membership: KeyRange;
   readonly snapshots: KeyRange;
   readonly #prefix: string;
@@ -49,7 +57,12 @@ export class Layout {
     this.head = `${prefix}l/head`;
     this.current = `${prefix}snap/current`;
     this.leader = `${prefix}leader`;
+    this.moved = `${prefix}${movedName}`;
+    this.all = below(prefix);
     this.log = below(`${prefix}l/`);
+    // Its name is between those of the leader and the members, so that one watch brings all of them.
+    this.level = `${prefix}level`;
+    this.members = below(`${prefix}members/`);
     this.membership = { key: this.leader, end: prefixEnd(`${prefix}members/`) };
     this.snapshots = below(`${prefix}snap/`);
   }

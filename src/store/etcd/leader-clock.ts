@@ -3,11 +3,15 @@
  * wrong ends no key early or late.
  *
  * Each batch and each heartbeat of the leader carries a reading. It is never ahead of the leader's clock when it
- * arrives, but late by its time on the way.
+ * arrives, but late by its time on the way. So the best of the last heartbeats counts: after a slow one, the keys that
+ * clients write at this member would end early.
  */
 
 import type { LogTime } from "../core/log-port.ts";
 import type { LeaderTime } from "./batch-frame.ts";
+
+// Half a minute of heartbeats: two clocks drift apart by a millisecond or so in this time.
+const keptReadings = 16;
 
 export class LeaderClock {
   readonly #ownMs: () => number;
@@ -15,6 +19,8 @@ export class LeaderClock {
   #offsetMs = 0;
   #term = 0;
   #isExact = false;
+  /** The offsets of the last heartbeats of the term. */
+  #heard: readonly number[] = [];
   /** The heartbeat of a leader whose term has not begun here: the offset, and the term. */
   #early: { readonly offsetMs: number; readonly term: number } | undefined;
 
@@ -40,6 +46,7 @@ export class LeaderClock {
     const early = this.#early;
     if (early?.term !== term) return;
     this.#take(early.offsetMs, term);
+    this.#heard = [early.offsetMs];
     this.#isExact = true;
   }
 
@@ -51,7 +58,8 @@ export class LeaderClock {
     const offsetMs = atMs - this.#ownMs();
     if (term > this.#term) this.#early = { offsetMs, term };
     if (term !== this.#term) return;
-    this.#take(offsetMs, term);
+    this.#heard = [...this.#heard.slice(1 - keptReadings), offsetMs];
+    this.#take(Math.max(...this.#heard), term);
     this.#isExact = true;
   }
 
@@ -62,7 +70,10 @@ export class LeaderClock {
   }
 
   #take(offsetMs: number, term: number): void {
-    if (term !== this.#term) this.#isExact = false;
+    if (term !== this.#term) {
+      this.#isExact = false;
+      this.#heard = [];
+    }
     this.#offsetMs = offsetMs;
     this.#term = term;
   }

@@ -4,12 +4,12 @@
  */
 
 import { createHash } from "node:crypto";
-import { nextTurn } from "../../lib/slices.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
 import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
 import type { LeaderTime } from "./batch-frame.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
-import { bytesOf, type EtcdKey, type EtcdOperation } from "./client/messages.ts";
+import { bytesOf, type EtcdKey, type EtcdOperation, type EtcdRangeAnswer, prefixEnd } from "./client/messages.ts";
 import type { LogPosition } from "./delivery.ts";
 import type { KeyRange, Layout } from "./layout.ts";
 
@@ -53,11 +53,19 @@ export interface EtcdSnapshotsOptions {
   readonly layout: Layout;
   /** Also makes etcd drop the revisions before the older snapshot. */
   readonly compact: boolean;
+  /** With it, davit rests after each piece that it writes. */
+  readonly clock?: Clock;
 }
 
 // Small enough that a write of a client beside it waits some milliseconds at most.
-const pieceBytes = 128 * 1024;
-const keysPerDeletion = 1_000;
+const pieceBytes = 64 * 1024;
+// etcd commits its database ten times a second, and answers nobody meanwhile. Rests keep each commit small.
+const restsPerWork = 3;
+const longestRestMs = 25;
+// Reads at a time. One by one they are slow, because etcd confirms each read with its members.
+const piecesAhead = 8;
+// A batch has up to 1 MiB.
+const keysPerDeletion = 100;
 
 export class EtcdSnapshots {
   readonly #options: EtcdSnapshotsOptions;
@@ -92,6 +100,36 @@ export class EtcdSnapshots {
     if (previous !== undefined) await this.#clean(previous, deletedTo);
   }
 
+  /**
+   * Begins a log with a snapshot that another log had. It is valid from the last transaction on; before it, there is no
+   * log.
+   * @throws {EtcdError}; {WalError} deposed when the log was begun meanwhile, or the key of the leader ended.
+   */
+  async begin(writer: SnapshotWriter, clusterId: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+    const { client, layout } = this.#options;
+    const { position, leaderRevision, clock } = writer;
+    await this.#deleteOthers(undefined, leaderRevision);
+    const { count, sha256 } = await this.#write(writer, pieces);
+    const current: CurrentSnapshot = { position, pieces: count, sha256, previous: undefined, deletedTo: 0, clock };
+    const answer = await client.txn(
+      {
+        when: [
+          { key: layout.leader, is: "equal", createRevision: leaderRevision },
+          { key: layout.meta, is: "equal", createRevision: 0 },
+          { key: layout.head, is: "equal", createRevision: 0 },
+        ],
+        success: [
+          { put: { key: layout.meta, value: bytesOf(JSON.stringify({ cluster: clusterId })) } },
+          { put: { key: layout.epoch, value: bytesOf(String(position.epoch)) } },
+          { put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } },
+        ],
+        failure: [{ range: { key: layout.current } }],
+      },
+      { repeat: true },
+    );
+    if (!answer.succeeded && !isCurrent(answer.answers[0]?.keys[0], current)) throw deposed();
+  }
+
   async #current(): Promise<CurrentSnapshot | undefined> {
     const { client, layout } = this.#options;
     const [key] = (await client.range({ key: layout.current })).keys;
@@ -101,8 +139,13 @@ export class EtcdSnapshots {
   async *#pieces({ position: { sequence }, pieces, sha256 }: CurrentSnapshot): AsyncGenerator<Uint8Array> {
     const { client, layout } = this.#options;
     const hash = createHash("sha256");
-    for (let number = 0; number < pieces; number++) {
-      const [key] = (await client.range({ key: layout.snapshotPiece(sequence, number) })).keys;
+    const ahead: Promise<EtcdRangeAnswer>[] = [];
+    for (let number = 0; number < pieces + piecesAhead; number++) {
+      if (number < pieces) ahead.push(client.range({ key: layout.snapshotPiece(sequence, number) }));
+      // An error is thrown when its piece is due, or nobody needs the piece any more.
+      ahead.at(-1)?.catch(() => undefined);
+      if (number < piecesAhead) continue;
+      const [key] = (await ahead.shift())?.keys ?? [];
       if (key === undefined) throw incomplete();
       hash.update(key.value);
       yield key.value;
@@ -110,31 +153,44 @@ export class EtcdSnapshots {
     if (hash.digest("hex") !== sha256) throw incomplete();
   }
 
-  /** Deletes pieces that an unfinished snapshot left. */
+  /** Deletes snapshots that are not needed any more, and what unfinished ones left. */
   async #deleteOthers(current: CurrentSnapshot | undefined, leaderRevision: number): Promise<void> {
-    const { client, layout } = this.#options;
-    const { keys } = await client.range({ ...layout.snapshots, keysOnly: true });
+    const { layout } = this.#options;
     const kept = new Set([current?.position.sequence, current?.previous?.sequence]);
-    const found = new Set<number>();
-    for (const { key } of keys) {
-      const sequence = Number(key.slice(layout.snapshots.key.length).split("/")[0]);
-      if (key !== layout.current && !kept.has(sequence)) found.add(sequence);
+    for (const sequence of await this.#sequences()) {
+      if (!kept.has(sequence)) await this.#asLeader(leaderRevision, { delete: layout.snapshot(sequence) });
     }
-    for (const sequence of found) await this.#asLeader(leaderRevision, { delete: layout.snapshot(sequence) });
+  }
+
+  /** Of all snapshots. Even for keys only, etcd reads the values, so davit asks for one key of each snapshot. */
+  async #sequences(): Promise<readonly number[]> {
+    const { client, layout } = this.#options;
+    const { end } = layout.snapshots;
+    const found: number[] = [];
+    let { key } = layout.snapshots;
+    for (;;) {
+      const [first] = (await client.range({ key, end, keysOnly: true, limit: 1 })).keys;
+      if (first === undefined) return found;
+      const [name = ""] = first.key.slice(layout.snapshots.key.length).split("/");
+      if (first.key !== layout.current) found.push(Number(name));
+      key = prefixEnd(`${layout.snapshots.key}${name}/`);
+    }
   }
 
   async #write(
     { position: { sequence }, leaderRevision }: SnapshotWriter,
     pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   ): Promise<{ readonly count: number; readonly sha256: string }> {
-    const { layout } = this.#options;
+    const { layout, clock } = this.#options;
     const hash = createHash("sha256");
     let count = 0;
     for await (const value of sized(pieces)) {
       hash.update(value);
+      const startMs = clock?.monotonicMs() ?? 0;
       await this.#asLeader(leaderRevision, { put: { key: layout.snapshotPiece(sequence, count), value } });
       count += 1;
-      await nextTurn();
+      const workMs = (clock?.monotonicMs() ?? 0) - startMs;
+      await clock?.sleep(Math.min(workMs * restsPerWork, longestRestMs));
     }
     return { count, sha256: hash.digest("hex") };
   }
@@ -168,11 +224,7 @@ export class EtcdSnapshots {
       },
       { repeat: true },
     );
-    if (answer.succeeded) return;
-    // The first try may have succeeded without an answer.
-    const [found] = answer.answers[0]?.keys ?? [];
-    const isDone = found !== undefined && currentFrom(objectFrom(parseJson(found.value))).sha256 === current.sha256;
-    if (!isDone) throw deposed();
+    if (!answer.succeeded && !isCurrent(answer.answers[0]?.keys[0], current)) throw deposed();
   }
 
   /** Deletes what is older than the snapshot before the valid one. */
@@ -185,7 +237,7 @@ export class EtcdSnapshots {
     await this.#noteDeleted(keptEpoch);
   }
 
-  /** A page at a time, because etcd does nothing else while it deletes. */
+  /** Deletes page by page, because etcd reads the values of the keys, and does nothing else while it deletes. */
   async #deleteAll({ key, end }: KeyRange): Promise<void> {
     const { client } = this.#options;
     for (;;) {
@@ -215,6 +267,11 @@ export class EtcdSnapshots {
 /** The first epoch whose batches are certainly kept. @param current the key `snap/current`. */
 export function oldestEpoch(current: EtcdKey | undefined): number {
   return current === undefined ? 0 : (currentFrom(objectFrom(parseJson(current.value))).previous?.epoch ?? 0);
+}
+
+/** True if a first try, which got no answer, made the snapshot valid. */
+function isCurrent(found: EtcdKey | undefined, { sha256 }: CurrentSnapshot): boolean {
+  return found !== undefined && currentFrom(objectFrom(parseJson(found.value))).sha256 === sha256;
 }
 
 /** The same bytes in pieces of `pieceBytes`. */

@@ -6,24 +6,30 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
+import { Deadline } from "../../lib/deadline.ts";
 import { WalError } from "../core/log-port.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
+import { defaultTryMs, defaultWithinMs, type EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
 import type { Delivery, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./etcd-failure.ts";
 import type { BatchName, Layout } from "./layout.ts";
+import { movedTo } from "./moved-mark.ts";
 
 export interface TailOptions {
   readonly client: EtcdClient;
   readonly layout: Layout;
   readonly clock: Clock;
+  /** The limit of a barrier, in milliseconds. */
+  readonly withinMs?: number | undefined;
   readonly delivery: () => Delivery;
   /** Called when batches that were not delivered are deleted. Resolves once delivery goes on from a snapshot. */
   readonly leftBehind: () => Promise<void>;
   /** Called when etcd has less of the log than was delivered: it was restored from a backup, or emptied. */
   readonly wentBack: () => void;
+  /** Called when the store was moved to another place. */
+  readonly moved: (error: WalError) => void;
 }
 
 const lookEveryMs = 2_000;
@@ -51,10 +57,23 @@ export class Tail {
   #nextLook: Promise<number> | undefined;
   #look: Promise<unknown> = Promise.resolve();
   #catchingUp: Promise<void> | undefined;
+  #completeAtMs: number;
+  /** The first look whose batch is not delivered yet, with the time at which the look began. */
+  #pending: { readonly place: number; readonly atMs: number } | undefined;
   #running: readonly Promise<void>[] = [];
 
   constructor(options: TailOptions) {
     this.#options = options;
+    this.#completeAtMs = options.clock.monotonicMs();
+  }
+
+  /** The last known monotonic time at which everything in the log was delivered; at first the time of construction. */
+  get completeAtMs(): number {
+    if (this.#pending !== undefined && this.#pending.place < this.#options.delivery().nextPlace) {
+      this.#completeAtMs = this.#pending.atMs;
+      this.#pending = undefined;
+    }
+    return this.#completeAtMs;
   }
 
   /** Begins to follow. Call it after `catchUp`. */
@@ -72,15 +91,42 @@ export class Tail {
     this.#poked.abort();
   }
 
-  /** Resolves once everything that was in the log at the call is delivered. @throws {WalError} */
+  /**
+   * Resolves once everything that was in the log at the call is delivered.
+   * @throws {WalError} when the log is lost, or after `withinMs`.
+   */
   async barrier(): Promise<void> {
+    const { clock, withinMs = defaultWithinMs, delivery } = this.#options;
+    const endsAtMs = clock.monotonicMs() + withinMs;
     try {
       const place = await this.#head();
-      const { nextPlace } = this.#options.delivery();
-      if (place >= nextPlace) this.poke();
-      await this.#options.delivery().reached(place);
+      if (place < delivery().nextPlace) await delivery().reached(place);
+      else await this.#delivered(place, endsAtMs);
     } catch (error) {
       throw error instanceof EtcdError ? etcdFailure("Reading the end of the log", error) : error;
+    }
+  }
+
+  /** A barrier that takes its time while batches arrive. @throws {WalError} */
+  async settled(): Promise<void> {
+    for (;;) {
+      const { position } = this.#options.delivery();
+      try {
+        return await this.barrier();
+      } catch (error) {
+        if (this.#options.delivery().position === position) throw error;
+      }
+    }
+  }
+
+  async #delivered(place: number, endsAtMs: number): Promise<void> {
+    const { clock, delivery } = this.#options;
+    const limit = new Deadline({ clock, durationMs: Math.max(1, endsAtMs - clock.monotonicMs()) });
+    this.poke();
+    try {
+      await delivery().reached(place, limit.signal);
+    } finally {
+      limit.cancel();
     }
   }
 
@@ -107,8 +153,11 @@ export class Tail {
 
   /** The place of the last batch, by a linearizable read. Calls that come before it is sent share it. */
   #head(): Promise<number> {
+    const { clock, withinMs = defaultWithinMs } = this.#options;
+    const endsAtMs = clock.monotonicMs() + withinMs;
     this.#nextLook ??= this.#look.then(async () => {
-      const look = this.#readHead();
+      // The look before it may have used up its time: each has one more try.
+      const look = this.#readHead(Math.max(defaultTryMs, endsAtMs - clock.monotonicMs()));
       this.#nextLook = undefined;
       this.#look = look.catch(() => undefined);
       return await look;
@@ -116,12 +165,24 @@ export class Tail {
     return this.#nextLook;
   }
 
-  async #readHead(): Promise<number> {
-    const { client, layout, delivery } = this.#options;
+  async #readHead(withinMs: number): Promise<number> {
+    const { client, layout, delivery, clock, moved } = this.#options;
     const before = delivery().position;
-    const [head] = (await client.range({ key: layout.head })).keys;
+    const atMs = clock.monotonicMs();
+    const success = [layout.head, layout.moved].map((key) => ({ range: { key } }));
+    const { answers } = await client.txn({ success }, { withinMs, repeat: true });
+    const [head, mark] = answers.map(({ keys }) => keys[0]);
+    if (mark !== undefined) {
+      // A davit without a lease does not prevent a move. Its copy may be old by now.
+      const error = movedTo(layout, mark);
+      moved(error);
+      throw error;
+    }
     this.#check(head, before);
-    return head?.version ?? 0;
+    const place = head?.version ?? 0;
+    // If several looks wait, the first one shows how far this member is behind.
+    if (this.completeAtMs < atMs) this.#pending ??= { place, atMs };
+    return place;
   }
 
   /** The head is the last batch that was delivered, or a later one. */

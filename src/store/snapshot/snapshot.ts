@@ -13,6 +13,7 @@
  * `OperationCounts`, because they begin at 0 with each start.
  */
 
+import { nextTurn } from "../../lib/slices.ts";
 import { newerFormat } from "../core/log-port.ts";
 import type { Action, NodeRecord, StoreEvent } from "../core/node.ts";
 import {
@@ -72,6 +73,14 @@ export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }
     lines = "";
   }
   yield encoder.encode(lines);
+}
+
+/** The bytes of a state. Other work runs after each slice. */
+export async function* encodeInTurns(state: StoreState): AsyncGenerator<Uint8Array> {
+  for (const slice of encodeState(state)) {
+    if (slice.length > 0) yield slice;
+    await nextTurn();
+  }
 }
 
 function lineOf(fields: object): string {

@@ -10,13 +10,10 @@
  * values.
  */
 
-import { nextTurn } from "../../lib/slices.ts";
 import { type LogPort, WalError } from "../core/log-port.ts";
 import { StoreError } from "../core/refusal.ts";
-import type { Tree } from "../tree/tree.ts";
-import type { EventRing } from "../watch/event-ring.ts";
-import type { Lineage } from "./lineage.ts";
-import { encodeState, type StoreState } from "./snapshot.ts";
+import { encodeInTurns, type StoreState } from "./snapshot.ts";
+import type { StateMachine } from "./state-machine.ts";
 
 /** How much is logged until the next snapshot: this many records or bytes, whichever limit is reached first. */
 export interface SnapshotInterval {
@@ -26,14 +23,10 @@ export interface SnapshotInterval {
 
 export interface SnapshotterOptions {
   readonly log: LogPort;
-  readonly tree: Tree;
-  readonly history: EventRing;
-  readonly lineage: Lineage;
+  readonly machine: StateMachine;
   readonly interval?: SnapshotInterval | undefined;
   /** The sequence of the last applied record. */
   readonly sequence: () => number;
-  /** The time of the last applied record, by the clock of its run; undefined before the first record. */
-  readonly lastAtMs: () => number | undefined;
   /** Logs and applies a record that changes nothing. @throws {StoreError} logFailed. */
   readonly mark: () => Promise<void>;
 }
@@ -77,7 +70,8 @@ export class Snapshotter {
 
   /** Begins a snapshot if one is due and this member leads. */
   takeIfDue(): void {
-    const { log, tree } = this.#options;
+    const { log, machine } = this.#options;
+    const { tree } = machine;
     if (!log.membership.isLeader) return;
     this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
     if (log.status === "full" && tree.bytes <= this.#peakBytes / 2) this.#begin(() => this.#squeeze());
@@ -101,8 +95,8 @@ export class Snapshotter {
   }
 
   async #squeeze(): Promise<void> {
-    const { log, tree, mark } = this.#options;
-    this.#peakBytes = tree.bytes;
+    const { log, machine, mark } = this.#options;
+    this.#peakBytes = machine.tree.bytes;
     try {
       log.endSegment();
       // Each of the two snapshots follows its own record, so they have different sequences. The first of these records
@@ -117,14 +111,11 @@ export class Snapshotter {
     }
   }
 
-  async #take(historyBytes = Number.POSITIVE_INFINITY): Promise<void> {
-    const { log, tree, history, lineage, lastAtMs } = this.#options;
+  async #take(historyBytes?: number): Promise<void> {
+    const { log, machine } = this.#options;
     const sequence = this.#options.sequence();
-    const walk = tree.walkFrozen();
-    const { oldestIndex, events } = history.newest(historyBytes);
-    const { origin } = lineage;
+    const { state, end } = machine.freeze(historyBytes);
     try {
-      const state = { index: tree.index, oldestIndex, origin, atMs: lastAtMs(), events, nodes: walk.steps() };
       await log.saveSnapshot(sequence, this.#slices(state));
       const older = this.#newest;
       this.#newest = sequence;
@@ -133,15 +124,14 @@ export class Snapshotter {
       // The `LogPort` has already logged the reason.
       if (!(error instanceof WalError)) throw error;
     } finally {
-      walk.end();
+      end();
     }
   }
 
   async *#slices(state: StoreState): AsyncIterable<Uint8Array> {
-    for (const slice of encodeState(state)) {
+    for await (const slice of encodeInTurns(state)) {
       if (this.#isStopped) throw new WalError("closed", "Saving a snapshot: the store is being stopped");
-      if (slice.length > 0) yield slice;
-      await nextTurn();
+      yield slice;
     }
   }
 }

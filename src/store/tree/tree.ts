@@ -187,6 +187,17 @@ export class Tree {
     return node?.timer?.expiresAtMs === expiresAtMs ? this.#takeAway(path, node, "expire", atMs) : undefined;
   }
 
+  /** True if a node at a path, or above it, is due at `nowMs`. */
+  isDueAt(path: StorePath, nowMs: number): boolean {
+    let node: TreeNode | undefined = this.#root;
+    for (const name of segmentsOf(path)) {
+      node = node.kind === "directory" ? node.children.get(name) : undefined;
+      if (node === undefined) return false;
+      if (isDue(node, nowMs)) return true;
+    }
+    return false;
+  }
+
   /**
    * True while a node in the tree has this timer. The timer of a removed node, or of a node with a new end, is not
    * armed.

@@ -16,14 +16,14 @@ export interface BeginLogOptions {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-/** Makes a segment without batches, for a new cluster, and returns its head and its name. */
+/** Makes a segment without batches, and returns its head and its name. */
 export async function beginLog(
   { files, directory, random }: BeginLogOptions,
-  { term, firstSequence }: Pick<SegmentHead, "term" | "firstSequence">,
+  { clusterId, term, firstSequence }: Pick<SegmentHead, "clusterId" | "term" | "firstSequence">,
 ): Promise<{ readonly head: SegmentHead; readonly segment: string }> {
   const head = {
     segmentId: randomId(random),
-    clusterId: randomId(random),
+    clusterId,
     memberId: randomId(random),
     term,
     firstBatch: 1,

@@ -3,8 +3,9 @@
 import type { Log } from "../../lib/log.ts";
 import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
 import { type CommittedListener, WalError } from "../core/log-port.ts";
-import { type BeginLogOptions, beginLog } from "./begin-log.ts";
+import { type BeginLogOptions, beginLog, randomId } from "./begin-log.ts";
 import { checkKnownEnd } from "./log-end.ts";
+import { refuseMoved } from "./moved-mark.ts";
 import { formatVersion, segmentHeadBytes } from "./record.ts";
 import { checkGoesOnFrom, type LogEnd, recover } from "./recover.ts";
 import type { SnapshotFiles, StoredSnapshot } from "./snapshots.ts";
@@ -25,11 +26,12 @@ const termBeforeFirstStart = 1;
 
 /**
  * Reads the log after the snapshot, or begins a log if there is none.
- * @throws {WalError} damaged, newerFormat; and the disk's own errors.
+ * @throws {WalError} damaged, newerFormat; unusable, if the store was moved; and the disk's own errors.
  */
 export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): Promise<LogEnd> {
   const { files, directory } = options;
   const { snapshot, snapshots, listener } = from;
+  await refuseMoved(files, directory);
   await removeUnfinishedFiles(files, directory);
   const after = snapshot?.sequence ?? 0;
   const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
@@ -46,7 +48,8 @@ export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): P
 }
 
 async function begin(options: BeginLogOptions): Promise<LogEnd> {
-  const { head, segment } = await beginLog(options, { term: termBeforeFirstStart, firstSequence: 1 });
+  const clusterId = randomId(options.random);
+  const { head, segment } = await beginLog(options, { clusterId, term: termBeforeFirstStart, firstSequence: 1 });
   const nothing = { tornBytes: 0, lastBatch: 0, lastSequence: 0, isSealed: true };
   return { head, version: formatVersion, segment, size: segmentHeadBytes, term: head.term, ...nothing };
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { EtcdClient } from "../../../src/store/etcd/client/etcd-client.ts";
 import { prefixEnd } from "../../../src/store/etcd/client/messages.ts";
-import { startAnswerCutter } from "../../helpers/answer-cutter.ts";
+import { startEtcdProxy } from "../../helpers/etcd-proxy.ts";
 import { type EtcdMembers, startEtcdV3 } from "../../helpers/etcd-v3.ts";
 import { missing } from "../../helpers/requirements.ts";
 import { silentLog } from "../../helpers/test-store.ts";
@@ -106,31 +106,33 @@ describe.skipIf(missing("etcd"))("EtcdClient", () => {
   });
 
   it("knows that a transaction may have been done when its answer is lost", async () => {
-    const cutter = await startAnswerCutter(new URL(members.urls[0] ?? ""));
-    const cut = EtcdClient.open({ ...options, endpoints: [cutter.url] });
+    const proxy = await startEtcdProxy(new URL(members.urls[0] ?? ""));
+    const cut = EtcdClient.open({ ...options, endpoints: [proxy.url] });
     const { signal } = new AbortController();
     const watch = client.watch({ key: "lost/", end: prefixEnd("lost/") }, { signal });
     await watch.next();
     const isNew = (key: string) => ({ key, is: "equal", version: 0 }) as const;
     // The connection is there before its answers are held.
     await cut.range({ key: "lost/1" });
-    cutter.hold();
+    proxy.holdAnswers();
     const unknown = cut.txn({ when: [isNew("lost/1")], success: [put("lost/1")] });
     await watch.next();
-    cutter.cut();
+    proxy.cut();
+    proxy.mend();
     await expect(unknown).rejects.toMatchObject({ reason: "unavailable", mayBeDone: true });
     await cut.range({ key: "lost/1" });
-    cutter.hold();
+    proxy.holdAnswers();
     const repeated = cut.txn(
       { when: [isNew("lost/2")], success: [put("lost/2")], failure: [{ range: { key: "lost/2" } }] },
       { repeat: true },
     );
     await watch.next();
-    cutter.cut();
+    proxy.cut();
+    proxy.mend();
     // The second try finds what the first one did.
     expect(await repeated).toMatchObject({ succeeded: false, answers: [{ keys: [{ key: "lost/2", version: 1 }] }] });
     cut.close();
-    await cutter.stop();
+    await proxy.stop();
     await watch.return();
   });
 });

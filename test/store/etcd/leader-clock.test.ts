@@ -22,6 +22,16 @@ describe("LeaderClock", () => {
     expect(clock.now()).toEqual({ atMs: 470, term: 1 });
   });
 
+  it("does not fall behind by a heartbeat that took long, but follows a clock that stays behind", () => {
+    const clock = new LeaderClock(() => 1_000);
+    clock.read({ atMs: 400, term: 1 });
+    clock.heard({ atMs: 470, term: 1 });
+    clock.heard({ atMs: 300, term: 1 });
+    expect(clock.now()).toEqual({ atMs: 470, term: 1 });
+    for (let beat = 0; beat < 15; beat++) clock.heard({ atMs: 300, term: 1 });
+    expect(clock.now()).toEqual({ atMs: 300, term: 1 });
+  });
+
   it("is the own clock in an own term", () => {
     const clock = new LeaderClock(() => 1_000);
     clock.heard({ atMs: 5_000, term: 0 });

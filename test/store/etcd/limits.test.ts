@@ -47,11 +47,15 @@ describe.skipIf(missing("etcd"))("EtcdClient at etcd's limits", () => {
     return { keys, fragments };
   }
 
-  it("says that the database is full, and that nothing was written", async () => {
-    const write = async () => {
-      for (let at = 0; at < 100; at++) await cramped.txn(put(`full/${at}`, 100_000));
-    };
-    await expect(write()).rejects.toMatchObject({ reason: "noSpace", mayBeDone: false });
+  it("says that the database is full, and that what was written may be there", async () => {
+    const errors = new Map<string, unknown>();
+    // Many at a time: etcd checks its quota before and after it has carried out a write.
+    const write = async (key: string) => await cramped.txn(put(key, 10_000)).catch((error) => errors.set(key, error));
+    for (let round = 0; errors.size === 0; round++) {
+      await Promise.all(Array.from({ length: 100 }, (_, at) => write(`full/${round}/${at}`)));
+    }
+    // Of one run, none of a hundred is there; of another one, all are.
+    for (const error of errors.values()) expect(error).toMatchObject({ reason: "noSpace", mayBeDone: true });
     expect((await cramped.status()).errors.join()).toContain("NOSPACE");
     // Reads, leases that end and deletions go on.
     const { count } = await cramped.range({ key: "full/", end: "full0", countOnly: true });

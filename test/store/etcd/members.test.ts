@@ -62,11 +62,28 @@ describe.skipIf(missing("etcd"))("EtcdClient over three members", () => {
     expect(found.every(({ version }) => version === 1)).toBe(true);
   });
 
+  it("asks the leader first, also the next one", async () => {
+    const { leader, others } = await roles();
+    const asking = open({ endpoints: [...others, leader].map(({ url }) => url) });
+    const asked = async () => {
+      await asking.range({ key: "x" });
+      return (await asking.status()).endpoint;
+    };
+    await expect.poll(asked).toBe(leader.url.origin);
+    await leader.kill();
+    await asking.txn({ success: [put("next")] }, { repeat: true });
+    await leader.start();
+    const { leader: next } = await roles();
+    expect(next).not.toBe(leader);
+    await expect.poll(asked).toBe(next.url.origin);
+  });
+
   it("asks another member when the first one stands still", async () => {
     const { others } = await roles();
     const [still] = others;
     if (still === undefined) throw new Error("no follower");
-    const urls = [still.url, ...members.urls.filter((url) => url !== still.url)];
+    // Without the leader, which would be asked first.
+    const urls = others.map(({ url }) => url);
     const [reader, writer] = [open({ endpoints: urls }), open({ endpoints: urls })];
     for (const each of [reader, writer]) await each.range({ key: "x" });
     still.pause();

@@ -1,11 +1,13 @@
 // Reads a history of requests for keys, a line of JSON each, and prints whether it is linearizable: "Ok", "Illegal" with
-// the key, or "Unknown" when the check takes too long. The check is porcupine's.
+// the key and the first answer that no order explains, or "Unknown" when the check takes too long. The check is
+// porcupine's.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sort"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -42,27 +44,26 @@ func main() {
 func run() error {
 	byKey := map[string][]porcupine.Operation{}
 	lines := json.NewDecoder(os.Stdin)
-	var last int64
 	for lines.More() {
 		var r request
 		if err := lines.Decode(&r); err != nil {
 			return err
 		}
-		last = max(last, r.End)
 		operation := porcupine.Operation{ClientId: r.Client, Input: r, Output: r.Outcome, Call: r.Start, Return: r.End}
 		byKey[r.Key] = append(byKey[r.Key], operation)
 	}
 	for key, operations := range byKey {
-		for at := range operations {
-			if operations[at].Output == "unknown" {
-				// A client number of its own: porcupine wants each client to do one thing at a time.
-				operations[at].ClientId = 1_000_000 + at
-				operations[at].Return = last + 1
-			}
-		}
-		switch porcupine.CheckOperationsTimeout(register, operations, checkLimit) {
+		sort.Slice(operations, func(a, b int) bool { return operations[a].Return < operations[b].Return })
+		switch verdict := checkFirst(operations, len(operations)); verdict {
 		case porcupine.Illegal:
-			fmt.Println("Illegal", key)
+			first := 1 + sort.Search(len(operations)-1, func(count int) bool {
+				return checkFirst(operations, count+1) == porcupine.Illegal
+			})
+			request, err := json.Marshal(operations[first-1].Input)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("Illegal %s: after %d requests: %s\n", key, first-1, request)
 			return nil
 		case porcupine.Unknown:
 			fmt.Println("Unknown", key)
@@ -71,6 +72,25 @@ func run() error {
 	}
 	fmt.Println("Ok")
 	return nil
+}
+
+// Checks what was known after the first answers: of the other requests, those that had begun may have taken effect.
+func checkFirst(operations []porcupine.Operation, answers int) porcupine.CheckResult {
+	known := operations[answers-1].Return
+	history := []porcupine.Operation{}
+	for at, operation := range operations {
+		if operation.Call > known {
+			continue
+		}
+		if at >= answers || operation.Output == "unknown" {
+			// A client number of its own: porcupine wants each client to do one thing at a time.
+			operation.ClientId = 1_000_000 + at
+			operation.Output = "unknown"
+			operation.Return = known + 1
+		}
+		history = append(history, operation)
+	}
+	return porcupine.CheckOperationsTimeout(register, history, checkLimit)
 }
 
 var register = porcupine.Model{

@@ -23,6 +23,8 @@ main() {
       PS1='davit:\w# ' setsid cttyhack sh
       ;;
   esac
+  # A setting takes effect when the serial line has sent everything; without power it would lose the last lines.
+  stty echo 2>/dev/null
   poweroff -f
 }
 

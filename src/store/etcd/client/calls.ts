@@ -37,6 +37,10 @@ interface EtcdCallsOptions {
 // Once every endpoint has failed. An election takes about a second, so waits stay short.
 const firstWaitMs = 25;
 const longestWaitMs = 200;
+// A member that has not noticed the loss of its leader does not answer. So after a failure, tries are short for as long
+// as an election lasts. Later tries have their whole time again, because etcd may only be slow.
+const shortTryMs = 250;
+const shortTriesMs = 3_000;
 
 export class EtcdCalls {
   readonly #options: EtcdCallsOptions;
@@ -58,18 +62,29 @@ export class EtcdCalls {
     const { clock, endpoints, tryMs } = this.#options;
     const endsAtMs = clock.monotonicMs() + withinMs;
     const failures = new EtcdFailures(endpoints.all.length);
+    let failedAtMs: number | undefined;
     for (let tries = 1; ; tries++) {
       const endpoint = endpoints.preferred;
-      const limitMs = Math.min(tryMs, Math.max(1, endsAtMs - clock.monotonicMs()));
+      const limitMs = this.#limitMs(endsAtMs, failedAtMs);
       try {
         return await this.within(limitMs, signal, (limit) => this.#attempt(endpoint, send, limit));
       } catch (thrown) {
         const error = asEtcdError(thrown, endpoint.origin, true);
         failures.add(error, limitMs === tryMs);
+        failedAtMs ??= clock.monotonicMs();
         if (error.isOfEndpoint) endpoints.failed(endpoint);
         if (!failures.mayRepeat(repeat)) throw failures.outcome;
         if (!(await this.#mayGoOn({ tries, endsAtMs, signal }))) throw failures.outcome;
       }
+    }
+  }
+
+  /** Sends a request to one endpoint, once. @throws {EtcdError} */
+  async at<T>(endpoint: EtcdEndpoint, limitMs: number, send: (options: CallOptions) => Promise<T>): Promise<T> {
+    try {
+      return await this.within(limitMs, undefined, (limit) => this.#attempt(endpoint, (_, call) => send(call), limit));
+    } catch (error) {
+      throw asEtcdError(error, endpoint.origin, true);
     }
   }
 
@@ -134,6 +149,14 @@ export class EtcdCalls {
     } catch (error) {
       throw this.#unanswered(error, endpoint, limit);
     }
+  }
+
+  /** The time for the next try. @param failedAtMs when the first one failed. */
+  #limitMs(endsAtMs: number, failedAtMs: number | undefined): number {
+    const { clock, tryMs } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const isShort = failedAtMs !== undefined && nowMs < failedAtMs + shortTriesMs;
+    return Math.min(isShort ? shortTryMs : tryMs, tryMs, Math.max(1, endsAtMs - nowMs));
   }
 
   #unanswered(error: unknown, endpoint: EtcdEndpoint, limit: AbortSignal): EtcdError {

@@ -32,7 +32,7 @@ export class EtcdEndpoint {
   }
 }
 
-/** The endpoints, and which one is asked first: always the same one, until it fails. */
+/** The endpoints. davit asks always the same one first, until it fails or another one is preferred. */
 export class EtcdEndpoints {
   readonly all: readonly EtcdEndpoint[];
   #preferred: number;
@@ -48,6 +48,11 @@ export class EtcdEndpoints {
     const endpoint = this.all[this.#preferred];
     if (endpoint === undefined) throw new RangeError("etcd has no endpoint");
     return endpoint;
+  }
+
+  /** Asks this one first from now on. */
+  prefer(endpoint: EtcdEndpoint): void {
+    this.#preferred = this.all.indexOf(endpoint);
   }
 
   /** Prefers the next one, unless another request has done so already. */

@@ -10,6 +10,7 @@ import { type EtcdCallOptions, EtcdCalls } from "./calls.ts";
 import type { EtcdTls } from "./connection.ts";
 import { EtcdEndpoint, EtcdEndpoints } from "./endpoint.ts";
 import { EtcdError } from "./etcd-error.ts";
+import { EtcdLeader } from "./leader.ts";
 import { type EtcdCredentials, EtcdLogin } from "./login.ts";
 import {
   bytesOf,
@@ -26,6 +27,7 @@ import {
   operationMessage,
   rangeMessage,
 } from "./messages.ts";
+import type { ResponseHeader } from "./rpc_pb.ts";
 import { type EtcdWatch, type EtcdWatchPart, watchAt } from "./watch.ts";
 
 export interface EtcdClientOptions {
@@ -74,12 +76,15 @@ export interface EtcdStatus {
   readonly errors: readonly string[];
 }
 
-const defaultTryMs = 1_000;
-const defaultWithinMs = 7_000;
+/** The limit of one try at one endpoint, unless given. */
+export const defaultTryMs = 1_000;
+/** The limit of all tries of a request, unless given. */
+export const defaultWithinMs = 7_000;
 
 export class EtcdClient {
   readonly #endpoints: EtcdEndpoints;
   readonly #calls: EtcdCalls;
+  readonly #leader: EtcdLeader;
   readonly #clock: Clock;
   readonly #tryMs: number;
   readonly #closed = new AbortController();
@@ -93,6 +98,7 @@ export class EtcdClient {
     this.#tryMs = tryMs;
     this.#endpoints = endpoints;
     this.#calls = new EtcdCalls({ endpoints, login, clock, random, tryMs, withinMs, closed: this.#closed.signal });
+    this.#leader = new EtcdLeader({ endpoints, calls: this.#calls, clock, tryMs });
   }
 
   /** A client that connects with its first request. */
@@ -111,7 +117,7 @@ export class EtcdClient {
     const request = rangeMessage(range);
     const answer = await this.#run(options, true, (endpoint, call) => endpoint.kv.range(request, call));
     return {
-      header: headerOf(answer.header),
+      header: this.#heard(answer.header),
       keys: answer.kvs.map(keyOf),
       more: answer.more,
       count: Number(answer.count),
@@ -130,7 +136,7 @@ export class EtcdClient {
     };
     const answer = await this.#run(options, repeat, (endpoint, call) => endpoint.kv.txn(request, call));
     return {
-      header: headerOf(answer.header),
+      header: this.#heard(answer.header),
       succeeded: answer.succeeded,
       answers: answer.responses.map(operationAnswer),
     };
@@ -224,6 +230,12 @@ export class EtcdClient {
       if (error instanceof EtcdError && error.isOfEndpoint) this.#endpoints.failed(endpoint);
       throw error;
     }
+  }
+
+  #heard(message: ResponseHeader | undefined): EtcdHeader {
+    const header = headerOf(message);
+    this.#leader.heard(header);
+    return header;
   }
 
   async #renewal(id: bigint, options: EtcdCallOptions): Promise<EtcdRenewal | undefined> {

@@ -65,13 +65,16 @@ export class EtcdError extends Error {
 
 type Known = readonly [text: string, reason: EtcdFailure, mayBeDone: boolean, sentence: string];
 
+const fullSentence = "its database has reached its quota: defragment it, and raise --quota-backend-bytes";
+
 /**
  * etcd's own errors, by the beginning of their text: api/v3rpc/rpctypes/error.go. A proposal that raft took may be
  * committed later, so every time-out behind that point leaves the outcome open (etcdserver/v3_server.go,
- * processInternalRaftRequestOnce). A read that fails with "leader changed" has no effect, and writes never do so.
+ * processInternalRaftRequestOnce). A read that fails with "leader changed" has no effect, and writes never fail so.
+ * etcd also checks its quota when it carries out a write, and then refuses a write that it has done (quotaApplierV3).
  */
 const known: readonly Known[] = [
-  ["etcdserver: mvcc: database space exceeded", "noSpace", false, "its database has reached its quota"],
+  ["etcdserver: mvcc: database space exceeded", "noSpace", true, fullSentence],
   ["etcdserver: request is too large", "tooLarge", false, "the request is larger than its --max-request-bytes"],
   ["grpc: received message larger than max", "tooLarge", false, "the request is larger than its --max-request-bytes"],
   ["etcdserver: mvcc: required revision has been compacted", "compacted", false, "the revision is compacted"],

@@ -62,6 +62,8 @@ export interface EtcdRangeAnswer {
 /** A condition of a transaction. A key that does not exist has version, createRevision and modRevision 0. */
 export type EtcdCompare = {
   readonly key: string;
+  /** With it, the condition is for each key of the range; it holds for an empty one. */
+  readonly end?: string;
   readonly is: "equal" | "notEqual" | "greater" | "less";
 } & (
   | { readonly version: number }
@@ -189,7 +191,12 @@ const results = {
 };
 
 export function compareMessage(compare: EtcdCompare): MessageInitShape<typeof CompareSchema> {
-  return { key: bytesOf(compare.key), result: results[compare.is], ...targetOf(compare) };
+  return {
+    key: bytesOf(compare.key),
+    rangeEnd: bytesOf(compare.end ?? ""),
+    result: results[compare.is],
+    ...targetOf(compare),
+  };
 }
 
 function targetOf(compare: EtcdCompare): Pick<MessageInitShape<typeof CompareSchema>, "target" | "targetUnion"> {

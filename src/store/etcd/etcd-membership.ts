@@ -1,0 +1,52 @@
+/** What a log in etcd knows about its members: see `LogMembership`. */
+
+import { type LogCounts, type LogMember, type LogMembership, WalError } from "../core/log-port.ts";
+import type { Election } from "./election.ts";
+import type { LeaderClock } from "./leader-clock.ts";
+import type { Tail } from "./tail.ts";
+
+export interface EtcdMembershipOptions {
+  readonly self: LogMember;
+  readonly leaseSeconds: number;
+  readonly leaderClock: LeaderClock;
+  readonly counts: (reports: ReadonlyMap<string, number> | undefined) => LogCounts;
+  /** Undefined until the log is read. */
+  readonly opened: () => { readonly election: Election; readonly tail: Tail } | undefined;
+}
+
+// etcd notices the end of a leader's lease within half a second. Then the next leader needs some transactions.
+const electionSeconds = 2;
+
+export function membershipOf(options: EtcdMembershipOptions): LogMembership {
+  const { self, leaderClock, opened } = options;
+  const election = () => opened()?.election;
+  return {
+    get isLeader() {
+      return election()?.fence !== undefined;
+    },
+    get leaderId() {
+      return election()?.seen.leader?.id;
+    },
+    get leaderSinceMs() {
+      return election()?.seen.leaderSinceMs;
+    },
+    get counts() {
+      return options.counts(election()?.seen.reports);
+    },
+    get completeAtMs() {
+      return opened()?.tail.completeAtMs;
+    },
+    electionMs: (options.leaseSeconds + electionSeconds) * 1_000,
+    get members() {
+      return election()?.members ?? [self];
+    },
+    now: () => leaderClock.now(),
+    nowMs: () => leaderClock.now().atMs,
+    ownMs: () => leaderClock.ownMs,
+    barrier: async () => {
+      const tail = opened()?.tail;
+      if (tail === undefined) throw new WalError("closed", "Reading the end of the log: it is closed");
+      await tail.barrier();
+    },
+  };
+}

@@ -1,0 +1,181 @@
+/**
+ * Which members run, and which one leads, as this member sees it. It reads the keys of the members and of the leader,
+ * and follows their changes.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import { type LogMember, WalError } from "../core/log-port.ts";
+import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
+import type { EtcdClient } from "./client/etcd-client.ts";
+import { EtcdError } from "./client/etcd-error.ts";
+import type { EtcdKey } from "./client/messages.ts";
+import type { EtcdWatchPart } from "./client/watch.ts";
+import { type FormatLevel, formatIn } from "./format-level.ts";
+import type { Layout } from "./layout.ts";
+import type { LeaderClock } from "./leader-clock.ts";
+
+/** Proves that the store has everything that its source had at a time. The leader passes it on to other members. */
+export interface SourceProof {
+  /** This member's proof, for the others while it leads: a monotonic time; undefined without a proof. */
+  readonly own: () => number | undefined;
+  /** Takes another leader's proof, as a time of this member's monotonic clock. It may be too early, never too late. */
+  readonly heard: (provenAtMs: number) => void;
+}
+
+/** A member, and the time of its clock when it last wrote its key. */
+export interface SeenMember extends LogMember {
+  readonly askedAtMs: number;
+  /** The latest format of batches that it knows. */
+  readonly format: number;
+}
+
+export interface Leader {
+  readonly id: string;
+  /** The revision in which its key was made: the fence. */
+  readonly revision: number;
+}
+
+export interface SeenMembersOptions {
+  readonly client: EtcdClient;
+  readonly layout: Layout;
+  readonly clock: Clock;
+  readonly leaderClock: LeaderClock;
+  readonly formats: FormatLevel;
+  readonly self: LogMember;
+  readonly proof?: SourceProof | undefined;
+  /** Resolves once the batch of a place is delivered. @throws {WalError} closed. */
+  readonly reached: (place: number) => Promise<void>;
+  /** True if this run wrote the time into its own key. */
+  readonly hasAsked: (atMs: number) => boolean;
+  /** True for the revision of the leader's key that this member made itself. */
+  readonly isOwnTerm: (revision: number) => boolean;
+  /** Called after each change. */
+  readonly changed: () => void;
+  /** Called when members write a format that this davit does not know. */
+  readonly unreadable: (error: WalError) => void;
+}
+
+const retryMs = 250;
+
+export class SeenMembers {
+  readonly #options: SeenMembersOptions;
+  /** By their ids, this member included. */
+  readonly #all = new Map<string, SeenMember>();
+  #leader: Leader | undefined;
+  #leaderSinceMs: number;
+  readonly #reports = new Map<string, number>();
+
+  constructor(options: SeenMembersOptions) {
+    this.#options = options;
+    this.#leaderSinceMs = options.clock.monotonicMs();
+  }
+
+  get all(): ReadonlyMap<string, SeenMember> {
+    return this.#all;
+  }
+
+  get leader(): Leader | undefined {
+    return this.#leader;
+  }
+
+  /** See `LogMembership`. */
+  get leaderSinceMs(): number {
+    return this.#leaderSinceMs;
+  }
+
+  /** See `LogCounts`. */
+  get reports(): ReadonlyMap<string, number> {
+    return this.#reports;
+  }
+
+  /** Reads the leader's time, by which nodes expire from now on. @throws {EtcdError} */
+  async hearLeader(): Promise<void> {
+    const { client, layout } = this.#options;
+    for (const key of (await client.range({ key: layout.leader })).keys) this.#put(key);
+  }
+
+  /** Follows until `signal` aborts. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { client, layout, clock, changed } = this.#options;
+    while (!signal.aborted) {
+      try {
+        const { keys, header } = await client.range(layout.membership, { signal });
+        this.#all.clear();
+        if (!keys.some(({ key }) => key === layout.leader)) this.setLeader(undefined);
+        for (const key of keys) this.#put(key);
+        changed();
+        const startRevision = header.revision + 1;
+        for await (const part of client.watch({ ...layout.membership, startRevision }, { signal })) this.#take(part);
+      } catch (error) {
+        if (!(error instanceof EtcdError)) throw error;
+        await clock.sleep(retryMs, signal);
+      }
+    }
+  }
+
+  /** Sets the leader, which this member may know before etcd reports it. */
+  setLeader(leader: Leader | undefined): void {
+    if (leader?.revision !== this.#leader?.revision) this.#leaderSinceMs = this.#options.clock.monotonicMs();
+    this.#leader = leader;
+  }
+
+  #take({ events }: EtcdWatchPart): void {
+    for (const { kind, key } of events) {
+      if (kind === "put") this.#put(key);
+      else if (key.key === this.#options.layout.leader) this.setLeader(undefined);
+      else this.#all.delete(key.key.slice(this.#options.layout.member("").length));
+    }
+    this.#options.changed();
+  }
+
+  #put(found: EtcdKey): void {
+    const { layout, formats, unreadable, self, isOwnTerm, leaderClock } = this.#options;
+    if (found.key === layout.level) {
+      formats.hear(found, unreadable);
+      return;
+    }
+    const { key, value, createRevision } = found;
+    const fields = objectFrom(parseJson(value));
+    const id = textFrom(fields.id);
+    if (key !== layout.leader) {
+      this.#all.set(id, memberFrom(id, fields));
+      if (id !== self.id) this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
+      return;
+    }
+    this.setLeader({ id, revision: createRevision });
+    if (fields.term === undefined || isOwnTerm(createRevision)) return;
+    leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) });
+    if (fields.proof !== undefined) void this.#hearProof(fields, objectFrom(fields.proof));
+  }
+
+  /**
+   * Takes the leader's proof, once this member has delivered what the leader had then. The leader repeats the time that
+   * it last read in this member's key. Its own time is later than that, so the proof never looks too new.
+   */
+  async #hearProof({ atMs, asked }: StoredFields, proof: StoredFields): Promise<void> {
+    const { self, hasAsked, reached, clock, leaderClock, proof: listener } = this.#options;
+    const askedAtMs = objectFrom(asked)[self.id];
+    if (typeof askedAtMs !== "number" || !hasAsked(askedAtMs) || listener === undefined) return;
+    const provenAtMs = numberFrom(proof.atMs) + askedAtMs - numberFrom(atMs);
+    const toMonotonic = clock.monotonicMs() - leaderClock.ownMs;
+    try {
+      await reached(numberFrom(proof.place));
+      listener.heard(provenAtMs + toMonotonic);
+    } catch (error) {
+      if (!(error instanceof WalError)) throw error;
+    }
+  }
+}
+
+/** Reads a member's key. @throws {WalError} damaged. */
+function memberFrom(id: string, fields: StoredFields): SeenMember {
+  const urls = Array.isArray(fields.clientUrls) ? fields.clientUrls : [];
+  const askedAtMs = numberFrom(fields.askedAtMs);
+  return {
+    id,
+    name: textFrom(fields.name),
+    clientUrls: urls.map(textFrom),
+    askedAtMs,
+    format: formatIn(fields.format),
+  };
+}

@@ -1,0 +1,85 @@
+/** The state that the records of a log build: the tree, its history, its lineage, and the times of its runs. */
+
+import { nextTurn } from "../../lib/slices.ts";
+import { apply, type CommandRecord } from "../command/command.ts";
+import { isMark, RunClock } from "../command/run-clock.ts";
+import type { Snapshot } from "../core/log-port.ts";
+import { StoreError } from "../core/refusal.ts";
+import type { Change } from "../tree/change.ts";
+import { Tree } from "../tree/tree.ts";
+import { EventRing } from "../watch/event-ring.ts";
+import { Lineage } from "./lineage.ts";
+import { StateReader, type StoreState } from "./snapshot.ts";
+
+export class StateMachine {
+  readonly tree = new Tree();
+  readonly history = new EventRing();
+  readonly lineage = new Lineage();
+  readonly #runClock: RunClock;
+
+  /** @param agelessRoot see `RunClock`. */
+  constructor(agelessRoot: string | undefined) {
+    this.#runClock = new RunClock(this.tree.timers, agelessRoot);
+  }
+
+  /** Time of the last record by the clock of its run; undefined before the first. */
+  get lastAtMs(): number | undefined {
+    return this.#runClock.lastAtMs;
+  }
+
+  /** See `RunClock.begin`. */
+  beginRun(term: number, beganAtMs: number): void {
+    this.#runClock.begin(term, beganAtMs);
+  }
+
+  /**
+   * Applies a record. Its caller adds the events to the history.
+   * @returns its changes, or why it was refused.
+   */
+  apply(record: CommandRecord, term: number): readonly Change[] | StoreError {
+    if (!isMark(record.command) || record.run !== undefined) this.lineage.add(record.run, term);
+    const atMs = this.#runClock.record(term, record);
+    try {
+      return apply(this.tree, atMs === record.atMs ? record : { ...record, atMs });
+    } catch (error) {
+      if (error instanceof StoreError) return error;
+      throw error;
+    }
+  }
+
+  /** Applies a record that needs no answer, and adds its events to the history. */
+  replay(record: CommandRecord, term: number): void {
+    const result = this.apply(record, term);
+    // A refused command was refused when it was proposed, too.
+    if (result instanceof StoreError) return;
+    for (const { event } of result) this.history.add(event);
+  }
+
+  /** Replaces the state. Readers see the former one until the new one is whole. @throws {WalError} */
+  async restore(snapshot: Snapshot): Promise<void> {
+    const tree = new Tree();
+    const history = new EventRing();
+    const reader = new StateReader(tree, history);
+    for await (const piece of snapshot.pieces) {
+      reader.push(piece);
+      await nextTurn();
+    }
+    reader.end();
+    this.tree.adopt(tree);
+    this.history.adopt(history);
+    if (reader.origin !== undefined) this.lineage.restore(reader.origin);
+    this.#runClock.restore(this.lineage.origin.term, reader.atMs);
+  }
+
+  /**
+   * The present state, for a snapshot. Later changes do not change it. Call `end` when it was encoded.
+   * @param historyBytes the most bytes of history in it.
+   */
+  freeze(historyBytes = Number.POSITIVE_INFINITY): { readonly state: StoreState; readonly end: () => void } {
+    const walk = this.tree.walkFrozen();
+    const { oldestIndex, events } = this.history.newest(historyBytes);
+    const { origin } = this.lineage;
+    const state = { index: this.tree.index, oldestIndex, origin, atMs: this.lastAtMs, events, nodes: walk.steps() };
+    return { state, end: () => walk.end() };
+  }
+}

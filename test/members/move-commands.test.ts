@@ -1,0 +1,190 @@
+/** The commands that move a store into etcd and back, and restore it there, as an operator uses them. */
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/lib/clock.ts";
+import { parseJsonObject } from "../../src/model/json.ts";
+import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
+import { type DavitProcess, startDavit, storeOf } from "../../tools/davit-process.ts";
+import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+// Each test starts about ten processes, one after the other.
+const limitMs = 300_000;
+const soon = { timeout: 60_000, interval: 200 };
+
+let folder: string;
+let etcd: EtcdMembers;
+const davits: DavitProcess[] = [];
+const at = (name: string) => join(folder, name);
+const endpoints = () => ["--store-etcd-endpoints", etcd.urls.map(({ origin }) => origin).join(",")];
+const move = (to: string, directory: string) => [
+  "migrate-store",
+  "--to",
+  to,
+  "--data-dir",
+  at(directory),
+  ...endpoints(),
+];
+
+async function serve(dataDir: string, args: readonly string[] = []): Promise<DavitProcess> {
+  const davit = await startDavit({ manifests: at("manifests"), dataDir: at(dataDir), args });
+  davits.push(davit);
+  return davit;
+}
+
+const serveMember = (dataDir: string, args: readonly string[] = []) =>
+  serve(dataDir, [...endpoints(), "--store-advertise-url", `http://${dataDir}.example:2379`, ...args]);
+
+/** Runs a command line of davit to its end. */
+function davit(...args: readonly string[]): Promise<{ readonly code: number; readonly complaints: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { env: {} }, (error, _output, complaints) => {
+      resolve({ code: error === null ? 0 : Number(error.code), complaints });
+    });
+  });
+}
+
+async function put({ storeUrl }: DavitProcess, key: string, value: string): Promise<Response> {
+  return await fetch(`${storeUrl}/v2/keys${key}`, { method: "PUT", body: new URLSearchParams({ value }) });
+}
+
+async function get({ storeUrl }: DavitProcess, keyAndQuery: string) {
+  const answer = await fetch(`${storeUrl}/v2/keys${keyAndQuery}`);
+  return { status: answer.status, body: parseJsonObject(await answer.text()), headers: answer.headers };
+}
+
+async function isAnswering({ opsUrl }: DavitProcess): Promise<void> {
+  await expect.poll(async () => (await fetch(`${opsUrl}/readyz`)).status, soon).toBe(200);
+}
+
+async function withClient<Result>(work: (client: EtcdClient) => Promise<Result>): Promise<Result> {
+  const client = EtcdClient.open({ endpoints: etcd.urls, clock: systemClock, log: silentLog, random: () => 0 });
+  try {
+    return await work(client);
+  } finally {
+    client.close();
+  }
+}
+
+/** Kills a process without a farewell, once a piece of a snapshot is in etcd. */
+async function killInTheMiddle(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  await withClient(async (client) => {
+    const pieces = { key: "/davit/snap/", end: "/davit/snap0", countOnly: true };
+    while (child.exitCode === null && (await client.range(pieces)).count === 0);
+  });
+  child.kill("SIGKILL");
+  await ended;
+}
+
+describe.skipIf(missing("etcd"))("a store, by the commands of an operator,", () => {
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "davit-move-"));
+    await mkdir(at("manifests"));
+    await writeFile(
+      at("manifests/objects.yaml"),
+      "apiVersion: davit.dev/v1alpha1\nkind: Profile\nmetadata: {name: web}\nspec: {boot: {kernel: /assets/vmlinuz}}\n",
+    );
+    etcd = await startEtcdV3();
+  });
+  afterEach(async () => {
+    await Promise.all(davits.splice(0).map((each) => each.stop("SIGKILL")));
+    await etcd.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it("moves to etcd and back; its clients go on", { timeout: limitMs }, async () => {
+    const first = await serve("data");
+    await isAnswering(first);
+    await put(first, "/a", "1");
+    expect(await davit(...move("etcd", "data"))).toMatchObject({
+      code: 1,
+      complaints: expect.stringMatching(/^Locking ".*data": another davit uses it/),
+    });
+    const { headers } = await get(first, "/a");
+    const clusterId = headers.get("x-store-cluster-id");
+    const index = Number(headers.get("x-store-index"));
+    await first.stop();
+
+    expect(await davit(...move("etcd", "data"))).toEqual({ code: 0, complaints: "" });
+    // The options of before would begin a second life of this store.
+    await expect(serve("data")).rejects.toThrow("davit migrate-store moved its store to");
+    const member = await serveMember("data");
+    expect(await get(member, "/a")).toMatchObject({ status: 200, body: { node: { value: "1" } } });
+    const waiting = get(member, `/a?wait=true&waitIndex=${index + 1}`);
+    await put(member, "/a", "2");
+    const next = await waiting;
+    expect(next).toMatchObject({ status: 200, body: { node: { value: "2" }, prevNode: { value: "1" } } });
+    expect(next.headers.get("x-store-cluster-id")).toBe(clusterId);
+    expect(Number(next.headers.get("x-raft-term"))).toBeGreaterThan(Number(headers.get("x-raft-term")));
+    expect(await davit(...move("data-dir", "back"))).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining("stop every davit that uses this prefix"),
+    });
+    await member.stop();
+
+    expect(await davit(...move("data-dir", "back"))).toEqual({ code: 0, complaints: "" });
+    await expect(serveMember("data")).rejects.toThrow(`moved its store to "${at("back")}"`);
+    const back = await serve("back");
+    const found = await get(back, "/a");
+    expect(found).toMatchObject({ status: 200, body: { node: { value: "2" } } });
+    expect(found.headers.get("x-store-cluster-id")).toBe(clusterId);
+  });
+
+  it("is whole or not there after a kill, and moves by the next run", { timeout: limitMs }, async () => {
+    const first = await serve("data");
+    await isAnswering(first);
+    for (let key = 0; key < 40; key++) await put(first, `/big/${key}`, "x".repeat(500_000));
+    await first.stop();
+    const moving = spawn(process.execPath, [main, ...move("etcd", "data")], { env: {}, stdio: "ignore" });
+    await killInTheMiddle(moving);
+    expect(moving.signalCode).toBe("SIGKILL");
+    const left = await withClient((client) => client.range({ key: "/davit/", end: "/davit0", keysOnly: true }));
+    const keys = left.keys.map(({ key }) => key);
+    expect(keys).not.toContain("/davit/meta");
+    expect(keys.filter((key) => !key.startsWith("/davit/snap/"))).toEqual(["/davit/leader"]);
+    expect(await readdir(at("data"))).not.toContain("moved");
+    // The killed run holds the prefix for its lease of ten seconds.
+    await expect.poll(async () => await davit(...move("etcd", "data")), soon).toEqual({ code: 0, complaints: "" });
+    const member = await serveMember("data");
+    expect((await get(member, "/big/39")).status).toBe(200);
+  });
+
+  it("is backed up from any member, and restored into etcd as another one", { timeout: limitMs }, async () => {
+    const leader = await serveMember("m0");
+    await isAnswering(leader);
+    const other = await serveMember("m1");
+    await put(leader, "/a", "1");
+    expect((await get(other, "/a?quorum=true")).status).toBe(200);
+    expect(await davit("backup", ...storeOf(other), "--output", at("backup"))).toEqual({ code: 0, complaints: "" });
+    const { headers } = await get(other, "/a");
+    const restore = ["restore", "--input", at("backup"), ...endpoints()];
+    expect(await davit(...restore)).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining("stop every davit that uses this prefix"),
+    });
+    for (const member of [leader, other]) await member.stop();
+    expect(await davit(...restore)).toMatchObject({
+      code: 1,
+      complaints: expect.stringMatching(
+        /^Restoring to "\/davit\/" in etcd: it is not empty, "\/davit\/epoch" is in it/,
+      ),
+    });
+    const elsewhere = ["--store-etcd-prefix", "/restored"];
+    expect(await davit(...restore, ...elsewhere)).toEqual({ code: 0, complaints: "" });
+    const restored = await serveMember("m0", elsewhere);
+    const found = await get(restored, "/a");
+    expect(found).toMatchObject({ status: 200, body: { node: { value: "1" } } });
+    expect(found.headers.get("x-store-cluster-id")).not.toBe(headers.get("x-store-cluster-id"));
+    const before = Number(headers.get("x-store-index"));
+    expect(Number(found.headers.get("x-store-index"))).toBeGreaterThan(before + 999_999);
+    expect(await get(restored, `/a?wait=true&waitIndex=${before}`)).toMatchObject({ body: { errorCode: 401 } });
+  });
+});
