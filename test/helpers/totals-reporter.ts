@@ -1,9 +1,9 @@
-import type { Reporter, TestCase, TestModule } from "vitest/node";
+import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
 import { describeMissing } from "./requirements.ts";
 
 /** Ends a run with what was skipped for want of a program, what failed, and one line of totals. */
 export class TotalsReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
+  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state: string) => tests.filter((test) => test.result().state === state).length;
     // A file, or a suite in it, whose hook failed: its tests did not run.
@@ -13,6 +13,7 @@ export class TotalsReporter implements Reporter {
     for (const line of describeMissing()) process.stdout.write(`${line}\n`);
     // Again, after all that a run prints: who reads only the end of a log finds what failed.
     for (const line of failuresOf(modules)) process.stdout.write(`${line}\n`);
+    for (const error of errors) process.stdout.write(`failed: outside the tests: ${describeError(error)}\n`);
     const skipped = count("skipped") + count("pending");
     process.stdout.write(`${count("passed")} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}\n`);
   }
@@ -28,6 +29,15 @@ function failuresOf(modules: readonly TestModule[]): readonly string[] {
       .filter(({ errors }) => errors.length > 0)
       .map(({ name, errors }) => `failed: ${module.relativeModuleId} > ${name}: ${firstLine(errors[0]?.message)}`);
   });
+}
+
+/** An error that no test caught, with what vitest knows of its origin: the test or file that ran, and the frames. */
+function describeError(error: SerializedError): string {
+  const frames = (error.stack ?? "").split("\n").filter((line) => line.trim().startsWith("at "));
+  const origin = ["VITEST_TEST_PATH", "VITEST_TEST_NAME"].map((key) => error[key] as unknown).filter(Boolean);
+  const cause = error.cause === undefined ? [] : [`because of ${firstLine(String(error.cause?.message))}`];
+  const parts = [`${error.name ?? "Error"}: ${firstLine(error.message)}`, ...cause, ...origin.map(String)];
+  return [...parts, ...frames.slice(0, 6).map((line) => line.trim())].join(" | ");
 }
 
 function failedErrors(test: TestCase): readonly { readonly message: string }[] {
