@@ -105,6 +105,8 @@ export class KnownDocuments {
         return this.#learnProfile(objectId(address), text);
       case "group":
         return this.#learnGroup(address.namespace, address.name, text);
+      case "machine":
+        return true;
       case "secret":
         this.secrets.set(addressedSecretId(address), text);
         return true;
@@ -193,7 +195,7 @@ export class KnownDocuments {
    * to fetch.
    */
   #toBootGroup(group: Group): BootGroup {
-    const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
+    const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata, permits } = group;
     const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
@@ -207,6 +209,7 @@ export class KnownDocuments {
       priority,
       args,
       metadata,
+      permits,
       barrier,
       isOutdated,
       flaw,

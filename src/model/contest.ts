@@ -238,8 +238,9 @@ function isSameShape(group: Group, other: Group): boolean {
 }
 
 /** Returns a text that is equal for Groups whose machines get the same answers, byte for byte. */
-export function outcomeText({ profileId, barrier, isOutdated, args, metadata }: Group): string {
-  return JSON.stringify([profileId, barrier, isOutdated, args, metadata]);
+export function outcomeText({ profileId, barrier, isOutdated, args, metadata, permits }: Group): string {
+  // Without permits, the text is that of older versions of davit: tombstones have its hash.
+  return JSON.stringify([profileId, barrier, isOutdated, args, metadata, ...(permits ? [permits] : [])]);
 }
 
 /** True for Groups with the same `outcomeText`. */
@@ -249,7 +250,8 @@ export function isSameOutcome(group: Group, other: Group): boolean {
     group.barrier === other.barrier &&
     group.isOutdated === other.isOutdated &&
     isSameJson(group.args, other.args) &&
-    isSameJson(group.metadata, other.metadata)
+    isSameJson(group.metadata, other.metadata) &&
+    isSameJson(group.permits, other.permits)
   );
 }
 

@@ -5,6 +5,7 @@
  *   /davit/profiles/<namespace>/<name>                   ProfileDocument
  *   /davit/groups/<namespace>/<name>                     GroupDocument
  *   /davit/groups/<namespace>/<name>~refused             GroupDocument, of a refused version with another selector
+ *   /davit/machines/<namespace>/<name>                   MachineDocument of machine.ts
  *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text from a Secret, unchanged
  *   /davit/tombstones/<label>/<value>                    TombstoneDocument, expires
  *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
@@ -26,6 +27,7 @@ export const syncedPath = `${davitRoot}/synced`;
 export const versionsPath = `${davitRoot}/versions`;
 export const profilesRoot = `${davitRoot}/profiles`;
 export const groupsRoot = `${davitRoot}/groups`;
+export const machinesRoot = `${davitRoot}/machines`;
 export const secretsRoot = `${davitRoot}/_secrets`;
 export const tombstonesRoot = `${davitRoot}/tombstones`;
 const profilePlace = "profile";
@@ -58,13 +60,21 @@ export interface ProfileDocument extends Provenance {
   readonly outdated?: true;
 }
 
+/**
+ * An older davit does not know permits, and would install without one. So a Profile with an `InstallPlan` is written as
+ * one that failed, and the machines of an older davit wait. `gated.failed` is the true value.
+ */
+interface Gated {
+  readonly gated: { readonly failed: boolean };
+}
+
 export interface GroupDocument extends Provenance, GroupState {
   readonly spec: GroupSpec;
 }
 
 /**
- * The true fields of a Group with expressions. An older davit does not know expressions. A Group without its
- * expressions would select too many machines. So the document's other fields describe a refused Group, and the machines
+ * The true fields of a Group with expressions or `approval`. An older davit knows neither. A Group without its
+ * expressions would select too many machines, and one without `approval` would serve too many. So the document's other fields describe a refused Group, and the machines
  * of an older davit wait. That Group has the same labels; if there are none, it has `matchAll`. It ranks just before
  * all other Groups of its priority.
  */
@@ -147,6 +157,10 @@ export function groupPath(namespace: string, name: string): string {
   return `${groupsRoot}/${namespace}/${name}`;
 }
 
+export function machinePath(namespace: string, name: string): string {
+  return `${machinesRoot}/${namespace}/${name}`;
+}
+
 export function secretPath(namespace: string, profile: string, sha256: string): string {
   return `${secretsRoot}/${namespace}/${profile}/${sha256}`;
 }
@@ -191,7 +205,11 @@ export interface TombstonePlace {
 
 /** The kind and the name of the document at a path below `/davit`. */
 export type DocumentAddress =
-  | { readonly kind: "profile" | "group" | "goneProfile"; readonly namespace: string; readonly name: string }
+  | {
+      readonly kind: "profile" | "group" | "machine" | "goneProfile";
+      readonly namespace: string;
+      readonly name: string;
+    }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
   | ({ readonly kind: "tombstone" } & TombstonePlace)
   | { readonly kind: "synced" };
@@ -205,19 +223,29 @@ export function documentAddress(path: string): DocumentAddress | undefined {
   if (folder === "_secrets") return hash ? { kind: "secret", namespace, profile: name, sha256: hash } : undefined;
   if (hash !== undefined) return undefined;
   if (folder === "profiles") return { kind: "profile", namespace, name };
+  if (folder === "machines") return { kind: "machine", namespace, name };
   return folder === "groups" ? { kind: "group", namespace, name } : undefined;
 }
 
 type AnyDocument = ProfileDocument | GroupDocument | TombstoneDocument | ProfileTombstone | SyncedDocument;
 
 export function encodeDocument(document: AnyDocument): string {
-  return JSON.stringify("spec" in document ? asWritten(document) : document);
+  if ("spec" in document) return JSON.stringify(asWritten(document));
+  return JSON.stringify("content" in document ? asGated(document) : document);
+}
+
+function asGated(document: ProfileDocument): ProfileDocument & Partial<Gated> {
+  if (document.content.install === undefined) return document;
+  return { ...document, failed: true, gated: { failed: document.failed === true } };
 }
 
 function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: Exact } {
   const { expressions, ...spec } = document.spec;
-  if (expressions === undefined) return document;
-  const { priority } = spec;
+  const { priority, approval } = spec;
+  if (expressions === undefined) {
+    if (approval === undefined) return document;
+    return { ...document, refused: true, exact: { expressions: [], priority, refused: document.refused === true } };
+  }
   const matchAll = Object.keys(spec.selector).length === 0;
   return {
     ...document,
@@ -232,7 +260,13 @@ function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: 
  * writes below `/davit`.
  */
 export function decodeProfile(text: string): ProfileDocument | undefined {
-  return decode<ProfileDocument>(text, ({ content }) => isJsonObject(content) && isJsonObject(content.templates));
+  const document = decode<ProfileDocument & Partial<Gated>>(
+    text,
+    ({ content }) => isJsonObject(content) && isJsonObject(content.templates),
+  );
+  if (document?.gated === undefined) return document;
+  const { gated, failed: _, ...rest } = document;
+  return { ...rest, ...(gated.failed && { failed: true }) };
 }
 
 /**
@@ -246,6 +280,7 @@ export function decodeGroup(text: string): GroupDocument | undefined {
   if (document === undefined || !isExact(document.exact)) return document;
   const { exact, refused: _, ...rest } = document;
   const { expressions, priority, refused } = exact;
+  if (expressions.length === 0) return { ...rest, ...(refused && { refused }) };
   return { ...rest, spec: { ...rest.spec, matchAll: false, priority, expressions }, ...(refused && { refused }) };
 }
 

@@ -22,6 +22,7 @@ import {
 } from "./expression.ts";
 import type { JsonObject } from "./json.ts";
 import { identityLabels, type Labels, normalizeLabel } from "./labels.ts";
+import type { InstallGrant } from "./permit.ts";
 import { tenantRank } from "./tenant-rank.ts";
 
 /** A Group's spec after admission: defaults filled in, selector values normalised. */
@@ -41,6 +42,12 @@ export interface GroupSpec {
   readonly priority: number;
   /** True if the Group's machines are answered 503 and wait. */
   readonly hold: boolean;
+  /** `Required`: the Group serves only machines with an approved Machine object; absent if it serves all. */
+  readonly approval?: "Required";
+  /** True if unknown machines become Machine objects that wait for approval; absent if they do not. */
+  readonly enroll?: true;
+  /** Absent if the Group grants no install. */
+  readonly install?: InstallGrant;
   /** Kernel arguments to append to those of the Profile. They are templates, too. Absent if there are none. */
   readonly args?: readonly string[];
   readonly metadata: JsonObject;
@@ -113,6 +120,9 @@ export interface LaterClaim {
 /** Why a Group's machines are refused although the Group wins. If several reasons apply, `barrierOf` chooses one. */
 export type Barrier = "withheld" | "tied" | "oldProfile" | "refused" | "held";
 
+/** What a Group asks of its machines, and what it grants to them. */
+export type GroupPermits = Pick<GroupSpec, "approval" | "enroll" | "install">;
+
 /** A Group made ready for selection. */
 export interface Group {
   /** `namespace/name`. */
@@ -129,6 +139,8 @@ export interface Group {
   /** See `GroupSpec`. */
   readonly args: readonly string[];
   readonly metadata: JsonObject;
+  /** Undefined in nearly every Group. */
+  readonly permits: GroupPermits | undefined;
   /** Undefined in nearly every Group. */
   readonly barrier: Barrier | undefined;
   /** No `Install` is served: see `outdated` and `doubted` of `GroupState`. */
@@ -167,6 +179,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
     priority: spec.priority,
     args: spec.args ?? noArguments,
     metadata: spec.metadata,
+    permits: permitsOf(spec),
     barrier: barrierOf(spec, state),
     isOutdated: state.outdated === true || state.doubted === true,
     flaw: state.flaw,
@@ -176,6 +189,12 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
     isTenant,
     rankCount: isTenant ? tenantRank({ selector, expressions }) : requirementCount,
   };
+}
+
+/** Returns what a Group asks and grants; undefined if it does neither. */
+export function permitsOf({ approval, enroll, install }: GroupPermits): GroupPermits | undefined {
+  if (approval === undefined && enroll === undefined && install === undefined) return undefined;
+  return { ...(approval && { approval }), ...(enroll && { enroll }), ...(install && { install }) };
 }
 
 function barrierOf({ hold }: GroupSpec, { unheard, oldProfile, refused, tied }: GroupState): Barrier | undefined {

@@ -1,6 +1,7 @@
 /** A Profile: what a machine boots, and the templates of its configs. */
 
 import type { JsonObject } from "./json.ts";
+import type { InstallPlan, ReportRules } from "./permit.ts";
 
 /** How to boot a kernel. All texts are templates that can use the Group's metadata, its selector and `davit.url`. */
 export interface KernelBoot {
@@ -147,6 +148,10 @@ export interface ProfileSpec {
   readonly displayName?: string;
   /** Absent if the object does not set it. davit then serves the Profile like one with `Boot`. */
   readonly effect?: Effect;
+  /** With it, each config and script of the Profile needs a permit. The effect is `Install`. */
+  readonly install?: InstallPlan;
+  /** What machines may report about themselves. */
+  readonly reports?: ReportRules;
   /** Defaults for a Group's metadata. A top-level name of the Group replaces the default with this name. */
   readonly metadata?: JsonObject;
   readonly boot?: Boot;
@@ -192,6 +197,10 @@ export function isOfSecret(template: ResolvedTemplate | undefined): template is 
 export interface ProfileContent {
   readonly displayName: string;
   readonly effect?: Effect;
+  /** See `ProfileSpec`. */
+  readonly install?: InstallPlan;
+  /** See `ProfileSpec`. */
+  readonly reports?: ReportRules;
   readonly metadata?: JsonObject;
   readonly grubScript?: string;
   readonly boot?: Boot | { readonly kind: "broken" };

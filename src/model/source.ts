@@ -5,11 +5,13 @@
  */
 
 import type { GroupSpec } from "./group.ts";
+import type { MachinePhase, MachineSpec } from "./machine.ts";
+import type { InstallState } from "./permit.ts";
 import type { ProfileCaution, ProfileSpec, TemplateSource } from "./profile.ts";
 
 /** The kinds that davit defines; their objects have a status. */
-export const ownKinds = ["Profile", "Group"] as const;
-type OwnKind = (typeof ownKinds)[number];
+export const ownKinds = ["Profile", "Group", "Machine"] as const;
+export type OwnKind = (typeof ownKinds)[number];
 export type ObjectKind = OwnKind | Reference["kind"];
 
 export interface ObjectName {
@@ -19,7 +21,7 @@ export interface ObjectName {
 }
 
 export const apiGroup = "davit.dev";
-/** The `apiVersion` of Profiles and Groups. */
+/** The `apiVersion` of Profiles, Groups and Machines. */
 export const apiVersion = `${apiGroup}/v1alpha1`;
 /** The label that a Secret must have, with the value `true`, before templates may come from it. */
 export const allowTemplateLabel = `${apiGroup}/allow-template`;
@@ -65,6 +67,13 @@ export interface GroupObject extends ObjectMeta {
   readonly refusal?: string;
 }
 
+export interface MachineObject extends ObjectMeta {
+  readonly kind: "Machine";
+  readonly spec: MachineSpec;
+  /** As in `GroupObject`. The stand-in of a refused Machine approves and grants nothing. */
+  readonly refusal?: string;
+}
+
 export interface ConfigMapObject extends ObjectMeta {
   readonly kind: "ConfigMap";
   readonly data: Readonly<Record<string, string>>;
@@ -94,7 +103,7 @@ export function referencesOf({ namespace, spec }: ProfileObject): readonly Refer
   return [...new Map(sources.map((source) => [`${source.kind}/${source.name}`, holderOf(source, namespace)])).values()];
 }
 
-export type SourceObject = ProfileObject | GroupObject | ConfigMapObject | SecretObject;
+export type SourceObject = ProfileObject | GroupObject | MachineObject | ConfigMapObject | SecretObject;
 
 /** Something in the source that is no usable object: a broken file, a refused document. */
 export interface SourceProblem {
@@ -110,7 +119,7 @@ export interface OwnName extends ObjectName {
 }
 
 export function isOwnKind(kind: string): kind is OwnKind {
-  return kind === "Profile" || kind === "Group";
+  return ownKinds.some((own) => own === kind);
 }
 
 /**
@@ -220,7 +229,18 @@ export type ConditionStatus = "True" | "False" | "Unknown";
  * so that a status stays equal until something changes.
  */
 export interface Condition {
-  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Rendered" | "Ready" | "Stalled";
+  readonly type:
+    | "Accepted"
+    | "ResolvedRefs"
+    | "Synced"
+    | "Conflicted"
+    | "Rendered"
+    | "Ready"
+    | "Stalled"
+    | "Identified"
+    | "Approved"
+    | "Permitted"
+    | "Installed";
   readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;
@@ -237,6 +257,25 @@ export interface ObjectStatus {
   readonly groupCount?: number;
   /** For a Group: the selector as text. */
   readonly selector?: string;
+  /** For a Machine. */
+  readonly machine?: MachineStatus;
+}
+
+/** What the status of a Machine shows besides its conditions. Times are RFC 3339. */
+export interface MachineStatus {
+  readonly phase: MachinePhase;
+  /** In steps of ten minutes. */
+  readonly lastSeen?: string;
+  readonly address?: string;
+  /** `namespace/name`. */
+  readonly group?: string;
+  readonly profile?: string;
+  /** SHA-256 of the last boot script. */
+  readonly rendered?: string;
+  /** The last boot and how far it came. */
+  readonly boot?: { readonly at: string; readonly stage: string; readonly result: string };
+  readonly install?: { readonly generation: number; readonly state: InstallState; readonly claimedAt: string };
+  readonly reported?: { readonly state: string; readonly progress?: number; readonly message?: string };
 }
 
 export interface StatusSink {

@@ -1,0 +1,72 @@
+/**
+ * A Machine: what people know of one machine. It is optional. Its labels take part in the selection of a Group, and its
+ * metadata replaces that of the Group.
+ */
+
+import { isOwnUuid } from "./hardware-ids.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "./json.ts";
+import type { Labels } from "./labels.ts";
+import type { InstallGrant } from "./permit.ts";
+
+/** A Machine's spec after admission. */
+export interface MachineSpec {
+  /** `uuid/VALUE` and `mac/VALUE`, normalised like labels; at least one. */
+  readonly identities: readonly string[];
+  /** True if Groups with `approval: Required` may serve the machine. */
+  readonly approved: boolean;
+  /** True if the machine is answered 503 and waits. */
+  readonly hold: boolean;
+  /** They replace labels of the request that have the same name. None names a machine. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** A name at the top replaces that of the Group. */
+  readonly metadata: JsonObject;
+  readonly install?: InstallGrant;
+}
+
+/** The document of a Machine at `/davit/machines/<namespace>/<name>`. */
+export interface MachineDocument {
+  /** For people: file and document, or `cluster`. */
+  readonly origin: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly spec: MachineSpec;
+  /** The newest version is refused. Only `hold` and identities of it count, and nothing is approved or granted. */
+  readonly refused?: true;
+}
+
+/** Returns the identities in a request's labels, as the ledger names them: `uuid/...` before `mac/...`. */
+export function identitiesOf(labels: Labels): readonly string[] {
+  const uuid = labels.get("uuid");
+  const mac = labels.get("mac");
+  return [
+    ...(uuid !== undefined && isOwnUuid(uuid) ? [identity("uuid", uuid)] : []),
+    ...(mac !== undefined && mac !== "" ? [identity("mac", mac)] : []),
+  ];
+}
+
+/** Returns the ledger's name of a normalised uuid or MAC address. */
+export function identity(label: "uuid" | "mac", value: string): string {
+  return [label, value].join("/");
+}
+
+/** Reads a Machine's document; undefined for any other text. It checks only a few members: only davit writes them. */
+export function decodeMachine(text: string): MachineDocument | undefined {
+  const value = parseJsonObject(text);
+  if (value === undefined || !isJsonObject(value.spec)) return undefined;
+  const { identities, labels, metadata } = value.spec;
+  if (!Array.isArray(identities) || !isJsonObject(labels) || !isJsonObject(metadata)) return undefined;
+  return value as unknown as MachineDocument;
+}
+
+/** A machine as its status shows it. */
+export const machinePhases = [
+  "Waiting",
+  "Held",
+  "Permitted",
+  "Installing",
+  "Installed",
+  "Failed",
+  "Unconfirmed",
+  "Booted",
+] as const;
+export type MachinePhase = (typeof machinePhases)[number];
