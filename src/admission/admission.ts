@@ -212,6 +212,8 @@ function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject
       const findings = isJsonObject(spec.selector) ? expressionFindings(spec.selector) : [];
       return findings.length > 0 ? { findings } : { kind, ...meta, spec: toGroupSpec(spec) };
     }
+    case "Machine":
+      return { findings: [] };
     case "ConfigMap":
       return { kind, ...meta, data: textEntries(document.data) };
     case "Secret": {

@@ -7,7 +7,14 @@
 
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { apiGroup, isOwnKind, type ObjectKind, type ObjectName, apiVersion as ownVersion } from "../model/source.ts";
+import {
+  apiGroup,
+  isOwnKind,
+  type ObjectKind,
+  type ObjectName,
+  type OwnKind,
+  apiVersion as ownVersion,
+} from "../model/source.ts";
 import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
@@ -39,7 +46,7 @@ export function identify(document: JsonValue): Identity {
 }
 
 function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
-  const meant = isOwnKind(kind) ? { objectKind: kind, document } : undefined;
+  const meant = isAdmittedKind(kind) ? { objectKind: kind, document } : undefined;
   if (apiVersion !== ownVersion)
     return { ...unclear(["apiVersion"], "unknown-version", versionText), ...(meant && { meant }) };
   return meant === undefined ? unclear(["kind"], "unknown-kind", kindText) : { kind: "known", ...meant };
@@ -50,8 +57,13 @@ function identifyOther(apiVersion: string, kind: string, document: JsonObject): 
     return { kind: "known", objectKind: kind, document };
   }
   if (apiVersion === "v1" && kind === "List") return unclear(["items"], "nested-list", listText);
-  if (!isOwnKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
+  if (!isAdmittedKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
   return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind: kind, document } };
+}
+
+// Machines follow with their CRD.
+function isAdmittedKind(kind: string): kind is Exclude<OwnKind, "Machine"> {
+  return isOwnKind(kind) && kind !== "Machine";
 }
 
 /** True if the API group is missing or contains davit's name. */

@@ -63,7 +63,13 @@ type Objects = { readonly [Kind in ObjectKind]: Map<string, Extract<SourceObject
 
 export class Holdings implements SourceView {
   readonly unheard: ReadonlySet<string> = new Set();
-  readonly #objects: Objects = { Profile: new Map(), Group: new Map(), ConfigMap: new Map(), Secret: new Map() };
+  readonly #objects: Objects = {
+    Profile: new Map(),
+    Group: new Map(),
+    Machine: new Map(),
+    ConfigMap: new Map(),
+    Secret: new Map(),
+  };
   #problems: readonly FileProblem[] = [];
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
@@ -198,6 +204,9 @@ export class Holdings implements SourceView {
         break;
       case "Group":
         this.#objects.Group.set(key, object);
+        break;
+      case "Machine":
+        this.#objects.Machine.set(key, object);
         break;
       case "ConfigMap":
         this.#objects.ConfigMap.set(key, object);

@@ -7,7 +7,7 @@ export interface Resource {
   readonly kind: ObjectKind;
   readonly apiVersion: string;
   /** The plural name: the last part of the path, and the value of the metrics' label `resource`. */
-  readonly plural: "profiles" | "groups" | "configmaps" | "secrets";
+  readonly plural: "profiles" | "groups" | "machines" | "configmaps" | "secrets";
   readonly root: string;
 }
 
@@ -17,6 +17,7 @@ const core = { apiVersion: "v1", root: "/api/v1" } as const;
 export const resources = {
   Profile: { ...davit, kind: "Profile", plural: "profiles" },
   Group: { ...davit, kind: "Group", plural: "groups" },
+  Machine: { ...davit, kind: "Machine", plural: "machines" },
   ConfigMap: { ...core, kind: "ConfigMap", plural: "configmaps" },
   Secret: { ...core, kind: "Secret", plural: "secrets" },
 } as const satisfies Record<ObjectKind, Resource>;

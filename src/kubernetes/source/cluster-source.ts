@@ -17,7 +17,6 @@ import {
   isOwnKind,
   type ObjectName,
   type OwnName,
-  ownKinds,
   type Reference,
   type Source,
   type SourceListener,
@@ -202,7 +201,7 @@ export class ClusterSource implements Source {
     const references = new ShownReferences({ ConfigMap: configMaps, Secret: secrets });
     const view = new ClusterView(references, namespaces, watches);
     for (const namespace of this.#scopes) {
-      for (const kind of ownKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
+      for (const kind of watchedKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
     }
     return { view, references, namespaces, configMaps, secrets, held, watches };
   }
@@ -252,7 +251,7 @@ export class ClusterSource implements Source {
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
     if (namespace === undefined) return;
-    const own = ownKinds.flatMap((kind) => watches.of({ kind, namespace }) ?? []);
+    const own = watchedKinds.flatMap((kind) => watches.of({ kind, namespace }) ?? []);
     if (own.every(({ isSynced }) => isSynced)) namespaces.listed(namespace, own.every(isEmpty));
   }
 
@@ -330,6 +329,9 @@ function isEmpty(watch: RunningWatch<Judgement>["watch"]): boolean {
   for (const _ of watch.all()) return false;
   return true;
 }
+
+// Machines follow with their CRD.
+const watchedKinds = ["Profile", "Group"] as const;
 
 interface OwnChange {
   readonly name: OwnName;

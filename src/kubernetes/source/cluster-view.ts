@@ -14,6 +14,7 @@ import { countingAtOnce } from "../../model/at-once.ts";
 import {
   type GroupObject,
   isOwnKind,
+  type MachineObject,
   type ObjectKind,
   type ObjectName,
   type OwnName,
@@ -44,6 +45,7 @@ export class ClusterView implements SourceView {
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
+  readonly #machines = new Map<string, MachineObject>();
   /** Profiles whose newest versions wait for their references. */
   readonly #pending = new Map<string, ProfileObject>();
   readonly #refusals = new Map<string, Refusal>();
@@ -201,15 +203,14 @@ export class ClusterView implements SourceView {
   /** Returns the uid of the newest accepted version. */
   #uidOf({ kind, namespace, name }: OwnName): string | undefined {
     const id = `${namespace}/${name}`;
-    return kind === "Group" ? this.#groups.get(id)?.uid : (this.#pending.get(id) ?? this.#profiles.get(id))?.uid;
+    if (kind === "Group") return this.#groups.get(id)?.uid;
+    return kind === "Machine" ? this.#machines.get(id)?.uid : (this.#pending.get(id) ?? this.#profiles.get(id))?.uid;
   }
 
   #put(kind: OwnName["kind"], id: string, object: SourceObject | undefined): boolean {
     if (kind === "Profile") return this.#putProfile(id, object?.kind === "Profile" ? object : undefined);
-    if (object?.kind !== "Group") return this.#groups.delete(id);
-    if (this.#groups.get(id) === object) return false;
-    this.#groups.set(id, object);
-    return true;
+    if (kind === "Machine") return putInto(this.#machines, id, object?.kind === "Machine" ? object : undefined);
+    return putInto(this.#groups, id, object?.kind === "Group" ? object : undefined);
   }
 
   #putProfile(id: string, object: ProfileObject | undefined): boolean {
@@ -258,10 +259,19 @@ export class ClusterView implements SourceView {
     return {
       Profile: lookup(this.#profiles),
       Group: lookup(this.#groups),
+      Machine: lookup(this.#machines),
       ConfigMap: lookup(this.#shown.configMaps),
       Secret: lookup(this.#shown.secrets),
     };
   }
+}
+
+/** @returns true if the map changes. */
+function putInto<Put>(objects: Map<string, Put>, id: string, object: Put | undefined): boolean {
+  if (object === undefined) return objects.delete(id);
+  if (objects.get(id) === object) return false;
+  objects.set(id, object);
+  return true;
 }
 
 type Stores = {

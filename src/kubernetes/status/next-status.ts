@@ -2,12 +2,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { Condition, ObjectStatus } from "../../model/source.ts";
+import type { Condition, MachineStatus, ObjectStatus } from "../../model/source.ts";
 
 /** A metav1.Condition, with the time and generation that the model leaves to the writer. */
 type ShownCondition = Condition & { readonly observedGeneration: number; readonly lastTransitionTime: string };
 
-export interface NextStatus extends Omit<ObjectStatus, "uid"> {
+/** The fields of a Machine's status are next to the conditions. */
+export interface NextStatus extends Omit<ObjectStatus, "uid" | "machine">, Partial<MachineStatus> {
   readonly conditions: readonly ShownCondition[];
 }
 
@@ -16,7 +17,11 @@ export interface NextStatus extends Omit<ObjectStatus, "uid"> {
  * does not change (Kubernetes API conventions, "Typical status properties").
  * @param now RFC 3339, in whole seconds.
  */
-export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject, now: string): NextStatus | undefined {
+export function nextStatus(
+  { machine, ...wanted }: Omit<ObjectStatus, "uid">,
+  shown: JsonObject,
+  now: string,
+): NextStatus | undefined {
   const before = shownConditions(shown);
   const conditions = wanted.conditions.map((condition): ShownCondition => {
     const known = before.get(condition.type);
@@ -24,7 +29,7 @@ export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject,
     const lastTransitionTime = typeof since === "string" ? since : now;
     return { ...condition, observedGeneration: wanted.observedGeneration, lastTransitionTime };
   });
-  const next = { ...wanted, conditions };
+  const next = { ...wanted, ...machine, conditions };
   return isShown(next, shown, before) ? undefined : next;
 }
 
