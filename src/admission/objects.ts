@@ -4,11 +4,11 @@ import { assert } from "../lib/errors.ts";
 import { normalizeExpressions } from "../model/expression.ts";
 import { type GroupSpec, normalizeSelector } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { LocalBoot } from "../model/local-boot.ts";
 import {
   type Boot,
   effects,
   genericPart,
-  type LocalBoot,
   type ProfileCaution,
   type ProfileSpec,
   type TemplateSource,

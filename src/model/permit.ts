@@ -11,7 +11,7 @@
  *   Failed or no entry, no open grant             refused
  */
 
-import type { LocalBoot } from "./profile.ts";
+import type { LocalBoot } from "./local-boot.ts";
 
 /** A wish of an object: each of its machines may install once. */
 export interface InstallGrant {

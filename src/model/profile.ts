@@ -1,6 +1,7 @@
 /** A Profile: what a machine boots, and the templates of its configs. */
 
 import type { JsonObject } from "./json.ts";
+import type { LocalBoot } from "./local-boot.ts";
 import type { InstallPlan, ReportRules } from "./permit.ts";
 
 /** How to boot a kernel. All texts are templates that can use the Group's metadata, its selector and `davit.url`. */
@@ -40,9 +41,6 @@ export function isLocation(field: string): boolean {
 export function withArguments<Kernel extends KernelBoot>(boot: Kernel, args: readonly string[]): Kernel {
   return args.length === 0 ? boot : { ...boot, args: [...boot.args, ...args] };
 }
-
-/** How a machine boots from its own disk: iPXE exits, iPXE runs `sanboot`, or davit answers 404. */
-export type LocalBoot = "exit" | "sanboot" | "notFound";
 
 export type Boot =
   | ({ readonly kind: "kernel" } & KernelBoot)

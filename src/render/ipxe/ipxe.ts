@@ -4,7 +4,7 @@
  */
 
 import { assert, unreachable } from "../../lib/errors.ts";
-import type { LocalBoot } from "../../model/profile.ts";
+import type { LocalBoot } from "../../model/local-boot.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
 import { parseInitrd } from "../boot/initrd.ts";
 import { type Filled, textOf } from "../boot/pieces.ts";
