@@ -248,11 +248,13 @@ interface OpenGrants {
   readonly why: PermitRefusal;
 }
 
-function openGrants({ grants }: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): OpenGrants {
+function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): OpenGrants {
   const open: SpentGrant[] = [];
   let why: PermitRefusal = "noGrant";
-  for (const named of grants) {
-    const refusal = grantRefusal(named, ledger) ?? machineRefusal(named, entries);
+  const countsAsInstalled = entries.length === 0 && isAdopted(ask, ledger);
+  for (const named of ask.grants) {
+    const ofMachine = countsAsInstalled ? adoptedRefusal(named) : machineRefusal(named, entries);
+    const refusal = grantRefusal(named, ledger) ?? ofMachine;
     if (refusal === undefined) open.push({ key: named.key, generation: named.grant.generation });
     else why = refusal;
   }
@@ -273,6 +275,11 @@ export function grantRefusal({ key, grant }: NamedGrant, ledger: LedgerView): Pe
 function machineRefusal({ key, grant }: NamedGrant, entries: readonly LedgerEntry[]): PermitRefusal | undefined {
   if (entries.some(({ spent }) => (spent[key] ?? 0) >= grant.generation)) return "spent";
   return grant.scope === "NeverInstalled" && entries.some(isInstalled) ? "installed" : undefined;
+}
+
+/** As `machineRefusal`, for a machine without an entry whose Group is adopted. */
+function adoptedRefusal({ grant }: NamedGrant): PermitRefusal | undefined {
+  return grant.scope === "NeverInstalled" ? "installed" : undefined;
 }
 
 function isInstalled({ state }: LedgerEntry): boolean {
