@@ -141,6 +141,7 @@ export class BootService {
     const { config, log, clock, metrics } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
+      adminTokenFile: config.opsAdminTokenFile,
       boundTo: () => this.#opsAddress?.host,
       isLoopback,
       clock,

@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import { etcdOptions } from "./etcd.ts";
+import { opsOptions } from "./ops.ts";
 import type { Option } from "./parsing.ts";
 import {
   certificatePair,
@@ -58,18 +59,7 @@ export const serviceOptions = {
     help: "address on which machines reach davit; it is open to everyone, and no request to it changes state",
     read: one(readAddress),
   } satisfies Option<Address>,
-  opsAddress: {
-    flag: "ops-address",
-    value: "HOST:PORT",
-    preset: "127.0.0.1:8081",
-    help: "address of /livez, /readyz, /metrics and /version, and of /preview and /history (see --ops-token-file)",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  opsTokenFile: fileOption(
-    "ops-token-file",
-    "tokens, one per line; /preview and /history need one of them; default: none, and only a loopback --ops-address " +
-      "serves these two",
-  ),
+  ...opsOptions,
   advertiseAddress: {
     flag: "advertise-address",
     value: "HOST:PORT",

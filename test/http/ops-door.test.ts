@@ -42,6 +42,7 @@ async function start({ tokenFile, boundTo = "127.0.0.1" }: Given) {
   const metrics = createMetrics("1");
   const openDoor = await OpsDoor.open({
     tokenFile,
+    adminTokenFile: undefined,
     boundTo: () => boundTo,
     isLoopback,
     clock: systemClock,

@@ -10,7 +10,7 @@ import { createServer, type HttpServer, type ServerOptions } from "../server.ts"
 import { pathEnd } from "../target.ts";
 
 export interface OpsServer extends HttpServer {
-  /** Routes are added here before `listen`. Only GET and HEAD requests reach them. */
+  /** Routes are added here before `listen`. Only GET and HEAD requests reach them, and POST to `changingPaths`. */
   readonly app: FastifyInstance;
 }
 
@@ -59,14 +59,23 @@ export function createOpsServer(options: Omit<ServerOptions<undefined>, "handler
   };
 }
 
-/** Refuses every method except GET and HEAD: with 405 if the path has a route, else with 404. Bodies are never read. */
+/** The only paths that accept POST. Their routes guard themselves and limit their bodies (`machine-changes.ts`). */
+const changingPaths: ReadonlySet<string> = new Set(["/machines/adopt", "/machines/forget"]);
+
+/**
+ * Refuses every method except GET and HEAD, and POST to a path that changes something: with 405 if the path has a
+ * route, else with 404. The bodies of refused requests are never read.
+ */
 function refuseOtherMethods(app: FastifyInstance): void {
   const paths = new Set<string>();
   app.addHook("onRoute", ({ url }) => void paths.add(url));
   app.addHook("onRequest", (request, _reply, done) => {
-    if (request.method === "GET" || request.method === "HEAD") return done();
-    if (!paths.has(pathOf(request))) return done(new RequestError("notFound"));
-    done(new RequestError("methodNotAllowed", { allow: "GET, HEAD" }));
+    const path = pathOf(request);
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (isRead && !(changingPaths.has(path) && paths.has(path))) return done();
+    if (!paths.has(path)) return done(new RequestError("notFound"));
+    if (request.method === "POST" && changingPaths.has(path)) return done();
+    done(new RequestError("methodNotAllowed", { allow: changingPaths.has(path) ? "POST" : "GET, HEAD" }));
   });
 }
 

@@ -1,0 +1,137 @@
+/**
+ * `POST /machines/adopt` and `POST /machines/forget`: an operator corrects the ledger. Neither can open an install by
+ * itself. The door admits them only with the header `X-Davit-Action` (`door.ts`).
+ */
+
+import type { FastifyPluginAsync, FastifyReply } from "fastify";
+import { toRfc3339 } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json.ts";
+import { jsonText } from "../../render/core/rendered.ts";
+import { RequestError } from "../errors.ts";
+import type { LedgerOffice, MachineBook } from "./machine-book.ts";
+import type { Subject } from "./machine-report.ts";
+import { findMachine, identityOf } from "./machine-routes.ts";
+
+export interface MachineChangesOptions {
+  readonly book: MachineBook;
+  /** Undefined in a follower, which never writes. */
+  readonly office: LedgerOffice | undefined;
+  readonly log: Log;
+}
+
+const maxBodyBytes = 64 * 1024;
+const hourMs = 3_600_000;
+/** Longer adoptions are probably a mistake: until then, unknown machines of the Group boot their disks. */
+const maxAdoptionMs = 90 * 24 * hourMs;
+
+export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (app, { book, office, log }) => {
+  // A web page can send only other types without asking davit first.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "string", bodyLimit: maxBodyBytes },
+    (_request, body, done) => {
+      const value = parseJsonObject(String(body));
+      if (value === undefined) done(new RequestError("badBody"));
+      else done(null, value);
+    },
+  );
+  const changes = { adopt, forget };
+  for (const [action, change] of Object.entries(changes)) {
+    app.route({
+      method: "POST",
+      url: `/machines/${action}`,
+      handler: async ({ body }, reply) => {
+        if (!isJsonObject(body)) throw new RequestError("badBody");
+        if (office === undefined) throw new RequestError("notTheWriter");
+        const done = await change(body, book, office);
+        log.info({ action, ...done }, "an operator changed the ledger");
+        return sendDone(reply, done);
+      },
+    });
+  }
+};
+
+/** Makes a change, and returns what was done, for the answer and the log. */
+type Change = (body: JsonObject, book: MachineBook, office: LedgerOffice) => Promise<object>;
+
+const adopt: Change = async (body, book, office) => {
+  const { group, machine, hours, until, ...others } = body;
+  if (Object.keys(others).length > 0) throw new RequestError("adoptQuestion");
+  if (typeof group === "string" && machine === undefined)
+    return await adoptGroup({ group, hours, until }, book, office);
+  if (typeof machine !== "string" || (group ?? hours ?? until) !== undefined) throw new RequestError("adoptQuestion");
+  return await adoptMachine(machine, book, office);
+};
+
+async function adoptGroup(
+  { group, hours, until }: { readonly group: string; readonly hours: unknown; readonly until: unknown },
+  { grantOf, ledger: { nowMs } }: Pick<MachineBook, "grantOf" | "ledger">,
+  office: LedgerOffice,
+): Promise<object> {
+  const untilMs = timeOf(hours, until, nowMs);
+  if (untilMs === undefined || untilMs <= nowMs) throw new RequestError("adoptQuestion");
+  if (untilMs - nowMs > maxAdoptionMs) throw new RequestError("adoptedTooLong");
+  if (grantOf(`group/${group}`).kind === "missing") throw new RequestError("noSuchGroup");
+  if ((await office.adopt(group, untilMs)) === "late") throw new RequestError("ledgerLate");
+  return { group, until: toRfc3339(untilMs) };
+}
+
+/** Reads `hours` or `until`; undefined unless exactly one of them is given and has its form. */
+function timeOf(hours: unknown, until: unknown, nowMs: number): number | undefined {
+  if (typeof hours === "number" && until === undefined) return Math.ceil(nowMs + hours * hourMs);
+  if (typeof until !== "string" || hours !== undefined || !rfc3339.test(until)) return undefined;
+  const untilMs = Date.parse(until);
+  return Number.isNaN(untilMs) ? undefined : untilMs;
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+async function adoptMachine(name: string, book: MachineBook, office: LedgerOffice): Promise<object> {
+  const { identities, entries } = findMachine(book, name) ?? newcomer(name);
+  const group = book.bootOf(identities)?.group ?? entries[0]?.group ?? "";
+  const outcome = await office.adoptMachine(identities, group);
+  if (outcome !== "adopted") throw new RequestError(adoptionRefusals[outcome]);
+  return { machine: name, identities };
+}
+
+const adoptionRefusals = { ambiguous: "severalMachines", full: "ledgerFull", late: "ledgerLate" } as const;
+
+/** A MAC address or uuid that davit does not know yet is a machine of its own. */
+function newcomer(name: string): Pick<Subject, "identities" | "entries"> {
+  const identity = identityOf(name);
+  if (identity === undefined) throw new RequestError("noSuchMachine");
+  return { identities: [identity], entries: [] };
+}
+
+const forget: Change = async (body, book, office) => {
+  const { machine, group, ...others } = body;
+  const [name, ...more] = [machine, group].filter((each) => each !== undefined);
+  if (Object.keys(others).length > 0 || typeof name !== "string" || more.length > 0) {
+    throw new RequestError("forgetQuestion");
+  }
+  return machine === undefined ? await endAdoption(name, book, office) : await forgetMachine(name, book, office);
+};
+
+async function forgetMachine(name: string, book: MachineBook, office: LedgerOffice): Promise<object> {
+  const { identities } = findMachine(book, name) ?? {};
+  if (identities === undefined) throw new RequestError("notInLedger");
+  const outcome = await office.forget(identities);
+  if (outcome === "forgotten" || outcome === "closed") return { machine: name, isRemoved: outcome === "forgotten" };
+  throw new RequestError(forgettingRefusals[outcome]);
+}
+
+const forgettingRefusals = { unknown: "notInLedger", crowded: "crowdedGrants", late: "ledgerLate" } as const;
+
+async function endAdoption(group: string, { ledger }: MachineBook, office: LedgerOffice): Promise<object> {
+  if (ledger.adoptedUntilMs(group) === 0) throw new RequestError("notAdopted");
+  if ((await office.adopt(group, 0)) === "late") throw new RequestError("ledgerLate");
+  return { group };
+}
+
+function sendDone(reply: FastifyReply, done: object): FastifyReply {
+  return reply
+    .headers({ "content-type": jsonText, "cache-control": "no-store", "x-content-type-options": "nosniff" })
+    .send(Buffer.from(`${JSON.stringify(done)}\n`));
+}

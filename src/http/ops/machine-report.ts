@@ -1,0 +1,180 @@
+/** Describes machines and the ledger in JSON for `/machines` and `/ledger`. */
+
+import { toRfc3339 } from "../../lib/clock.ts";
+import { phaseOf } from "../../model/machine-phase.ts";
+import {
+  grantRefusal,
+  type LedgerEntry,
+  type NamedGrant,
+  type PermitAsk,
+  permitRefusals,
+  type Verdict,
+  verdictOf,
+} from "../../model/permit.ts";
+import type { LedgerBook, MachineBook, MachineBoot, NamedMachine, PendingMachine } from "./machine-book.ts";
+
+/** A machine: its object if it has one, and the ledger's entries of its identities. */
+export interface Subject {
+  readonly object: NamedMachine | undefined;
+  readonly identities: readonly string[];
+  /** The latest change is first. */
+  readonly entries: readonly LedgerEntry[];
+  /** Set for a machine that has neither an object nor an entry. */
+  readonly pending?: PendingMachine;
+}
+
+/** Yields every machine once: objects first, then machines of the ledger alone, then those that wait for an object. */
+export function* subjectsOf(book: MachineBook): Generator<Subject> {
+  const shown = new Set<string>();
+  for (const subject of allSubjects(book)) {
+    const { object, identities, entries } = subject;
+    const keys = [...identities, ...entries.map(({ id }) => id)];
+    if (object === undefined && keys.some((key) => shown.has(key))) continue;
+    for (const key of keys) shown.add(key);
+    yield subject;
+  }
+}
+
+function* allSubjects(book: MachineBook): Generator<Subject> {
+  for (const object of book.machines()) yield subjectOf(book, object);
+  for (const entry of book.ledger.entries.values()) {
+    yield { object: undefined, identities: entry.identities, entries: [entry] };
+  }
+  for (const pending of book.pending?.() ?? []) {
+    yield { object: undefined, identities: pending.identities, entries: [], pending };
+  }
+}
+
+/** Returns the machine of an object. */
+export function subjectOf({ ledger }: MachineBook, object: NamedMachine): Subject {
+  const { identities } = object.document.spec;
+  return { object, identities, entries: latestFirst(ledger.entriesOf(identities)) };
+}
+
+/** Returns the line of a machine in the list. */
+export function machineJson(book: MachineBook, subject: Subject): object {
+  const { object, identities, entries, pending } = subject;
+  const [entry] = entries;
+  const boot = book.bootOf(identities);
+  const lastChangeMs = entry?.changedAtMs ?? pending?.firstSeenAtMs;
+  return {
+    name: object?.name,
+    identities,
+    group: boot?.group ?? pending?.group ?? entry?.group,
+    profile: boot?.profile ?? entry?.profile,
+    phase: phaseOf({
+      isHeld: object?.document.spec.hold === true || boot?.isHeld === true,
+      mayInstall: mayInstall(book, subject, boot),
+      entry,
+      nowMs: book.ledger.nowMs,
+    }),
+    ...(object && { approved: isApproved(object), hold: object.document.spec.hold }),
+    install: entry && installJson(entry),
+    reported: entry?.reported && { ...entry.reported, atMs: undefined, at: toRfc3339(entry.reported.atMs) },
+    lastChange: lastChangeMs === undefined ? undefined : toRfc3339(lastChangeMs),
+  };
+}
+
+function mayInstall(book: MachineBook, subject: Subject, boot: MachineBoot | undefined): boolean {
+  if (boot === undefined || (boot.needsApproval && !isApproved(subject.object))) return false;
+  const kind = permitOf(book, subject, boot)?.kind;
+  return kind === "claim" || kind === "granted";
+}
+
+/** A refused version approves nothing. */
+function isApproved(object: NamedMachine | undefined): boolean {
+  return object?.document.spec.approved === true && object.document.refused !== true;
+}
+
+/** Returns everything about a machine. */
+export function machineDetailsJson(book: MachineBook, subject: Subject): object {
+  const { object, identities, entries } = subject;
+  const boot = book.bootOf(identities);
+  const { origin, spec, refused } = object?.document ?? {};
+  return {
+    ...machineJson(book, subject),
+    origin,
+    isRefused: refused,
+    labels: spec?.labels,
+    needsApproval: boot?.needsApproval,
+    permit: boot && permitJson(permitOf(book, subject, boot)),
+    grants: boot?.grants.map((named) => grantJson(book.ledger, named)),
+    entries: entries.map((entry) => ({
+      id: entry.id,
+      identities: entry.identities,
+      group: entry.group,
+      profile: entry.profile,
+      ...installJson(entry),
+      spent: entry.spent,
+      addresses: entry.addresses,
+      labels: reportedLabelsJson(entry),
+    })),
+  };
+}
+
+/** Returns the ledger's totals. */
+export function ledgerJson({ id, nowMs, entries, ended, adopted, problems }: LedgerBook): object {
+  const health = id === undefined ? [permitRefusals.noLedger, ...problems] : problems;
+  return {
+    id: id ?? null,
+    now: toRfc3339(nowMs),
+    health: health.length === 0 ? "ok" : health.join("; "),
+    entries: entries.size,
+    ended: [...ended].map(([grant, generation]) => ({ grant, generation })),
+    adopted: [...adopted]
+      .filter(([, untilMs]) => untilMs > nowMs)
+      .map(([group, untilMs]) => ({ group, until: toRfc3339(untilMs) })),
+  };
+}
+
+/** Returns a grant as the ledger sees it. */
+export function grantJson(ledger: LedgerBook, named: NamedGrant): object {
+  const { key, grant } = named;
+  const why = grantRefusal(named, ledger);
+  return {
+    key,
+    generation: grant.generation,
+    ledger: grant.ledger,
+    until: grant.untilMs === undefined ? undefined : toRfc3339(grant.untilMs),
+    scope: grant.scope,
+    isOpen: why === undefined,
+    why: why && permitRefusals[why],
+  };
+}
+
+function permitOf(book: MachineBook, { object, identities }: Subject, boot: MachineBoot): Verdict | undefined {
+  const { plan, grants, group, profile } = boot;
+  if (plan === undefined) return undefined;
+  const listed = object === undefined ? {} : { listed: identities };
+  const ask: PermitAsk = { purpose: "script", identities, ...listed, grants, plan, group, profile };
+  return verdictOf(ask, book.ledger);
+}
+
+function permitJson(verdict: Verdict | undefined): object | undefined {
+  if (verdict === undefined) return undefined;
+  const { kind } = verdict;
+  return { next: kind, why: kind === "refused" ? permitRefusals[verdict.why] : undefined };
+}
+
+function installJson({ state, grant, claimedAtMs, changedAtMs }: LedgerEntry): object {
+  return {
+    state,
+    grant: grant?.key,
+    generation: grant?.generation,
+    claimedAt: grant === undefined ? undefined : toRfc3339(claimedAtMs),
+    changedAt: toRfc3339(changedAtMs),
+  };
+}
+
+function reportedLabelsJson({ labels = {} }: LedgerEntry): object {
+  return Object.fromEntries(
+    Object.entries(labels).map(([name, { value, untilMs }]) => [
+      name,
+      { value, until: untilMs === undefined ? undefined : toRfc3339(untilMs) },
+    ]),
+  );
+}
+
+function latestFirst(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
+  return entries.toSorted((a, b) => b.changedAtMs - a.changedAtMs);
+}

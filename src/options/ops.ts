@@ -1,0 +1,27 @@
+/** The options of the listener for operators. */
+
+import type { Address } from "../lib/address.ts";
+import type { Option } from "./parsing.ts";
+import { fileOption, one, readAddress } from "./readers.ts";
+
+export const opsOptions = {
+  opsAddress: {
+    flag: "ops-address",
+    value: "HOST:PORT",
+    preset: "127.0.0.1:8081",
+    help:
+      "address of /livez, /readyz, /metrics and /version, and of /preview, /history, /machines and /ledger (see " +
+      "--ops-token-file)",
+    read: one(readAddress),
+  } satisfies Option<Address>,
+  opsTokenFile: fileOption(
+    "ops-token-file",
+    "tokens, one per line; /preview, /history, /machines and /ledger need one of them; default: none, and only a " +
+      "loopback --ops-address serves these",
+  ),
+  opsAdminTokenFile: fileOption(
+    "ops-admin-token-file",
+    "tokens, one per line; davit machine adopt and forget need one of them; default: none, and only who may read by a " +
+      "loopback --ops-address may change",
+  ),
+};
