@@ -42,6 +42,10 @@ export interface ConfigRequest {
   readonly userAgent: string;
   /** Returns the client that sent the request. Called only for slow configs. Absent for a request without a client. */
   readonly client?: (() => string | undefined) | undefined;
+  /** True for a request that may spend a permit: no HEAD, and none for a signature. False unless given. */
+  readonly mayClaim?: boolean;
+  /** Returns the address of the machine. Called only for an install. */
+  readonly address?: (() => string | undefined) | undefined;
 }
 
 /** A machine's config, with its Group and Profile. */

@@ -4,7 +4,7 @@
  */
 
 import type { IncomingMessage } from "node:http";
-import { type BlockList, isIPv6 } from "node:net";
+import { type BlockList, isIP, isIPv6 } from "node:net";
 
 export interface ClientsOptions {
   /** Addresses without a limit by client, such as the address of a NAT. */
@@ -37,13 +37,22 @@ export class Clients {
    * The holder of a request: its sender. If the sender is a trusted proxy, the holder is the last address in
    * `X-Forwarded-For` that is not a trusted proxy.
    */
-  ofRequest({ socket, headers }: IncomingMessage): Holder {
+  ofRequest(request: IncomingMessage): Holder {
+    return this.#holderOf(this.#senderOf(request));
+  }
+
+  /** The whole address of the sender, found as in `ofRequest`; undefined if a proxy names none. */
+  addressOf(request: IncomingMessage): string | undefined {
+    const address = plainOf(this.#senderOf(request));
+    return isIP(address) === 0 ? undefined : address;
+  }
+
+  #senderOf({ socket, headers }: IncomingMessage): string {
     const peer = socket.remoteAddress ?? "";
-    if (!includes(this.#proxies, peer)) return this.#holderOf(peer);
+    if (!includes(this.#proxies, peer)) return peer;
     const forwarded = String(headers["x-forwarded-for"] ?? "").split(",");
     const addresses = forwarded.map((text) => text.trim()).filter((text) => text !== "");
-    const client = addresses.findLast((text) => !includes(this.#proxies, text));
-    return this.#holderOf(client ?? peer);
+    return addresses.findLast((text) => !includes(this.#proxies, text)) ?? peer;
   }
 
   #holderOf(address: string): Holder {

@@ -13,6 +13,7 @@ import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit
 import { type AnswerError, RequestError } from "./errors.ts";
 import { type Exchange, exchangeOf, type Handled, send } from "./exchange.ts";
 import { answerOf, type ListenOptions, listen, OpenConnections } from "./listen.ts";
+import { withoutToken } from "./logged-path.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
@@ -186,7 +187,7 @@ function nodeOptionsOf(limits: ServerLimits, unsent: UnsentAnswers | undefined) 
 /** Answers an error. If another answer has begun, cuts the connection instead. */
 function sendFailure<Visit>(thrown: unknown, { response, path }: Exchange, options: ServerOptions<Visit>): void {
   const { status, headers, body, report } = options.answerError(thrown, path);
-  if (report !== undefined) options.log.error({ path, ...report }, "request failed");
+  if (report !== undefined) options.log.error({ path: withoutToken(path), ...report }, "request failed");
   if (response.headersSent) response.destroy();
   else response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
 }

@@ -38,6 +38,8 @@ export interface AssetsOptions {
   readonly clients?: Clients;
   /** The most open files of assets. All but a few are for downloads; davit answers 503 to any further download. */
   readonly maxOpen?: number | undefined;
+  /** Called when a client has got a whole file, with its address. */
+  readonly fetched?: ((address: string, path: string) => void) | undefined;
   /** The most downloads at one time, in place of the number that `maxOpen` allows. */
   readonly maxStreams?: number;
 }
@@ -66,6 +68,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     metrics,
     maxOpen = maxOpenAssets,
     clients = new Clients(),
+    fetched,
   } = options;
   const opening = Math.min(maxOpening, Math.ceil(maxOpen / 4));
   const { maxStreams = maxOpen - opening } = options;
@@ -76,6 +79,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
     clients,
     log,
+    fetched,
   };
   return {
     url: `${prefix}*`,
@@ -96,6 +100,7 @@ interface DownloadContext {
   readonly streams: AssetStreams;
   readonly clients: Clients;
   readonly log: AssetsOptions["log"];
+  readonly fetched: AssetsOptions["fetched"];
 }
 
 async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
@@ -158,13 +163,22 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
   sending.opened();
   const pieces = new AssetPieces(asset, range, sending);
   try {
-    await sendBody(head, pieces, sending, exchange);
+    const isSent = await sendBody(head, pieces, sending, exchange);
+    if (isSent && byteLength === asset.version.sizeBytes) noteFetched(sending, exchange);
   } finally {
     pieces.close();
     // An open file counts until it is closed. The caller closes it again, which does nothing.
     await asset.handle.close();
     sending.streams.leave(client);
   }
+}
+
+/** Reports a whole file once the client's kernel has it: until then the client may be gone. */
+function noteFetched({ fetched, clients }: DownloadContext, { request, response, path }: Exchange): void {
+  const address = fetched && clients.addressOf(request);
+  if (address === undefined) return;
+  if (response.writableFinished) fetched?.(address, path);
+  else response.once("finish", () => fetched?.(address, path));
 }
 
 type AssetHead = Pick<Answer, "status" | "headers">;
@@ -192,20 +206,22 @@ function chooseRange(asset: Asset, request: IncomingMessage): AssetHead & { read
  * Sends the head, then the body as it is read. An error before the head is thrown. A later error is logged and cuts the
  * connection.
  * @param byteLength of the whole body.
+ * @returns true if everything was sent.
  */
 async function sendBody(
   { status, headers, byteLength }: AssetHead & { readonly byteLength: number },
   pieces: AssetPieces,
   { log }: DownloadContext,
   { response, path }: Exchange,
-): Promise<void> {
+): Promise<boolean> {
   const first = await pieces.next();
   if (first === undefined) throw new RangeError("An answer with a body has a piece");
   try {
     response.writeOrdered(status, [...headers, "Content-Length", String(byteLength)]);
-    await sendPieces(response, first, pieces);
+    return await sendPieces(response, first, pieces);
   } catch (error) {
     if (error instanceof AssetChanged) log.warn({ path }, "asset changed while it was sent, download cut");
     else log.warn({ path, code: codeOf(error) }, "asset cannot be read, download cut");
+    return false;
   }
 }

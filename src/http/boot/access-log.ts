@@ -10,6 +10,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { type Labels, sentLabels } from "../../model/labels.ts";
 import type { Exchange } from "../exchange.ts";
+import { withoutToken } from "../logged-path.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
 
 /** The machine that sent a request, and what it was answered. */
@@ -51,7 +52,8 @@ export type AccessLog = (exchange: Exchange, request: LoggedRequest) => void;
 
 export function accessLog({ log, clock, metrics, history }: AccessLogOptions): AccessLog {
   const count = requestCounter(metrics);
-  return ({ request: { method = "", socket }, response, path }, request) => {
+  return ({ request: { method = "", socket }, response, path: sentPath }, request) => {
+    const path = withoutToken(sentPath);
     const startedAtMs = clock.monotonicMs();
     // Read now, because a closed socket no longer has its address.
     const address = history && socket.remoteAddress;

@@ -29,9 +29,10 @@ export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
  */
 export function answerMachine(
   configs: Configs,
-  { name, rawQuery, userAgent, client }: MachineQuestion,
+  { name, ...asked }: MachineQuestion,
   report: (machine: RequestedMachine) => void,
 ): Soon<Rendered> {
+  const { rawQuery } = asked;
   const labels = labelsFromQuery(rawQuery);
   const found = ({ rendered, group, profile }: MachineConfig) => {
     report({ labels, rawQuery, group, profile });
@@ -46,7 +47,7 @@ export function answerMachine(
     throw error;
   };
   try {
-    const config = configs.render(name, { labels, rawQuery, userAgent, client });
+    const config = configs.render(name, { ...asked, labels });
     return config instanceof Promise ? config.then(found, refused) : found(config);
   } catch (error) {
     return refused(error);

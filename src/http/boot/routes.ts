@@ -1,6 +1,6 @@
 /**
  * The handler of the boot listener. It answers GET and HEAD with boot scripts, rendered configs and their signatures.
- * It changes no state. Other threads make slow configs, slow scripts and new signatures. All other configs, scripts and
+ * A GET of a script or a config may claim an install, and a route such as `/report/*` may have other methods. Other threads make slow configs, slow scripts and new signatures. All other configs, scripts and
  * signatures are answered without a wait.
  */
 
@@ -39,8 +39,10 @@ export interface BootHandlerOptions extends BootSigners {
   readonly routes?: readonly BootRoute[];
 }
 
-/** Answers GET and HEAD at a path. */
+/** Answers GET and HEAD at a path, or other methods. */
 export interface BootRoute extends Route {
+  /** GET and HEAD unless given. */
+  readonly methods?: readonly string[];
   readonly answer: (exchange: Exchange, visit: BootVisit) => Handled;
 }
 
@@ -67,11 +69,14 @@ type Limits = Required<Pick<BootHandlerOptions, "clients" | "large">>;
 export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
   const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), routes = [], ...signers } = options;
   const machinesOwn = (nameIn: (visit: BootVisit) => ConfigName): Endpoint["render"] => {
-    return ({ request }, visit, rawQuery) => {
+    return (exchange, visit, rawQuery) => {
+      const { request } = exchange;
       const userAgent = request.headers["user-agent"] ?? "";
       // Called only for large or slow configs: reading an address takes time.
       const client = () => clients.ofRequest(request);
-      return answerMachine(configs, { name: nameIn(visit), rawQuery, userAgent, client }, (machine) => {
+      const address = () => clients.addressOf(request);
+      const asked = { name: nameIn(visit), rawQuery, userAgent, client, mayClaim: mayClaim(exchange, visit), address };
+      return answerMachine(configs, asked, (machine) => {
         visit.machine = machine;
       });
     };
@@ -97,20 +102,36 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     handle: (exchange, visit) => {
       if (visit.problem !== undefined) throw visit.problem;
       if (visit.found === undefined) throw new RequestError("notFound");
-      if (!isRead(exchange)) throw new RequestError("methodNotAllowed", { allow: "GET, HEAD" });
-      return visit.found.route.answer(exchange, visit);
+      const { route } = visit.found;
+      if (!hasMethod(route, exchange))
+        throw new RequestError("methodNotAllowed", { allow: methodsOf(route).join(", ") });
+      return route.answer(exchange, visit);
     },
   };
 }
 
-function isRead({ request: { method } }: Exchange): boolean {
-  return method === "GET" || method === "HEAD";
+/**
+ * True for a request that may spend a permit: a GET of the text itself. GRUB asks for a signature by a query that ends
+ * in `.sig`, even where davit has no signing key and answers with the text.
+ */
+function mayClaim(exchange: Exchange, { isSignature }: BootVisit): boolean {
+  return exchange.request.method === "GET" && !isSignature && queryGrubWantsSigned(exchange) === undefined;
+}
+
+const reading = ["GET", "HEAD"];
+
+function methodsOf({ methods = reading }: BootRoute): readonly string[] {
+  return methods;
+}
+
+function hasMethod(route: BootRoute, { request: { method = "" } }: Exchange): boolean {
+  return methodsOf(route).includes(method);
 }
 
 function visitOf(table: RouteTable<BootRoute>, exchange: Exchange): BootVisit {
   try {
     const found = table.find(unescapedPath(exchange.path));
-    const route = isRead(exchange) ? found?.route.url : undefined;
+    const route = found !== undefined && hasMethod(found.route, exchange) ? found.route.url : undefined;
     return { found, problem: undefined, route, machine: undefined, isSignature: false };
   } catch (problem) {
     return { found: undefined, problem, route: undefined, machine: undefined, isSignature: false };
