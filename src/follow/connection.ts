@@ -4,7 +4,6 @@ import type { ClientRequest } from "node:http";
 import { TLSSocket } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
-import { followPath } from "../model/follow-line.ts";
 import type { FollowedCopy } from "./copy.ts";
 import { FollowError } from "./follow-error.ts";
 import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
@@ -12,6 +11,8 @@ import { answerTo, asFollowError, askStore, type StoreCredentials } from "./stor
 export interface ConnectionOptions {
   /** The store's origin, `http:` or `https:`. */
   readonly url: URL;
+  /** The path of the route that is followed. */
+  readonly path: string;
   readonly credentials: StoreCredentials;
   /** The place up to which the follower has the store's history. */
   readonly place: FollowedCopy["place"];
@@ -75,8 +76,8 @@ function whenConnected(sent: ClientRequest, connected: () => void): void {
   sent.once("socket", (socket) => socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", connected));
 }
 
-function send({ url, credentials, place }: ConnectionOptions): ClientRequest {
+function send({ url, path, credentials, place }: ConnectionOptions): ClientRequest {
   const query = new URLSearchParams(place && { cluster: place.cluster, after: String(place.index) });
   if (place?.run !== undefined) query.set("run", place.run);
-  return askStore(new URL(`${followPath}?${query}`, url), credentials);
+  return askStore(new URL(`${path}?${query}`, url), credentials);
 }

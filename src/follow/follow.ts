@@ -16,7 +16,7 @@ import type { Log } from "../lib/log.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
-import { decodeFollowLine, type FollowLine } from "../model/follow-line.ts";
+import { decodeFollowLine, type FollowLine, followPath } from "../model/follow-line.ts";
 import { listenToStore } from "./connection.ts";
 import { FollowedCopy, isSynced, type LineEffect } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
@@ -27,6 +27,8 @@ import type { StoreCredentials } from "./store-request.ts";
 export interface StoreFollowerOptions {
   /** Of the store's members; at least one. */
   readonly urls: readonly URL[];
+  /** The route that is followed: `followPath` for the store's documents, unless given. */
+  readonly path?: string;
   /**
    * With several members: the longest time without a proof that a member's state matches the source. After that, the
    * follower goes on at the next member. 48,000 unless given.
@@ -186,7 +188,7 @@ export class StoreFollower implements Feed {
 
   /** @returns true if the connection failed. */
   async #followOnce(): Promise<boolean> {
-    const { clock, random, limits = {} } = this.#options;
+    const { clock, random, limits = {}, path = followPath } = this.#options;
     const { silenceMs = presetSilenceMs, maxLineBytes = presetMaxLineBytes } = limits;
     const refuse = (detail: string, cause: unknown) => new FollowError("protocol", detail, { cause });
     const lines = new LineReader({ maxLineBytes, refuse });
@@ -207,7 +209,7 @@ export class StoreFollower implements Feed {
       const { place: known } = this.#copy;
       // Without a run, the store sends everything. A member of the store that is behind the index catches up first.
       const place = this.#isDoubtful && known !== undefined ? { ...known, run: undefined } : known;
-      await listenToStore({ url: this.#url, credentials, place, clock, silenceMs, signal, connected, heard });
+      await listenToStore({ url: this.#url, path, credentials, place, clock, silenceMs, signal, connected, heard });
       return false;
     } catch (error) {
       this.#logFailure(error);

@@ -14,23 +14,26 @@ export interface StoreCredentials {
   readonly key?: string | undefined;
 }
 
-/** Makes a request that `answerTo` sends. It has its own connection, so it waits for no other request. */
+/**
+ * Makes a request that `answerTo` sends. It has its own connection, so it waits for no other request, unless an agent
+ * is given.
+ */
 export function askStore(
   target: URL,
   { token, ca, cert, key }: StoreCredentials,
-  options: Pick<RequestOptions, "timeout"> = {},
+  options: Pick<RequestOptions, "timeout" | "method" | "agent" | "signal"> = {},
 ): ClientRequest {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return target.protocol === "https:"
-    ? httpsRequest(target, { ...options, agent: false, headers, ca, cert, key })
-    : httpRequest(target, { ...options, agent: false, headers });
+    ? httpsRequest(target, { agent: false, ...options, headers, ca, cert, key })
+    : httpRequest(target, { agent: false, ...options, headers });
 }
 
 /**
  * Sends a request and resolves with its answer. @throws {FollowError} refused for any status but 200; and errors of the
  * connection.
  */
-export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
+export function answerTo(sent: ClientRequest, body?: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.on("error", reject);
     sent.on("response", (response) => {
@@ -39,7 +42,7 @@ export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
       if (statusCode === 200) resolve(response);
       else reject(new FollowError("refused", `status ${statusCode}`));
     });
-    sent.end();
+    sent.end(body);
   });
 }
 

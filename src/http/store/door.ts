@@ -17,6 +17,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { WatchedFiles } from "../../lib/watched-files.ts";
+import { closingPath, permitPath } from "../../model/permit-wire.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { TokenFile, tokenOf } from "../bearer-tokens.ts";
@@ -47,6 +48,8 @@ export interface StoreDoorOptions {
 // Supervisors request these without credentials. Neither reveals a key.
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
+// Followers may only read. What they ask and report for their machines changes no key.
+const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath]);
 
 const expiryCheckMs = 1_000;
 
@@ -128,16 +131,18 @@ export class StoreDoor {
     if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
-    return this.#tokens?.holds(token) === true || isEnough(this.#options.serviceAccounts?.known(token), method);
+    return (
+      this.#tokens?.holds(token) === true || isEnough(this.#options.serviceAccounts?.known(token), { method, url })
+    );
   }
 
   /** Decides on a request that `#admits` has not admitted. */
-  async #judge({ method, headers }: IncomingMessage): Promise<DoorVerdict> {
+  async #judge({ method, url, headers }: IncomingMessage): Promise<DoorVerdict> {
     if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
     const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
     if (access === undefined) return "unauthorized";
-    return isEnough(access, method) ? "admitted" : "forbidden";
+    return isEnough(access, { method, url }) ? "admitted" : "forbidden";
   }
 
   /** Registers a long-lived answer. It is cut when the request's token is removed or expires. */
@@ -228,7 +233,11 @@ const refusals = {
   ],
 } as const;
 
-/** True if the access permits the method. Reads need any access, every other method needs write access. */
-function isEnough(access: Access | undefined, method: string | undefined): boolean {
-  return access === "write" || (access === "read" && readingMethods.has(method));
+/**
+ * True if the access permits the request. Reads need any access, and so do the requests of followers. Every other
+ * method needs write access.
+ */
+function isEnough(access: Access | undefined, { method, url = "" }: Pick<IncomingMessage, "method" | "url">): boolean {
+  const isRead = readingMethods.has(method) || (method === "POST" && followersPaths.has(url.slice(0, pathEnd(url))));
+  return access === "write" || (access === "read" && isRead);
 }

@@ -1,8 +1,12 @@
-/** The handler of the store's listener. Behind one door it has the key API, the streams to followers, and backups. */
+/**
+ * The handler of the store's listener. Behind one door it has the key API, the streams to followers, what followers ask
+ * for their machines, and backups.
+ */
 
 import { after } from "../../lib/soon.ts";
 import { backupPath } from "../../model/backup-path.ts";
 import { followPath } from "../../model/follow-line.ts";
+import { closingPath, ledgerPath, permitPath } from "../../model/permit-wire.ts";
 import type { Store } from "../../store/store.ts";
 import type { Exchange, Handled } from "../exchange.ts";
 import { unauthorizedAnswer } from "../keys/reply.ts";
@@ -17,16 +21,34 @@ export interface StoreHandlerOptions {
   readonly follow: (exchange: Exchange) => Handled;
   /** Answers `backupPath`. */
   readonly backup: (exchange: Exchange) => Handled;
+  /** The routes of the ledger; undefined without one. */
+  readonly ledger?: LedgerAnswers | undefined;
+}
+
+export interface LedgerAnswers {
+  /** Answers `ledgerPath`. */
+  readonly follow: (exchange: Exchange) => Handled;
+  /** Answers `permitPath`. */
+  readonly permit: (exchange: Exchange) => Handled;
+  /** Answers `closingPath`. */
+  readonly closing: (exchange: Exchange) => Handled;
 }
 
 /** Makes the handler of the store's listener. */
-export function storeHandler({ store, door, keys, follow, backup }: StoreHandlerOptions): Handler<undefined> {
+export function storeHandler({ store, door, keys, follow, backup, ledger }: StoreHandlerOptions): Handler<undefined> {
   const others = new Map([
-    [followPath, follow],
-    [backupPath, backup],
+    [`GET ${followPath}`, follow],
+    [`GET ${backupPath}`, backup],
+    ...(ledger === undefined
+      ? []
+      : ([
+          [`GET ${ledgerPath}`, ledger.follow],
+          [`POST ${permitPath}`, ledger.permit],
+          [`POST ${closingPath}`, ledger.closing],
+        ] as const)),
   ]);
   const answer = (exchange: Exchange): Handled => {
-    const other = exchange.request.method === "GET" ? others.get(exchange.path) : undefined;
+    const other = others.get(`${exchange.request.method} ${exchange.path}`);
     const handled = other === undefined ? keys.handle(exchange, undefined) : other(exchange);
     return after(handled, (made) => {
       // Undefined means that the handler sends the answer itself. Such an answer can last long, like a watch or a

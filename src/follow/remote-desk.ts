@@ -1,0 +1,120 @@
+/**
+ * The `PermitDesk` of a follower. It never writes: it asks the ledger's writer, and compares what the writer chose with
+ * its own choice. While the writer is away, slow or of an earlier version, installs wait. Disks boot all the same, by
+ * the follower's copy of the ledger at any age.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Soon } from "../lib/soon.ts";
+import { type LedgerEntry, type LedgerView, repeatMs, verdictOf } from "../model/permit.ts";
+import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permit-desk.ts";
+import {
+  type Closing,
+  closingPath,
+  decodeOutcome,
+  decodeReply,
+  type PermitQuestion,
+  type PermitReply,
+  permitPath,
+} from "../model/permit-wire.ts";
+import type { Writers } from "./writers.ts";
+
+export interface RemoteDeskOptions {
+  readonly writers: Pick<Writers, "ask">;
+  /** The follower's copy of the ledger. */
+  readonly view: LedgerView;
+  /** True while that copy is known to equal the writer's ledger. Then the writer need not be asked for a refusal. */
+  readonly isCurrent: () => boolean;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+const late: DeskAnswer = { kind: "late" };
+/** Addresses that this follower has given a script; the oldest one is forgotten first. */
+const maxAddresses = 4_096;
+
+export class RemoteDesk implements PermitDesk {
+  readonly #options: RemoteDeskOptions;
+  /** Monotonic: until when an asset that this address fetches ends the time in which its script is repeated. */
+  readonly #given = new Map<string, number>();
+
+  constructor(options: RemoteDeskOptions) {
+    this.#options = options;
+  }
+
+  ask(question: DeskAsk): Soon<DeskAnswer> {
+    const { view, isCurrent } = this.#options;
+    const verdict = verdictOf(question, view);
+    if (verdict.kind === "disk") {
+      // The writer records a machine of an adopted Group.
+      const isKnown = view.entriesOf([...question.identities, ...(question.listed ?? [])]).length > 0;
+      if (question.mayClaim && !isKnown) void this.#ask(question);
+      return verdict;
+    }
+    // A config may come before the copy has the claim.
+    if (verdict.kind === "refused" && question.purpose === "script" && isCurrent()) return verdict;
+    return this.#ask(question);
+  }
+
+  async report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome> {
+    const closing: Closing = { kind: "report", token, report, address };
+    const answer = await this.#options.writers.ask(closingPath, closing);
+    return (answer === undefined ? undefined : decodeOutcome(answer)) ?? "late";
+  }
+
+  fetched(address: string, path: string): void {
+    const untilMs = this.#given.get(address);
+    if (untilMs === undefined) return;
+    this.#given.delete(address);
+    const closing: Closing = { kind: "fetched", address, path };
+    // Without an answer, the script is repeated until its time is over.
+    if (this.#options.clock.monotonicMs() < untilMs) void this.#options.writers.ask(closingPath, closing);
+  }
+
+  async #ask(question: DeskAsk): Promise<DeskAnswer> {
+    const { rawQuery, purpose, mayClaim, address } = question;
+    const asked: PermitQuestion = { rawQuery, purpose, mayClaim, address };
+    const answer = await this.#options.writers.ask(permitPath, asked);
+    const reply = answer === undefined ? undefined : decodeReply(answer);
+    const checked = reply === undefined ? late : checkedReply(question, reply);
+    if (checked.kind === "granted" && purpose === "script" && address !== undefined) this.#note(address);
+    return checked;
+  }
+
+  #note(address: string): void {
+    this.#given.delete(address);
+    this.#given.set(address, this.#options.clock.monotonicMs() + repeatMs);
+    const [oldest] = this.#given.keys();
+    if (this.#given.size > maxAddresses && oldest !== undefined) this.#given.delete(oldest);
+  }
+}
+
+/**
+ * Returns the writer's answer if writer and follower chose the same. If they differ, one of them has older objects, and
+ * the machine asks again.
+ */
+function checkedReply(question: DeskAsk, reply: PermitReply): DeskAnswer {
+  if (reply.kind === "late" || reply.group !== question.group || reply.profile !== question.profile) return late;
+  switch (reply.kind) {
+    case "disk":
+      return { kind: "disk" };
+    case "refused":
+      return { kind: "refused", why: reply.why };
+    case "granted": {
+      const { entry, reportToken } = reply;
+      return isOf(question, entry) && isGranted(question, entry) ? { kind: "granted", entry, reportToken } : late;
+    }
+  }
+}
+
+function isOf({ identities, listed = [] }: DeskAsk, entry: LedgerEntry): boolean {
+  return [...identities, ...listed].some((identity) => entry.identities.includes(identity));
+}
+
+/**
+ * True if the follower's own objects have the grant that the script is for. A config is read after the script: its
+ * install goes on even if the grant was withdrawn meanwhile, as at the writer.
+ */
+function isGranted({ purpose, grants }: DeskAsk, { grant: spent }: LedgerEntry): boolean {
+  if (purpose === "config") return true;
+  return grants.some(({ key, grant }) => key === spent?.key && grant.generation === spent.generation);
+}

@@ -1,0 +1,123 @@
+/** Asks the members of a store short questions, one member after the other, for as long as a machine waits. */
+
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import { text } from "node:stream/consumers";
+import type { Clock } from "../lib/clock.ts";
+import { Deadline } from "../lib/deadline.ts";
+import { assert } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { FollowError } from "./follow-error.ts";
+import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
+
+export interface WritersOptions {
+  /** Of the store's members; at least one. */
+  readonly urls: readonly URL[];
+  /** Reads the credentials. An error fails the questions of the next seconds. */
+  readonly credentials: () => Promise<StoreCredentials>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long a question may take; 1 s unless given. */
+  readonly limitMs?: number;
+  /** The most questions at a time; 512 unless given. */
+  readonly maxAsking?: number;
+}
+
+const presetLimitMs = 1_000;
+const presetMaxAsking = 512;
+/** Connections to each member. They stay open, because a handshake for each machine would cost more than the question. */
+const maxConnections = 32;
+/** How long credentials are used that were read from files. */
+const credentialsMs = 5_000;
+
+export class Writers {
+  readonly #options: WritersOptions;
+  readonly #agents = {
+    "http:": new HttpAgent({ keepAlive: true, maxSockets: maxConnections }),
+    "https:": new HttpsAgent({ keepAlive: true, maxSockets: maxConnections }),
+  };
+  readonly #stopping = new AbortController();
+  #credentials: { readonly readAtMs: number; readonly value: Promise<StoreCredentials> } | undefined;
+  /** Index of the member that is asked first. */
+  #at = 0;
+  #asking = 0;
+  #problem = "";
+
+  constructor(options: WritersOptions) {
+    this.#options = options;
+  }
+
+  /** @returns the answer of the first member that answers; undefined if none does in time. */
+  async ask(path: string, question: object): Promise<string | undefined> {
+    const { clock, limitMs = presetLimitMs, maxAsking = presetMaxAsking } = this.#options;
+    if (this.#asking >= maxAsking || this.#stopping.signal.aborted) return undefined;
+    this.#asking += 1;
+    const deadline = new Deadline({ clock, durationMs: limitMs });
+    const signal = AbortSignal.any([deadline.signal, this.#stopping.signal]);
+    try {
+      return await this.#askEach(path, JSON.stringify(question), signal);
+    } finally {
+      deadline.cancel();
+      this.#asking -= 1;
+    }
+  }
+
+  /** Ends every question. Idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+
+  async #askEach(path: string, body: string, signal: AbortSignal): Promise<string | undefined> {
+    const { urls } = this.#options;
+    // A member may close a connection just when it is used again. So even a single member is asked twice.
+    for (let attempt = 0; attempt < Math.max(urls.length, 2); attempt++) {
+      const at = this.#at;
+      const url = urls[at];
+      assert(url !== undefined, "A follower has a store");
+      try {
+        const answer = await this.#askOne(new URL(path, url), body, signal);
+        this.#problem = "";
+        return answer;
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return undefined;
+        this.#logFailure(url, signal.aborted ? new FollowError("silent") : asFollowError(error));
+        // The next question begins with the next member, even if another one failed meanwhile.
+        if (this.#at === at) this.#at = (at + 1) % urls.length;
+      }
+      if (signal.aborted) return undefined;
+    }
+    return undefined;
+  }
+
+  async #askOne(target: URL, body: string, signal: AbortSignal): Promise<string> {
+    const credentials = await this.#currentCredentials();
+    const agent = target.protocol === "https:" ? this.#agents["https:"] : this.#agents["http:"];
+    const sent = askStore(target, credentials, { method: "POST", agent, signal });
+    return await text(await answerTo(sent, body));
+  }
+
+  async #currentCredentials(): Promise<StoreCredentials> {
+    const { clock, credentials } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (this.#credentials === undefined || nowMs - this.#credentials.readAtMs > credentialsMs)
+      this.#credentials = { readAtMs: nowMs, value: credentials() };
+    try {
+      return await this.#credentials.value;
+    } catch (error) {
+      throw new FollowError("credentials", undefined, { cause: error });
+    }
+  }
+
+  /** Logs a failure, unless the last one was the same. */
+  #logFailure({ origin: store }: URL, error: unknown): void {
+    const known = error instanceof FollowError;
+    const problem = known ? `${store} ${error.reason} ${error.detail}` : "bug";
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    const { log } = this.#options;
+    if (known)
+      log.warn({ store, reason: error.reason, why: error.detail }, "permits cannot be asked for, installs wait");
+    else log.error({ err: error }, "asking for permits failed");
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * `POST /davit/v1/permit` and `POST /davit/v1/report`, on the store's listener: what followers ask and report for their
+ * machines. `model/permit-wire.ts` has the bodies. The guard is that of following: whoever may read every config may
+ * ask for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
+ */
+
+import type { PermitDesk } from "../../model/permit-desk.ts";
+import { decodeClosing, decodeQuestion, type PermitQuestion, type PermitReply } from "../../model/permit-wire.ts";
+import { jsonText } from "../../render/core/rendered.ts";
+import type { Store } from "../../store/store.ts";
+import type { Answer, Exchange, Handled } from "../exchange.ts";
+import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
+import { readSmallBody } from "../small-body.ts";
+import type { SecretsGuard } from "./secrets-guard.ts";
+
+export interface PermitRoutesOptions {
+  readonly store: Store;
+  readonly guard: SecretsGuard;
+  /** Selects by this davit's own objects, and asks the ledger. */
+  readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
+  readonly desk: Pick<PermitDesk, "report" | "fetched">;
+}
+
+// A query has at most 8 KiB, and a report fewer.
+const maxBodyBytes = 64 * 1024;
+
+/** Makes the functions that answer `permitPath` and `closingPath`. */
+export function permitAnswers({ store, guard, permit, desk }: PermitRoutesOptions) {
+  const guarded = (answer: (body: string) => Promise<object | undefined>) => {
+    return ({ request }: Exchange): Handled => {
+      const refusal = guard(request);
+      if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
+      return readSmallBody(request, maxBodyBytes)
+        .then(answer, () => undefined)
+        .then(jsonAnswer);
+    };
+  };
+  return {
+    permit: guarded(async (body) => {
+      const question = decodeQuestion(body);
+      return question && (await permit(question));
+    }),
+    closing: guarded(async (body) => {
+      const closing = decodeClosing(body);
+      if (closing?.kind === "report")
+        return { outcome: await desk.report(closing.token, closing.report, closing.address) };
+      if (closing !== undefined) desk.fetched(closing.address, closing.path);
+      return closing && { outcome: "taken" };
+    }),
+  };
+}
+
+function jsonAnswer(value: object | undefined): Answer {
+  if (value === undefined) return plainAnswer(400, "Bad question\n");
+  const headers = ["Content-Type", jsonText, "Cache-Control", "no-store"];
+  return { status: 200, headers, body: `${JSON.stringify(value)}\n` };
+}
