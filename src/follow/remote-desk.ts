@@ -94,16 +94,10 @@ export class RemoteDesk implements PermitDesk {
  */
 function checkedReply(question: DeskAsk, reply: PermitReply): DeskAnswer {
   if (reply.kind === "late" || reply.group !== question.group || reply.profile !== question.profile) return late;
-  switch (reply.kind) {
-    case "disk":
-      return { kind: "disk" };
-    case "refused":
-      return { kind: "refused", why: reply.why };
-    case "granted": {
-      const { entry, reportToken } = reply;
-      return isOf(question, entry) && isGranted(question, entry) ? { kind: "granted", entry, reportToken } : late;
-    }
-  }
+  if (reply.kind === "disk") return { kind: "disk" };
+  if (reply.kind === "refused") return { kind: "refused", why: reply.why };
+  const { entry, reportToken } = reply;
+  return isOf(question, entry) && isGranted(question, entry) ? { kind: "granted", entry, reportToken } : late;
 }
 
 function isOf({ identities, listed = [] }: DeskAsk, entry: LedgerEntry): boolean {

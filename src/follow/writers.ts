@@ -71,7 +71,7 @@ export class Writers {
   async #askEach(path: string, body: string, signal: AbortSignal): Promise<string | undefined> {
     const { urls } = this.#options;
     // A member may close a connection just when it is used again. So even a single member is asked twice.
-    for (let attempt = 0; attempt < Math.max(urls.length, 2); attempt++) {
+    for (let attempt = 0; attempt < Math.max(urls.length, 2) && !signal.aborted; attempt++) {
       const at = this.#at;
       const url = urls[at];
       assert(url !== undefined, "A follower has a store");
@@ -80,12 +80,10 @@ export class Writers {
         this.#problem = "";
         return answer;
       } catch (error) {
-        if (this.#stopping.signal.aborted) return undefined;
         this.#logFailure(url, signal.aborted ? new FollowError("silent") : asFollowError(error));
         // The next question begins with the next member, even if another one failed meanwhile.
         if (this.#at === at) this.#at = (at + 1) % urls.length;
       }
-      if (signal.aborted) return undefined;
     }
     return undefined;
   }
@@ -111,6 +109,7 @@ export class Writers {
 
   /** Logs a failure, unless the last one was the same. */
   #logFailure({ origin: store }: URL, error: unknown): void {
+    if (this.#stopping.signal.aborted) return;
     const known = error instanceof FollowError;
     const problem = known ? `${store} ${error.reason} ${error.detail}` : "bug";
     if (problem === this.#problem) return;

@@ -7,6 +7,6 @@ export function withoutToken(path: string): string {
   return /^\/*report\//i.test(plain) ? "/report" : path;
 }
 
-function unescaped(escape: string): string {
-  return String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+function unescaped(escaped: string): string {
+  return String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
 }
