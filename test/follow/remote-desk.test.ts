@@ -1,0 +1,257 @@
+/** A follower's desk and the writer's routes, over real sockets. The writer's ledger says what a test wants. */
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { RemoteDesk } from "../../src/follow/remote-desk.ts";
+import { Writers } from "../../src/follow/writers.ts";
+import { answerError } from "../../src/http/errors.ts";
+import type { Answer, Exchange } from "../../src/http/exchange.ts";
+import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { permitAnswers } from "../../src/http/store/permit-routes.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { LedgerEntry, LedgerView } from "../../src/model/permit.ts";
+import type { DeskAsk, MachineReport, ReportOutcome } from "../../src/model/permit-desk.ts";
+import { type PermitQuestion, type PermitReply, permitPath } from "../../src/model/permit-wire.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
+import type { Store } from "../../src/store/store.ts";
+import { openStore, silentLog } from "../helpers/test-store.ts";
+
+const identities = ["mac/52:54:00:00:00:01"];
+const chosen = { group: "lab/all", profile: "lab/install" };
+const untilMs = systemClock.nowMs() + 3_600_000;
+const grantOf = (generation: number) => ({
+  key: "group/lab/all",
+  grant: { generation, ledger: "0123abcd", untilMs, scope: "NeverInstalled" as const },
+});
+const question: DeskAsk = {
+  purpose: "script",
+  identities,
+  grants: [grantOf(2)],
+  plan: { then: "sanboot", timeoutSeconds: 60 },
+  ...chosen,
+  mayClaim: true,
+  address: "192.0.2.1",
+  rawQuery: "mac=52-54-00-00-00-01",
+};
+const entry: LedgerEntry = {
+  id: "0123456789abcdef",
+  identities,
+  state: "Claimed",
+  grant: { key: "group/lab/all", generation: 2 },
+  spent: { "group/lab/all": 2 },
+  claimedAtMs: 1,
+  changedAtMs: 1,
+  timeoutSeconds: 60,
+  ...chosen,
+  addresses: [],
+};
+const granted: PermitReply = { kind: "granted", entry, reportToken: "token", ...chosen };
+
+let store: Store;
+const servers: HttpServer[] = [];
+let asked: PermitQuestion[];
+let closings: unknown[];
+let reply: PermitReply | Error | Promise<PermitReply>;
+let outcome: ReportOutcome;
+/** The follower's copy of the ledger. */
+let known: LedgerEntry[];
+let ledgerId: string | undefined;
+let isCurrent: boolean;
+let isRefused: boolean;
+
+beforeEach(async () => {
+  store = await openStore();
+  [asked, closings, known] = [[], [], []];
+  [reply, outcome, ledgerId, isCurrent, isRefused] = [granted, "taken", "0123abcd", true, false];
+});
+afterEach(async () => {
+  for (const writers of allWriters.splice(0)) writers.stop();
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+  await store.stop();
+});
+
+async function serve(isOld = false): Promise<URL> {
+  const permit = async (sent: PermitQuestion) => {
+    asked.push(sent);
+    if (reply instanceof Error) throw reply;
+    return await reply;
+  };
+  const desk = {
+    report: async (token: string, report: MachineReport, address: string | undefined) => {
+      closings.push({ token, report, address });
+      return outcome;
+    },
+    fetched: (address: string, path: string) => void closings.push({ address, path }),
+  };
+  const guard = () => (isRefused ? refusal : undefined);
+  const answers = permitAnswers({ store, guard, permit, desk });
+  const notFound: Answer = { status: 404, headers: ["Content-Type", "text/plain"], body: "404\n" };
+  const handle = (exchange: Exchange) => {
+    if (isOld) return notFound;
+    return exchange.path === permitPath ? answers.permit(exchange) : answers.closing(exchange);
+  };
+  const handler = { begin: () => undefined, handle };
+  const server = createServer({ log: silentLog, clock: systemClock, answerError, handler });
+  servers.push(server);
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
+  return new URL(`http://127.0.0.1:${port}`);
+}
+const refusal = new StoreError("unauthorized", "no", 0);
+
+const allWriters: Writers[] = [];
+function deskAt(...urls: readonly URL[]): RemoteDesk {
+  const credentials = async () => ({ token: "token" });
+  const writers = new Writers({ urls, credentials, clock: systemClock, log: silentLog });
+  allWriters.push(writers);
+  const view: LedgerView = {
+    get id() {
+      return ledgerId;
+    },
+    get nowMs() {
+      return systemClock.nowMs();
+    },
+    endedGeneration: () => 0,
+    adoptedUntilMs: () => 0,
+    entriesOf: (which) => known.filter((each) => each.identities.some((identity) => which.includes(identity))),
+  };
+  return new RemoteDesk({ writers, view, isCurrent: () => isCurrent, clock: systemClock });
+}
+
+describe("a follower", () => {
+  it("asks the writer with the machine's own query, and serves what the writer grants", async () => {
+    const desk = deskAt(await serve());
+    expect(await desk.ask(question)).toEqual({ kind: "granted", entry, reportToken: "token" });
+    const { rawQuery, purpose, mayClaim, address } = question;
+    expect(asked).toEqual([{ rawQuery, purpose, mayClaim, address }]);
+  });
+
+  it.each<[string, PermitReply]>([
+    ["another Group", { ...granted, group: "lab/other" }],
+    ["another Profile", { ...granted, profile: "lab/other" }],
+    ["another generation", { ...granted, entry: { ...entry, grant: { key: "group/lab/all", generation: 3 } } }],
+    ["another grant", { ...granted, entry: { ...entry, grant: { key: "machine/lab/m", generation: 2 } } }],
+    ["another machine", { ...granted, entry: { ...entry, identities: ["mac/52:54:00:00:00:02"] } }],
+    ["another Group's disk", { kind: "disk", ...chosen, group: "lab/other" }],
+    ["a lateness of its own", { kind: "late" }],
+  ])("waits if the writer answers with %s", async (_name, given) => {
+    reply = given;
+    expect(await deskAt(await serve()).ask(question)).toEqual({ kind: "late" });
+  });
+
+  it("passes on a refusal, and a disk", async () => {
+    const desk = deskAt(await serve());
+    reply = { kind: "refused", why: "spent", ...chosen };
+    expect(await desk.ask(question)).toEqual({ kind: "refused", why: "spent" });
+    reply = { kind: "disk", ...chosen };
+    expect(await desk.ask(question)).toEqual({ kind: "disk" });
+  });
+
+  it("gives an installer its configs after the grant was withdrawn, as the writer does", async () => {
+    const withdrawn = { ...question, purpose: "config" as const, grants: [] };
+    expect(await deskAt(await serve()).ask(withdrawn)).toMatchObject({ kind: "granted" });
+  });
+
+  it.each<[string, () => unknown]>([
+    ["is a bug", () => new Error("a bug")],
+    ["is of a later version", () => ({ kind: "other", ...chosen })],
+    ["names no grant", () => ({ ...granted, entry: { ...entry, grant: undefined } })],
+    ["is no object", () => []],
+  ])("waits if the writer's answer %s", async (_name, make) => {
+    reply = make() as PermitReply;
+    expect(await deskAt(await serve()).ask(question)).toEqual({ kind: "late" });
+  });
+
+  it("waits if the writer is away, refuses it, or is of an earlier version", async () => {
+    expect(await deskAt(new URL("http://127.0.0.1:1")).ask(question)).toEqual({ kind: "late" });
+    expect(await deskAt(await serve(true)).ask(question)).toEqual({ kind: "late" });
+    isRefused = true;
+    expect(await deskAt(await serve()).ask(question)).toEqual({ kind: "late" });
+  });
+
+  it("waits for a second, and no longer", async () => {
+    reply = new Promise(() => undefined);
+    const desk = deskAt(await serve());
+    const beganMs = systemClock.monotonicMs();
+    expect(await desk.ask(question)).toEqual({ kind: "late" });
+    expect(systemClock.monotonicMs() - beganMs).toBeGreaterThan(900);
+    expect(systemClock.monotonicMs() - beganMs).toBeLessThan(3_000);
+  });
+
+  it("goes on at the next member", async () => {
+    const desk = deskAt(new URL("http://127.0.0.1:1"), await serve());
+    expect(await desk.ask(question)).toMatchObject({ kind: "granted" });
+  });
+
+  it("asks at most 512 questions at a time", async () => {
+    reply = new Promise(() => undefined);
+    const desk = deskAt(await serve());
+    const all = Array.from({ length: 513 }, () => Promise.resolve(desk.ask(question)));
+    expect(await Promise.race(all)).toEqual({ kind: "late" });
+    await Promise.all(all);
+  });
+
+  it("boots a disk by its own copy, without the writer", async () => {
+    known = [{ ...entry, state: "Installed" }];
+    expect(deskAt(new URL("http://127.0.0.1:1")).ask(question)).toEqual({ kind: "disk" });
+  });
+
+  it("refuses by its own copy only while that is current, and a config never", async () => {
+    const desk = deskAt(await serve());
+    expect(desk.ask({ ...question, grants: [] })).toEqual({ kind: "refused", why: "noGrant" });
+    expect(asked).toHaveLength(0);
+    await desk.ask({ ...question, purpose: "config" });
+    expect(asked).toHaveLength(1);
+    isCurrent = false;
+    await desk.ask({ ...question, grants: [] });
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("what closes a permit", () => {
+  it.each<ReportOutcome>(["taken", "unknown", "final", "tooMany", "late"])("is reported: %s", async (given) => {
+    outcome = given;
+    const report = { state: "failed" as const, progress: 5, message: "m", labels: { os: "x" } };
+    expect(await deskAt(await serve()).report("the-token", report, "192.0.2.1")).toBe(given);
+    expect(closings).toEqual([{ token: "the-token", report, address: "192.0.2.1" }]);
+  });
+
+  it("is late while the writer is away", async () => {
+    const desk = deskAt(new URL("http://127.0.0.1:1"));
+    expect(await desk.report("the-token", { state: "installed" }, undefined)).toBe("late");
+  });
+
+  it("is an asset that a machine fetches after its script, once", async () => {
+    const desk = deskAt(await serve());
+    desk.fetched("192.0.2.1", "/assets/kernel");
+    await desk.ask(question);
+    desk.fetched("192.0.2.2", "/assets/kernel");
+    desk.fetched("192.0.2.1", "/assets/kernel");
+    desk.fetched("192.0.2.1", "/assets/initrd");
+    await expect.poll(() => closings).toEqual([{ address: "192.0.2.1", path: "/assets/kernel" }]);
+  });
+});
+
+describe("the writer's routes", () => {
+  it.each([
+    ["permit", "", 400],
+    ["permit", "[]", 400],
+    ["permit", '{"rawQuery":"","purpose":"other","mayClaim":true}', 400],
+    ["permit", '{"rawQuery":"","purpose":"script"}', 400],
+    ["permit", JSON.stringify({ rawQuery: "x".repeat(70_000), purpose: "script", mayClaim: true }), 400],
+    ["report", '{"kind":"report","token":"x","report":{"state":"other"}}', 400],
+    ["report", '{"kind":"fetched","path":"/x"}', 400],
+    ["report", '{"kind":"fetched","path":"/x","address":"192.0.2.1"}', 200],
+  ])("%s answers %j with %i", async (name, body, status) => {
+    const answer = await fetch(new URL(`/davit/v1/${name}`, await serve()), { method: "POST", body });
+    expect(answer.status).toBe(status);
+  });
+
+  it("answer nobody without credentials", async () => {
+    isRefused = true;
+    const body = JSON.stringify({ rawQuery: "", purpose: "script", mayClaim: true });
+    for (const name of ["permit", "report"]) {
+      const answer = await fetch(new URL(`/davit/v1/${name}`, await serve()), { method: "POST", body });
+      expect(answer.status).toBe(401);
+    }
+    expect([asked, closings]).toEqual([[], []]);
+  });
+});
