@@ -26,7 +26,6 @@ const question: DeskAsk = {
   purpose: "script",
   identities,
   grants: [grantOf(2)],
-  // biome-ignore lint/suspicious/noThenProperty: the field has this name in the CRD.
   plan: { then: "sanboot", timeoutSeconds: 60 },
   ...chosen,
   mayClaim: true,
