@@ -101,18 +101,14 @@ export function readTable<Options extends OptionTable>(
   return { values: values as Values<Options>, problems, faulty };
 }
 
-/** Returns the help text of a command with its options. */
-export function helpOf(usage: string, purpose: string, table: OptionTable): string {
-  return [
-    `Usage: davit ${usage} [options]`,
-    "",
-    purpose,
-    "Every option can also be set by an environment variable, such as DAVIT_BOOT_ADDRESS for --boot-address.",
-    "In a variable, commas separate the values of a list. A flag overrides the variable.",
-    "",
-    ...tableHelp(table),
-    "",
-  ].join("\n");
+const ofVariables = [
+  "Every option can also be set by an environment variable, such as DAVIT_BOOT_ADDRESS for --boot-address.",
+  "In a variable, commas separate the values of a list. A flag overrides the variable.",
+];
+
+/** Returns the help text of a command with its options. @param notes which variables set options. */
+export function helpOf(usage: string, purpose: string, table: OptionTable, notes = ofVariables): string {
+  return [`Usage: davit ${usage} [options]`, "", purpose, ...notes, "", ...tableHelp(table), ""].join("\n");
 }
 
 /** Returns two lines of help for each option. */

@@ -8,6 +8,7 @@ export interface RunOptions {
   readonly input?: Iterable<Uint8Array | string>;
   readonly inputIsTerminal?: boolean;
   readonly outputIsTerminal?: boolean;
+  readonly environment?: Host["environment"];
 }
 
 export interface Ran {
@@ -18,12 +19,12 @@ export interface Ran {
 
 /** Runs one command line to its end. */
 export async function runCommand(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { input = [], inputIsTerminal = false, outputIsTerminal = false } = options;
+  const { input = [], inputIsTerminal = false, outputIsTerminal = false, environment = {} } = options;
   const output: string[] = [];
   const errors: string[] = [];
   const host: Host = {
     args,
-    environment: {},
+    environment,
     outputIsTerminal,
     input: { isTerminal: inputIsTerminal, pieces: () => piecesOf(input) },
     write: (text) => output.push(text),

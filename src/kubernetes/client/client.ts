@@ -31,7 +31,7 @@ export interface ApiClientOptions {
 }
 
 export interface ApiRequest {
-  readonly method?: "GET" | "POST" | "PATCH";
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
   /** The path below the API server's URL, with a slash at its beginning. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ import type { ClientTlsMaterial } from "./kube-config.ts";
 
 export interface OutgoingRequest {
   readonly url: string;
-  readonly method: "GET" | "POST" | "PATCH";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Ends the request and the body of its answer. */

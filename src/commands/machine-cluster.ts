@@ -1,0 +1,125 @@
+/** Patches Machines and Groups in the cluster, by a person's kubeconfig. */
+
+import { randomInt } from "node:crypto";
+import type { ApiClient } from "../kubernetes/client/client.ts";
+import { systemClock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { StartError } from "../lib/start-error.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Environment } from "../options/parsing.ts";
+import type { Paths } from "../options/rules.ts";
+import type { NamedObject } from "./machine-options.ts";
+import { readVersion } from "./version.ts";
+
+export interface ClusterOptions {
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly environment: Environment;
+}
+
+export interface ObjectPlace extends Omit<NamedObject, "namespace"> {
+  readonly namespace: string;
+}
+
+/** The objects of a cluster. */
+export interface ClusterObjects {
+  /** The namespace of the context or of the pod. */
+  readonly namespace: string;
+  /** @throws {StartError} if the object does not exist or may not be read. */
+  read(place: ObjectPlace): Promise<JsonObject>;
+  /** @throws {StartError} if the object does not exist or may not be changed. */
+  patch(place: ObjectPlace, patch: object): Promise<void>;
+}
+
+/** True if something names a cluster: an option, `KUBECONFIG`, a pod's account or `~/.kube/config`. */
+export function namesCluster({ kubeconfig, context, environment }: ClusterOptions, { isFile }: Paths): boolean {
+  const { KUBECONFIG: listed, KUBERNETES_SERVICE_HOST: inPod, HOME: home } = environment;
+  if ((kubeconfig ?? context ?? (listed || inPod || undefined)) !== undefined) return true;
+  return home !== undefined && home !== "" && isFile(`${home}/.kube/config`);
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
+
+/** Does some work with the cluster. It loads the client only now: it takes time and memory. */
+export async function withCluster<Result>(
+  options: ClusterOptions,
+  work: (objects: ClusterObjects) => Promise<Result>,
+): Promise<Result> {
+  const [{ loadClusterAccess }, { ApiClient: Client }, { createMetrics }] = await Promise.all([
+    import("../kubernetes/client/kube-config.ts"),
+    import("../kubernetes/client/client.ts"),
+    import("../lib/metrics.ts"),
+  ]);
+  const access = await loadClusterAccess(options);
+  const version = readVersion();
+  const client = new Client({
+    access,
+    clock: systemClock,
+    log: silent,
+    metrics: createMetrics(version),
+    version,
+    random: () => randomInt(2 ** 32) / 2 ** 32,
+  });
+  try {
+    return await work(await objectsOf(client, access.namespace));
+  } finally {
+    await client.stop();
+  }
+}
+
+async function objectsOf(client: ApiClient, namespace: string): Promise<ClusterObjects> {
+  const { objectPath, resources } = await import("../kubernetes/client/resources.ts");
+  const { ApiError } = await import("../kubernetes/client/api-error.ts");
+  const { signal } = new AbortController();
+  const pathOf = (place: ObjectPlace) => objectPath(resources[place.kind], place.namespace, place.name);
+  const failure = (doing: string, place: ObjectPlace, error: unknown) => {
+    if (!(error instanceof ApiError)) return error;
+    return new StartError(`${doing} ${nameOf(place)}: ${whyOf(error.status, place, error.message)}`, { cause: error });
+  };
+  return {
+    namespace,
+    read: async (place) => {
+      try {
+        return await client.json({ path: pathOf(place), signal });
+      } catch (error) {
+        throw failure("Reading", place, error);
+      }
+    },
+    patch: async (place, patch) => {
+      const body = { contentType: "application/merge-patch+json", value: patch };
+      const query = { fieldManager: "davit-machine" };
+      try {
+        await client.json({ method: "PATCH", path: pathOf(place), query, body, signal });
+      } catch (error) {
+        throw failure("Changing", place, error);
+      }
+    },
+  };
+}
+
+/** @param otherwise the message of any other failure. It quotes no object. */
+function whyOf(status: number | undefined, { kind, namespace }: ObjectPlace, otherwise: string): string {
+  const plural = kind === "Group" ? "groups" : "machines";
+  if (status === 404) return `it does not exist in the cluster, or the cluster has no CRD of ${plural}.davit.dev`;
+  if (status === 403) return `your account lacks the right for ${plural} in namespace "${namespace}" (403)`;
+  if (status === 409) return "it has changed meanwhile: look at it, then repeat the command";
+  return otherwise;
+}
+
+/** Returns the name of an object for people. */
+export function nameOf({ kind, namespace, name }: ObjectPlace): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+/** Returns the generation of `spec.install`; 0 without one. */
+export function grantedGeneration({ spec }: JsonObject): number {
+  const install = isJsonObject(spec) ? spec.install : undefined;
+  const generation = isJsonObject(install) ? install.generation : undefined;
+  return typeof generation === "number" && Number.isSafeInteger(generation) ? generation : 0;
+}
+
+/** Returns `metadata.resourceVersion`, which a patch may name as its condition. */
+export function versionOf({ metadata }: JsonObject): string | undefined {
+  const version = isJsonObject(metadata) ? metadata.resourceVersion : undefined;
+  return typeof version === "string" ? version : undefined;
+}

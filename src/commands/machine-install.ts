@@ -1,0 +1,125 @@
+/**
+ * `davit machine install`: grants an install. It fills in what only davit knows: the ledger's id, and a generation that
+ * no machine has spent.
+ */
+
+import { toRfc3339 } from "../lib/clock.ts";
+import { StartError } from "../lib/start-error.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { InstallScope } from "../model/permit.ts";
+import { configWithout } from "../options/rules.ts";
+import { workCommand } from "./command-line.ts";
+import { grantedGeneration, nameOf, type ObjectPlace, versionOf, withCluster } from "./machine-cluster.ts";
+import { exitCode, patchTarget, placeOf, printChange } from "./machine-objects.ts";
+import { type OperationsOptions, readOperations } from "./machine-operations.ts";
+import {
+  machineHelp,
+  onlyWord,
+  operationsOptions,
+  patchOptions,
+  readMachineOptions,
+  readNamedObject,
+  scopeOption,
+  tokenProblems,
+  type Until,
+  untilOption,
+} from "./machine-options.ts";
+
+const maxAheadMs = 7 * 24 * 3_600_000;
+
+const installOptions = {
+  until: untilOption("when the grant ends: after this time, or at this time; at most 7 days ahead"),
+  ...scopeOption,
+  ...patchOptions,
+  ...operationsOptions,
+};
+
+const grantable = "group/[NAMESPACE/]NAME|machine/[NAMESPACE/]NAME";
+
+/** `davit machine install` */
+export const installMachines = workCommand({
+  name: "machine install",
+  summary: "grant one install to a Machine, or to each machine of a Group",
+  help: () =>
+    machineHelp(
+      `machine install ${grantable}`,
+      "Sets spec.install of a Group or a Machine in the cluster: each of its machines may install once.",
+      installOptions,
+    ),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(installOptions, args, environment, paths);
+    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+    const word = onlyWord(words, problems, grantable);
+    const target = readNamedObject(word);
+    if (target === undefined) problems.push(`Bad name "${word}": give ${grantable}`);
+    return configWithout(problems, { ...values, target, ...patchTarget(values, environment, paths) });
+  },
+  work: async (config, host) => {
+    const { target, print, cluster, namespace } = config;
+    if (target === undefined) return 2;
+    if (print || cluster === undefined) {
+      const place = placeOf(target, namespace, undefined);
+      const { install } = await newGrant(config, place, undefined);
+      printChange(place, { install }, { print, host });
+      return exitCode(config);
+    }
+    await withCluster(cluster, async (objects) => {
+      const place = placeOf(target, namespace, objects.namespace);
+      const object = await objects.read(place);
+      const { install, until } = await newGrant(config, place, grantedGeneration(object));
+      // With the version, the API server refuses the patch if somebody else grants an install at the same time.
+      const resourceVersion = versionOf(object);
+      await objects.patch(place, { ...(resourceVersion && { metadata: { resourceVersion } }), spec: { install } });
+      host.write(doneText(place, install, until));
+    });
+    return 0;
+  },
+});
+
+interface NewGrant {
+  readonly install: JsonObject;
+  readonly until: string;
+}
+
+/** @param generation of the object in the cluster; undefined if davit's view of it must do. */
+async function newGrant(
+  config: OperationsOptions & { readonly until: Until; readonly scope: InstallScope },
+  place: ObjectPlace,
+  generation: number | undefined,
+): Promise<NewGrant> {
+  const { kind, namespace, name } = place;
+  const key = `${kind.toLowerCase()}/${namespace}/${name}`;
+  const answer = await readOperations(config, `/ledger?grant=${encodeURIComponent(key)}`);
+  const { id, now, grant } = answer;
+  const { spentGeneration, isKnown, object } = isJsonObject(grant) ? grant : {};
+  const nowMs = typeof now === "string" ? Date.parse(now) : Number.NaN;
+  if (typeof spentGeneration !== "number" || Number.isNaN(nowMs)) {
+    throw new StartError(`Asking "${config.operationsUrl.origin}": davit cannot read its answer: is it a later davit?`);
+  }
+  if (typeof id !== "string") throw new StartError("No ledger: davit knows none yet, so nothing can be granted");
+  if (generation === undefined && isKnown !== true) {
+    throw new StartError(`${nameOf(place)}: davit does not know it: create it first, or correct the name`);
+  }
+  const ofObject = isJsonObject(object) && typeof object.generation === "number" ? object.generation : 0;
+  const until = untilText(config.until, nowMs);
+  // The scope is always set: a patch would leave the scope of the grant before.
+  const highest = Math.max(spentGeneration, generation ?? 0, ofObject);
+  return { install: { generation: highest + 1, ledger: id, until, scope: config.scope }, until };
+}
+
+/** @throws {StartError} for a time that the ledger would refuse. */
+function untilText(until: Until, nowMs: number): string {
+  const untilMs = "atMs" in until ? until.atMs : nowMs + until.forMs;
+  if (untilMs <= nowMs) throw new StartError("Bad --until: the time is over by the ledger's clock");
+  if (untilMs - nowMs > maxAheadMs) throw new StartError("Bad --until: a grant ends at most 7 days ahead");
+  return toRfc3339(untilMs).replace(/\.\d+Z$/, "Z");
+}
+
+function doneText(place: ObjectPlace, { generation, scope, ledger }: JsonObject, until: string): string {
+  const machines =
+    scope === "All"
+      ? "every machine, installed ones included, installs once at its next boot"
+      : "machines that were never installed, or failed, install once at their next boot";
+  const times = `generation ${String(generation)} of ledger ${String(ledger)} is open until ${until}`;
+  return `${nameOf(place)}: ${times}: ${machines}\n`;
+}

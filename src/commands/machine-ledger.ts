@@ -1,0 +1,141 @@
+/** `davit machine adopt` and `forget`: an operator corrects the ledger, through the operations listener. */
+
+import { toRfc3339 } from "../lib/clock.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Environment } from "../options/parsing.ts";
+import { configWithout, type Paths } from "../options/rules.ts";
+import { workCommand } from "./command-line.ts";
+import { type ClusterOptions, namesCluster, withCluster } from "./machine-cluster.ts";
+import { placeOf } from "./machine-objects.ts";
+import { changeOperations } from "./machine-operations.ts";
+import {
+  machineHelp,
+  type NamedObject,
+  namespaceOptions,
+  onlyWord,
+  operationsOptions,
+  readMachineOptions,
+  readNamedObject,
+  tokenProblems,
+  type Until,
+  untilOption,
+} from "./machine-options.ts";
+import { anyMachine, knownName } from "./machine-show.ts";
+
+const ledgerOptions = { ...namespaceOptions, ...operationsOptions };
+const adoptOptions = {
+  until: untilOption("for a Group: how long machines without an entry count as installed; at most 90 days"),
+  ...ledgerOptions,
+};
+const anySubject = `group/[NAMESPACE/]NAME|${anyMachine}`;
+
+/** `davit machine adopt` */
+export const adoptMachines = workCommand({
+  name: "machine adopt",
+  summary: "after a lost ledger: machines count as installed, and boot their disks",
+  help: () =>
+    machineHelp(
+      `machine adopt ${anySubject}`,
+      "Makes one machine, or all machines of a Group without an entry, count as installed.",
+      adoptOptions,
+    ),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(adoptOptions, args, environment, paths);
+    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+    return configWithout(problems, {
+      ...values,
+      ...subjectOf(words, problems),
+      ...clusterOf(values, environment, paths),
+    });
+  },
+  work: async ({ word, group, until, ...config }, host) => {
+    if (group === undefined) {
+      const name = await knownName(config, word);
+      const { identities } = await changeOperations(config, "adopt", { machine: name });
+      host.write(`Machine ${name} counts as installed: ${textsOf(identities)}\n`);
+      return 0;
+    }
+    const name = await groupName(group, config);
+    const body = { group: name, ...untilBody(until) };
+    const { until: ends } = await changeOperations(config, "adopt", body);
+    host.write(`Machines of Group ${name} without an entry count as installed until ${String(ends)}\n`);
+    return 0;
+  },
+});
+
+/** `davit machine forget` */
+export const forgetMachines = workCommand({
+  name: "machine forget",
+  summary: "a machine counts as never installed; with group/NAME, end an adoption",
+  help: () =>
+    machineHelp(
+      `machine forget ${anySubject}`,
+      "Makes one machine count as never installed, or ends the adoption of a Group. It opens no install by itself.",
+      ledgerOptions,
+    ),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(ledgerOptions, args, environment, paths);
+    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+    return configWithout(problems, {
+      ...values,
+      ...subjectOf(words, problems),
+      ...clusterOf(values, environment, paths),
+    });
+  },
+  work: async ({ word, group, ...config }, host) => {
+    if (group !== undefined) {
+      const name = await groupName(group, config);
+      await changeOperations(config, "forget", { group: name });
+      host.write(`Group ${name} is no longer adopted\n`);
+      return 0;
+    }
+    const name = await knownName(config, word);
+    const { isRemoved } = await changeOperations(config, "forget", { machine: name });
+    const state = isRemoved === true ? "is forgotten" : "is forgotten, but keeps the grants of now as spent";
+    host.write(`Machine ${name} ${state}: a later generation installs it, also with scope NeverInstalled\n`);
+    return 0;
+  },
+});
+
+interface LedgerSubject {
+  readonly word: string;
+  /** Undefined for a machine. */
+  readonly group: NamedObject | undefined;
+}
+
+function subjectOf(words: readonly string[], problems: string[]): LedgerSubject {
+  const word = onlyWord(words, problems, anySubject);
+  const named = readNamedObject(word);
+  const isGroup = named?.kind === "Group" || /^groups?(\.davit\.dev)?\//i.test(word);
+  if (isGroup && named === undefined) problems.push(`Bad name "${word}": give ${anySubject}`);
+  return { word, group: isGroup ? named : undefined };
+}
+
+function clusterOf(
+  { kubeconfig, context }: Pick<ClusterOptions, "kubeconfig" | "context">,
+  environment: Environment,
+  paths: Paths,
+): { readonly cluster: ClusterOptions | undefined } {
+  const cluster = { kubeconfig, context, environment };
+  return { cluster: namesCluster(cluster, paths) ? cluster : undefined };
+}
+
+/** Returns the full name of a Group. It reads the kubeconfig only for a namespace that nothing else names. */
+async function groupName(
+  group: NamedObject,
+  { namespace, cluster }: { readonly namespace: string | undefined; readonly cluster: ClusterOptions | undefined },
+): Promise<string> {
+  const isKnown = (group.namespace ?? namespace) !== undefined || cluster === undefined;
+  const ofContext = isKnown ? undefined : await withCluster(cluster, (objects) => Promise.resolve(objects.namespace));
+  const place = placeOf(group, namespace, ofContext);
+  return `${place.namespace}/${place.name}`;
+}
+
+/** The ledger counts hours by its own clock, which this computer's clock may differ from. */
+function untilBody(until: Until): object {
+  return "atMs" in until ? { until: toRfc3339(until.atMs) } : { hours: until.forMs / 3_600_000 };
+}
+
+function textsOf(value: JsonObject[string] | undefined): string {
+  return Array.isArray(value) ? value.map(String).join(", ") : "";
+}

@@ -1,0 +1,160 @@
+/** `davit machine approve`, `hold` and `release`: they change the Machine object, or print the change. */
+
+import { StartError } from "../lib/start-error.ts";
+import { isUuid, normalizeMac } from "../model/hardware-ids.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Environment } from "../options/parsing.ts";
+import { configWithout, type Paths } from "../options/rules.ts";
+import { workCommand } from "./command-line.ts";
+import type { Host } from "./host.ts";
+import { type ClusterOptions, nameOf, namesCluster, type ObjectPlace, withCluster } from "./machine-cluster.ts";
+import { type OperationsOptions, readOperations } from "./machine-operations.ts";
+import {
+  machineHelp,
+  type NamedObject,
+  onlyWord,
+  operationsOptions,
+  patchOptions,
+  readMachineOptions,
+  readNamedObject,
+  tokenProblems,
+} from "./machine-options.ts";
+import { printedPatch } from "./machine-print.ts";
+
+/** Where a change goes. */
+export interface PatchTarget {
+  readonly print: boolean;
+  /** `--namespace`. */
+  readonly namespace: string | undefined;
+  /** Undefined if nothing names a cluster. */
+  readonly cluster: ClusterOptions | undefined;
+}
+
+interface ObjectVerb {
+  readonly verb: string;
+  readonly spec: JsonObject;
+  readonly summary: string;
+  /** Completes the sentence `Machine racks/node7 ...`. */
+  readonly done: string;
+}
+
+const objectOptions = { ...patchOptions, ...operationsOptions };
+const anyObject = "[NAMESPACE/]NAME|MAC|UUID";
+
+function objectCommand({ verb, spec, summary, done }: ObjectVerb) {
+  return workCommand({
+    name: `machine ${verb}`,
+    summary,
+    help: () =>
+      machineHelp(`machine ${verb} ${anyObject}`, `Sets ${specText(spec)} of a Machine in the cluster.`, objectOptions),
+    readConfig: (args, environment, paths) => {
+      const { words, values, problems } = readMachineOptions(objectOptions, args, environment, paths);
+      problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+      const word = onlyWord(words, problems, anyObject);
+      const isIdentity = normalizeMac(word) !== undefined || isUuid(word);
+      const machine = isIdentity ? undefined : readNamedObject(word, "Machine");
+      if (!isIdentity && machine?.kind !== "Machine") problems.push(`Bad name "${word}": give ${anyObject}`);
+      return configWithout(problems, { ...values, word, machine, ...patchTarget(values, environment, paths) });
+    },
+    work: async ({ machine, word, ...config }, host) => {
+      const named = machine ?? (await namedByIdentity(config, word));
+      await changeObject(config, named, { spec, done }, host);
+      return exitCode(config);
+    },
+  });
+}
+
+/** `davit machine approve` */
+export const approveMachine = objectCommand({
+  verb: "approve",
+  spec: { approved: true },
+  summary: "approve a Machine: Groups with approval: Required serve it",
+  done: "is approved",
+});
+
+/** `davit machine hold` */
+export const holdMachine = objectCommand({
+  verb: "hold",
+  spec: { hold: true },
+  summary: "hold a Machine: it is answered 503 and waits",
+  done: "is held",
+});
+
+/** `davit machine release` */
+export const releaseMachine = objectCommand({
+  verb: "release",
+  spec: { hold: false },
+  summary: "release a held Machine",
+  done: "is released",
+});
+
+/** Returns where a change goes, by the options and what names a cluster. */
+export function patchTarget(
+  values: Pick<ClusterOptions, "kubeconfig" | "context"> & Omit<PatchTarget, "cluster">,
+  environment: Environment,
+  paths: Paths,
+): PatchTarget {
+  const { kubeconfig, context, print, namespace } = values;
+  const cluster = { kubeconfig, context, environment };
+  return { print, namespace, cluster: namesCluster(cluster, paths) ? cluster : undefined };
+}
+
+/** Changes an object, or prints the change if that is asked for or nothing names a cluster. */
+async function changeObject(
+  { print, namespace, cluster }: PatchTarget,
+  named: NamedObject,
+  { spec, done }: Pick<ObjectVerb, "spec" | "done">,
+  host: Host,
+): Promise<void> {
+  if (print || cluster === undefined) {
+    printChange(placeOf(named, namespace, undefined), spec, { print, host });
+    return;
+  }
+  await withCluster(cluster, async (objects) => {
+    const place = placeOf(named, namespace, objects.namespace);
+    await objects.patch(place, { spec });
+    host.write(`${nameOf(place)} ${done}\n`);
+  });
+}
+
+/** Prints a change. If nobody asked for that, a line on standard error says that nothing is changed. */
+export function printChange(
+  place: ObjectPlace,
+  spec: JsonObject,
+  { print, host }: { readonly print: boolean; readonly host: Host },
+): void {
+  if (!print)
+    host.writeError("Nothing is changed: there is no kubeconfig. Apply this yourself, or give --kubeconfig:\n");
+  host.write(printedPatch(place, spec));
+}
+
+/** 1 if the object should have been changed, but could not be: a script must not take it for changed. */
+export function exitCode({ print, cluster }: PatchTarget): number {
+  return print || cluster !== undefined ? 0 : 1;
+}
+
+/** Completes the name of an object. */
+export function placeOf(
+  { kind, namespace: ofName, name }: NamedObject,
+  ofOption: string | undefined,
+  ofContext: string | undefined,
+): ObjectPlace {
+  if (ofName !== undefined && ofOption !== undefined && ofName !== ofOption) {
+    throw new StartError(`Two namespaces for ${kind} "${name}": give "${ofName}" or --namespace, not both`);
+  }
+  return { kind, name, namespace: ofName ?? ofOption ?? ofContext ?? "default" };
+}
+
+/** Finds the Machine that lists a MAC address or uuid. @throws {StartError} if none does. */
+async function namedByIdentity(operations: OperationsOptions, word: string): Promise<NamedObject> {
+  const { name } = await readOperations(operations, `/machines/${encodeURIComponent(word)}`);
+  const named = typeof name === "string" ? readNamedObject(name, "Machine") : undefined;
+  if (named === undefined) throw new StartError(`No Machine lists "${word}": create one with it in spec.identity`);
+  return named;
+}
+
+function specText(spec: JsonObject): string {
+  return Object.entries(spec)
+    .map(([name, value]) => `spec.${name} to ${String(value)}`)
+    .join(" and ");
+}

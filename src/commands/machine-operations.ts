@@ -1,0 +1,112 @@
+/** Asks the operations listener of a davit. Messages never have the token. */
+
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { readCredentials } from "../follow/credentials.ts";
+import { codeOf } from "../lib/errors.ts";
+import { StartError } from "../lib/start-error.ts";
+import { visible } from "../lib/visible.ts";
+import { type JsonObject, parseJsonObject } from "../model/json.ts";
+
+export interface OperationsOptions {
+  readonly operationsUrl: URL;
+  readonly operationsTokenFile: string | undefined;
+}
+
+interface Question {
+  readonly path: string;
+  /** Present for a change, which is the last word of the path. */
+  readonly change?: { readonly action: string; readonly body: object };
+}
+
+const timeoutMs = 30_000;
+/** A list of 65,536 machines has about 40 MiB. */
+const maxAnswerBytes = 256 * 1024 * 1024;
+
+/** Advice for the operator, by the text of a refusal. */
+const cures: Readonly<Record<string, string>> = {
+  "404 not found": "it has no ledger: it is no davit, or one of an earlier version",
+  "401 a token of --ops-token-file is needed": "it asks for a token: give --operations-token-file",
+  "401 a token of --ops-admin-token-file is needed":
+    "it asks for an admin token: give --operations-token-file with a token of its --ops-admin-token-file",
+};
+
+/** Reads from the listener. @throws {StartError} */
+export async function readOperations(options: OperationsOptions, path: string): Promise<JsonObject> {
+  return await ask(options, { path });
+}
+
+/** Changes the ledger through the listener. @throws {StartError} */
+export async function changeOperations(
+  options: OperationsOptions,
+  action: "adopt" | "forget",
+  body: object,
+): Promise<JsonObject> {
+  return await ask(options, { path: `/machines/${action}`, change: { action, body } });
+}
+
+async function ask(options: OperationsOptions, question: Question): Promise<JsonObject> {
+  const { operationsUrl: url, operationsTokenFile: tokenFile } = options;
+  const { token } = await readCredentials({ tokenFile });
+  const fail = (why: string, cause?: unknown) => new StartError(`Asking "${url.origin}": ${why}`, { cause });
+  let answer: { readonly status: number | undefined; readonly text: string };
+  try {
+    answer = await send(url, question, token);
+  } catch (error) {
+    throw fail(whyOf(error), error);
+  }
+  const { status, text } = answer;
+  if (status !== 200) throw fail(refusalText(status, text));
+  const value = parseJsonObject(text);
+  if (value === undefined) throw fail("its answer is no JSON: is it the operations listener of a davit?");
+  return value;
+}
+
+function whyOf(error: unknown): string {
+  const code = codeOf(error);
+  if (code === "ECONNREFUSED") {
+    return "nothing listens there: start davit serve, or give --operations-url, such as of kubectl port-forward";
+  }
+  return code === undefined ? "it does not answer" : `it cannot be reached (${code})`;
+}
+
+/** The texts of davit's refusals are for people. Another server's answer is not shown. */
+function refusalText(status: number | undefined, text: string): string {
+  const line = text.trimEnd();
+  const cure = cures[line];
+  if (cure !== undefined) return cure;
+  const isOurs = line.startsWith(`${status} `) && line.length < 200 && !line.includes("\n");
+  return isOurs ? visible(line.slice(4)) : `it answers ${status}: is it the operations listener of a davit?`;
+}
+
+async function send(url: URL, { path, change }: Question, token: string | undefined) {
+  const body = change && JSON.stringify(change.body);
+  const options: RequestOptions = {
+    method: change === undefined ? "GET" : "POST",
+    timeout: timeoutMs,
+    agent: false,
+    headers: {
+      accept: "application/json",
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(change && { "content-type": "application/json", "x-davit-action": change.action }),
+      ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
+    },
+  };
+  const target = new URL(path, url);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = url.protocol === "https:" ? httpsRequest(target, options) : httpRequest(target, options);
+    sent.on("error", reject);
+    sent.on("timeout", () => sent.destroy(new Error("No answer in time")));
+    sent.on("response", resolve);
+    sent.end(body);
+  });
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of answer) {
+    const piece = Buffer.from(chunk);
+    bytes += piece.length;
+    if (bytes > maxAnswerBytes) throw new Error("Too long an answer");
+    chunks.push(piece);
+  }
+  return { status: answer.statusCode, text: Buffer.concat(chunks).toString("utf8") };
+}

@@ -1,0 +1,183 @@
+/** The options of `davit machine`, and the objects that its words name. */
+
+import { isLoopback } from "../lib/address.ts";
+import { installScopes } from "../model/permit.ts";
+import {
+  ConfigError,
+  type Environment,
+  helpOf,
+  type Option,
+  OptionRefusal,
+  type OptionTable,
+} from "../options/parsing.ts";
+import {
+  fileOption,
+  one,
+  readChoice,
+  readDuration,
+  readNamespace,
+  readObjectName,
+  readServerUrl,
+  readText,
+  switchOption,
+} from "../options/readers.ts";
+import { type Paths, readOptions } from "../options/rules.ts";
+
+export const operationsOptions = {
+  operationsUrl: {
+    flag: "operations-url",
+    value: "URL",
+    preset: "http://127.0.0.1:8081",
+    help: "the operations listener of the davit serve that keeps the ledger",
+    read: one(readServerUrl),
+  } satisfies Option<URL>,
+  operationsTokenFile: fileOption(
+    "operations-token-file",
+    "token to send there: the first one in the file; adopt and forget need one of --ops-admin-token-file",
+  ),
+};
+
+export const outputOptions = {
+  output: {
+    flag: "output",
+    value: "table|json",
+    preset: "table",
+    help: "how to print what davit answers",
+    read: one(readChoice(["table", "json"])),
+  } satisfies Option<"table" | "json">,
+};
+
+export const namespaceOptions = {
+  namespace: {
+    flag: "namespace",
+    value: "NAMESPACE",
+    help: "namespace of the object; default: the one of the kubeconfig's context, or default",
+    read: one(readNamespace),
+  } satisfies Option<string>,
+  kubeconfig: fileOption(
+    "kubeconfig",
+    "how to reach the cluster; default: KUBECONFIG, then the pod's account, then ~/.kube/config",
+  ),
+  context: {
+    flag: "context",
+    value: "NAME",
+    help: "context of the kubeconfig; default: its current context",
+    read: one(readText),
+  } satisfies Option<string>,
+};
+
+export const patchOptions = {
+  ...namespaceOptions,
+  print: switchOption("print", "change nothing: print the kubectl command, and the lines for a file"),
+};
+
+/** A time that an operator gives: a duration from now, or a point in time in Unix milliseconds. */
+export type Until = { readonly forMs: number } | { readonly atMs: number };
+
+/** Makes the option for the end of a grant or an adoption. */
+export function untilOption(help: string) {
+  return {
+    flag: "until",
+    value: "DURATION|TIME",
+    preset: "24h",
+    help,
+    read: one(readUntil),
+  } satisfies Option<Until>;
+}
+
+export const scopeOption = {
+  scope: {
+    flag: "scope",
+    value: installScopes.join("|"),
+    preset: "NeverInstalled",
+    help: "All: machines that are installed are installed again",
+    read: one(readChoice(installScopes)),
+  } satisfies Option<(typeof installScopes)[number]>,
+};
+
+/** Returns the help text of a command. */
+export function machineHelp(usage: string, purpose: string, table: OptionTable): string {
+  return helpOf(usage, purpose, table, [
+    "Environment variables can set --operations-url, --operations-token-file, --kubeconfig and --context, such as",
+    "DAVIT_OPERATIONS_URL for --operations-url. A flag overrides the variable.",
+  ]);
+}
+
+// Variables that no command line shows must not widen a grant, or change another object.
+const variables = ["DAVIT_OPERATIONS_URL", "DAVIT_OPERATIONS_TOKEN_FILE", "DAVIT_KUBECONFIG", "DAVIT_CONTEXT"];
+
+/** Reads the words and the options of one command. It adds problems of the words to those of the options. */
+export function readMachineOptions<Options extends OptionTable>(
+  table: Options,
+  args: readonly string[],
+  environment: Environment,
+  paths: Paths,
+) {
+  const at = args.findIndex((arg) => arg.startsWith("-"));
+  const words = at < 0 ? args : args.slice(0, at);
+  const kept = Object.fromEntries(variables.map((name) => [name, environment[name]]));
+  return { words, ...readOptions(table, args.slice(words.length), kept, paths) };
+}
+
+/** Returns the only word. @throws {ConfigError} with every problem if there is none, or another one. */
+export function onlyWord(words: readonly string[], problems: string[], what: string): string {
+  const [word, ...others] = words;
+  if (word !== undefined && others.length === 0) return word;
+  problems.push(word === undefined ? `Nothing named: give ${what}` : `Too many names: give one ${what}`);
+  throw new ConfigError(problems);
+}
+
+/** Refuses to send a token that others on the network could read. */
+export function tokenProblems(url: URL | undefined, tokenFile: string | undefined): readonly string[] {
+  if (url === undefined || tokenFile === undefined || url.protocol === "https:") return [];
+  if (isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) return [];
+  const cure = "a token needs a URL that begins with https://, or a loopback address, such as by kubectl port-forward";
+  return [`No TLS with "${url.origin}": ${cure}`];
+}
+
+/** An object that a word names. */
+export interface NamedObject {
+  readonly kind: "Group" | "Machine";
+  /** Undefined if the word does not have it. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+const kindWords: Readonly<Record<string, NamedObject["kind"]>> = {
+  group: "Group",
+  groups: "Group",
+  "group.davit.dev": "Group",
+  "groups.davit.dev": "Group",
+  machine: "Machine",
+  machines: "Machine",
+  dmach: "Machine",
+  "machine.davit.dev": "Machine",
+  "machines.davit.dev": "Machine",
+};
+
+/**
+ * Reads `[KIND/][NAMESPACE/]NAME`; undefined for any other text.
+ * @param presetKind for a word without a kind; undefined if the word must have one.
+ */
+export function readNamedObject(word: string, presetKind?: NamedObject["kind"]): NamedObject | undefined {
+  const parts = word.split("/");
+  const given = Object.hasOwn(kindWords, parts[0]?.toLowerCase() ?? "") && parts.length > 1 ? parts.shift() : undefined;
+  const kind = given === undefined ? presetKind : kindWords[given.toLowerCase()];
+  const [name = "", namespace, ...others] = parts.toReversed();
+  if (kind === undefined || others.length > 0 || typeof readObjectName(name) !== "string") return undefined;
+  if (namespace !== undefined && typeof readNamespace(namespace) !== "string") return undefined;
+  return { kind, namespace, name };
+}
+
+/** Reads a duration such as `24h`, or a time as RFC 3339. */
+function readUntil(text: string): Until | OptionRefusal {
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/.test(text)) {
+    const atMs = Date.parse(text);
+    if (!Number.isNaN(atMs)) return { atMs };
+  }
+  const forMs = readDuration(text);
+  const isPositive = typeof forMs === "number" && forMs > 0;
+  return isPositive
+    ? { forMs }
+    : new OptionRefusal("must be a duration such as 24h, or a time such as 2026-12-01T18:00:00Z");
+}

@@ -1,0 +1,127 @@
+/** `davit machine list`, `show` and `ledger`: what davit knows of machines. */
+
+import { StartError } from "../lib/start-error.ts";
+import { isUuid, normalizeMac } from "../model/hardware-ids.ts";
+import { machinePhases } from "../model/machine.ts";
+import type { Option } from "../options/parsing.ts";
+import { one, readChoice, readText } from "../options/readers.ts";
+import { configWithout } from "../options/rules.ts";
+import { workCommand } from "./command-line.ts";
+import type { Host } from "./host.ts";
+import { type OperationsOptions, readOperations } from "./machine-operations.ts";
+import {
+  machineHelp,
+  onlyWord,
+  operationsOptions,
+  outputOptions,
+  readMachineOptions,
+  tokenProblems,
+} from "./machine-options.ts";
+import { ledgerText, machinesOf, machineTable, machineText } from "./machine-text.ts";
+
+const readingOptions = { ...operationsOptions, ...outputOptions };
+
+const listOptions = {
+  group: {
+    flag: "group",
+    value: "NAME",
+    help: "only machines of this Group: NAME or NAMESPACE/NAME",
+    read: one(readText),
+  } satisfies Option<string>,
+  phase: {
+    flag: "phase",
+    value: machinePhases.join("|"),
+    help: "only machines in this phase",
+    read: one(readChoice(machinePhases)),
+  } satisfies Option<(typeof machinePhases)[number]>,
+  ...readingOptions,
+};
+
+/** `davit machine list` */
+export const listMachines = workCommand({
+  name: "machine list",
+  summary: "list machines with their Group, phase and last install",
+  help: () => machineHelp("machine list", "Lists every machine that objects or the ledger name.", listOptions),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(listOptions, args, environment, paths);
+    if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": davit machine show shows one machine`);
+    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+    return configWithout(problems, values);
+  },
+  work: async ({ group, phase, output, ...operations }, host) => {
+    const answer = await readOperations(operations, "/machines");
+    const machines = machinesOf(answer).filter(
+      (machine) =>
+        (phase === undefined || machine.phase === phase) && (group === undefined || isNamed(machine.group, group)),
+    );
+    if (output === "json") host.write(`${JSON.stringify({ ...answer, machines }, undefined, 2)}\n`);
+    else host.write(machineTable(machines));
+    return 0;
+  },
+});
+
+/** `davit machine show` */
+export const showMachine = workCommand({
+  name: "machine show",
+  summary: "show everything about one machine, and what its next boot is",
+  help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", readingOptions),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
+    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+    const machine = onlyWord(words, problems, anyMachine);
+    return configWithout(problems, { ...values, machine });
+  },
+  work: async ({ machine, output, ...operations }, host) => {
+    const path = machinePath(await knownName(operations, machine));
+    const answer = await readOperations(operations, path);
+    host.write(output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : machineText(answer));
+    return 0;
+  },
+});
+
+/** `davit machine ledger` */
+export const showLedger = workCommand({
+  name: "machine ledger",
+  summary: "show the ledger's id and health, adopted Groups and ended grants",
+  help: () => machineHelp("machine ledger", "Shows the ledger that grants name.", readingOptions),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
+    if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": there is one ledger`);
+    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
+    return configWithout(problems, values);
+  },
+  work: async ({ output, ...operations }, host) => await printLedger(operations, output, host),
+});
+
+/** The forms of a machine's name. */
+export const anyMachine = "MAC|UUID|[NAMESPACE/]NAME";
+
+async function printLedger(operations: OperationsOptions, output: "table" | "json", host: Host): Promise<number> {
+  const answer = await readOperations(operations, "/ledger");
+  host.write(output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : ledgerText(answer));
+  // As a probe: a ledger with problems grants nothing.
+  return answer.health === "ok" ? 0 : 1;
+}
+
+/** Returns the path of a machine. */
+function machinePath(name: string): string {
+  return `/machines/${name.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+/**
+ * Returns a machine's name as the listener knows it. A plain name gets the namespace of the only Machine that has it.
+ * @throws {StartError} if several have it, or none.
+ */
+export async function knownName(operations: OperationsOptions, word: string): Promise<string> {
+  const name = word.replace(/^(machines?|dmach)(\.davit\.dev)?\//i, "");
+  if (name.includes("/") || normalizeMac(name) !== undefined || isUuid(name)) return name;
+  const all = machinesOf(await readOperations(operations, "/machines"));
+  const [found, ...others] = all.map((machine) => machine.name).filter((full) => isNamed(full, name));
+  if (typeof found !== "string") throw new StartError(`No Machine "${name}": davit machine list shows all machines`);
+  if (others.length === 0) return found;
+  throw new StartError(`Several Machines "${name}": give NAMESPACE/NAME, such as ${found}`);
+}
+
+function isNamed(full: unknown, name: string): boolean {
+  return typeof full === "string" && (full === name || full.endsWith(`/${name}`));
+}

@@ -1,0 +1,106 @@
+/** `davit machine` in this process, with an operations listener and a cluster that a test fills. */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import { answerError } from "../../src/http/errors.ts";
+import { OpsDoor } from "../../src/http/ops/door.ts";
+import { guardedRoutes } from "../../src/http/ops/guarded-routes.ts";
+import { createOpsServer } from "../../src/http/ops/server.ts";
+import { isLoopback } from "../../src/lib/address.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import { type Ran, runCommand } from "../helpers/command-under-test.ts";
+import { silentLog } from "../helpers/test-store.ts";
+import { bookOf, type FakeMachines, fakeMachines, officeOf } from "../http/fake-machines.ts";
+import { ObjectServer } from "../kubernetes/object-server.ts";
+
+export const adminToken = "admin-token-0123456789";
+
+export class MachinesBed {
+  readonly fake: FakeMachines = fakeMachines();
+  readonly cluster: ObjectServer;
+  readonly folder: string;
+  readonly url: string;
+  readonly stop: () => Promise<void>;
+
+  private constructor(given: Pick<MachinesBed, "fake" | "cluster" | "folder" | "url" | "stop">) {
+    this.fake = given.fake;
+    this.cluster = given.cluster;
+    this.folder = given.folder;
+    this.url = given.url;
+    this.stop = given.stop;
+  }
+
+  static async start({ adminTokens = false } = {}): Promise<MachinesBed> {
+    const folder = await mkdtemp(join(tmpdir(), "davit-machine-"));
+    const cluster = await ObjectServer.start();
+    await writeFile(join(folder, "admin-token"), `${adminToken}\n`, { mode: 0o600 });
+    await writeFile(join(folder, "kubeconfig"), kubeconfigOf(cluster.url), { mode: 0o600 });
+    const fake = fakeMachines();
+    const { url, stop } = await listen(fake, adminTokens ? join(folder, "admin-token") : undefined);
+    const stopAll = async () => {
+      await stop();
+      cluster.close();
+      await rm(folder, { recursive: true });
+    };
+    return new MachinesBed({ fake, cluster, folder, url, stop: stopAll });
+  }
+
+  /** Runs `davit machine` against the listener, without a cluster. */
+  async run(...words: readonly string[]): Promise<Ran> {
+    return await runCommand(["machine", ...words, "--operations-url", this.url]);
+  }
+
+  /** The same with the cluster's kubeconfig, whose context is of the namespace `racks`. */
+  async runInCluster(...words: readonly string[]): Promise<Ran> {
+    return await this.run(...words, "--kubeconfig", join(this.folder, "kubeconfig"));
+  }
+}
+
+/** Call it at the top of a test file: each test gets another bed. */
+export function machinesBed() {
+  const holder: { bed: MachinesBed | undefined } = { bed: undefined };
+  beforeEach(async () => {
+    holder.bed = await MachinesBed.start();
+  });
+  afterEach(async () => await holder.bed?.stop());
+  return () => {
+    if (holder.bed === undefined) throw new Error("Only a test has a bed");
+    return holder.bed;
+  };
+}
+
+async function listen(fake: FakeMachines, adminTokenFile: string | undefined) {
+  const shared = { log: silentLog, clock: systemClock };
+  const server = createOpsServer({ ...shared, answerError });
+  const metrics = createMetrics("1");
+  const bound = { boundTo: () => "127.0.0.1", isLoopback };
+  const door = await OpsDoor.open({ ...shared, ...bound, tokenFile: undefined, adminTokenFile, metrics });
+  await server.app.register(guardedRoutes, {
+    door,
+    previews: { of: () => Promise.reject(new Error("No test asks for a preview")) },
+    history: {
+      history: { current: () => Promise.reject(new Error("No test asks for the history")) },
+      bootFilesOf: () => undefined,
+    },
+    machines: { book: bookOf(fake), office: officeOf(fake), log: silentLog },
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--ops-address" });
+  const stop = async () => {
+    await server.close();
+    door.stop();
+  };
+  return { url: `http://127.0.0.1:${port}`, stop };
+}
+
+function kubeconfigOf(server: string): string {
+  return `apiVersion: v1
+kind: Config
+current-context: main
+clusters: [{name: main, cluster: {server: "${server}", insecure-skip-tls-verify: true}}]
+users: [{name: main, user: {token: person}}]
+contexts: [{name: main, context: {cluster: main, user: main, namespace: racks}}]
+`;
+}
