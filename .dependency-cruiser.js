@@ -15,6 +15,7 @@ const allowed = {
   matchbox: ["admission", "render", "model", "lib"],
   certificates: ["lib"],
   controller: ["store", "render", "model", "lib"],
+  ledger: ["store", "model", "lib"],
   follow: ["model", "lib"],
   boot: ["render", "model", "lib"],
   offline: ["directory", "admission", "controller", "boot", "render", "model", "lib"],

@@ -361,13 +361,17 @@ function areExpressions(value: unknown): boolean {
   return Array.isArray(value) && value.every(isExpression);
 }
 
-// Colons stay, because people read MAC addresses. `.` and `..` are escaped, because paths give them another meaning.
-function encodeSegment(value: string): string {
+/**
+ * Returns a text as one segment of a path. Colons stay, because people read MAC addresses. `.` and `..` are escaped,
+ * because paths give them another meaning.
+ */
+export function encodeSegment(value: string): string {
   const encoded = encodeURIComponent(value.toWellFormed()).replaceAll("%3A", ":");
   return /^\.{1,2}$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded;
 }
 
-function decodeSegment(segment: string): string | undefined {
+/** Reads what `encodeSegment` returned; undefined for a segment with a bad escape. */
+export function decodeSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -67,6 +67,17 @@ export interface FollowListener {
   changed(changes: readonly FileChange[], index: number): void;
 }
 
+/** How a batch is logged, where it differs from the batches of davit's controller. */
+export interface SubmitOptions {
+  /**
+   * False for a batch that its own conditions protect (`compareAndSwap`, `create`). Every member may log it, even if
+   * another member leads. True unless given.
+   */
+  readonly fenced?: boolean;
+  /** False for a batch that may not use the reserve of a full disk. True unless given. */
+  readonly frees?: boolean;
+}
+
 interface Follower {
   readonly prefix: StorePath;
   readonly listener: FollowListener;
@@ -193,15 +204,16 @@ export class Store {
 
   /**
    * Executes a command. It resolves when the command is on disk and applied, and followers are notified.
+   * @param options only for a batch.
    * @throws {StoreError} for a refused command; logFailed when the log fails; quotaExceeded before anything is logged.
    */
-  async submit(command: Submission): Promise<Applied> {
+  async submit(command: Submission, options: SubmitOptions = {}): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
     let time = this.#log.membership.now();
     if (this.#expiry.isBehind(time.atMs)) time = await this.#timeAfterEnds(command);
     const reservedBytes = command.kind === "batch" ? 0 : this.#quota.reserve(command);
     try {
-      const applied = await this.#replica.propose(command, optionsOf(command), time);
+      const applied = await this.#replica.propose(command, proposeOptions(command, options), time);
       assert(applied !== undefined, "A command changes something or is refused");
       return applied;
     } finally {
@@ -363,11 +375,11 @@ export class Store {
 }
 
 /**
- * Removals may use the log's reserve on a full disk. So may batches, which only davit's controller writes. They are
- * fenced: the controller of a former leader may have planned its batch before another member took over, and would bring
- * older documents back.
+ * Removals may use the log's reserve on a full disk. So may the batches of davit's controller. They are fenced: the
+ * controller of a former leader may have planned its batch before another member took over, and would bring older
+ * documents back.
  */
-function optionsOf({ kind }: Command): ProposeOptions | undefined {
-  if (kind === "batch") return { frees: true, fenced: true };
+function proposeOptions({ kind }: Command, { fenced = true, frees = true }: SubmitOptions): ProposeOptions | undefined {
+  if (kind === "batch") return { frees, fenced };
   return kind === "delete" || kind === "compareAndDelete" ? { frees: true } : undefined;
 }

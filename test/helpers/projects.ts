@@ -25,6 +25,7 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "history",
     "http",
     "kubernetes",
+    "ledger",
     "lib",
     "lint",
     "manifests",

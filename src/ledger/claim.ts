@@ -1,0 +1,178 @@
+/** What a claim writes: pure functions from a machine's entries to the commands of one batch. */
+
+import type { InstallPlan, LedgerEntry, PermitAsk, SpentGrant } from "../model/permit.ts";
+import type { SingleCommand } from "../store/command/command.ts";
+import { encodeEntry, entryPath, identityPath } from "./ledger-documents.ts";
+
+/** The number of addresses that an entry keeps. A second one shows that somebody else took part. */
+const maxAddresses = 2;
+
+/** What is needed to write entries. */
+export interface Writing {
+  readonly nowMs: number;
+  /** Returns the id of a new entry. */
+  readonly newId: () => string;
+  /** Returns the index of the last change of an entry's document. */
+  readonly indexOf: (id: string) => number;
+}
+
+/** An entry as a batch makes it, with the commands of that batch. */
+export interface Planned {
+  readonly entry: LedgerEntry;
+  readonly commands: readonly SingleCommand[];
+}
+
+/** What a claim records. */
+export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile"> {
+  readonly plan: Pick<InstallPlan, "timeoutSeconds">;
+  readonly address: string | undefined;
+}
+
+/**
+ * Plans a claim. All entries of the machine spend the grants. The install itself is that of the entry that changed
+ * last; an install of the others ends.
+ * @param entries of the machine, as `knownEntries` returns them.
+ */
+export function plannedClaim(
+  ask: ClaimOf,
+  grants: readonly [SpentGrant, ...SpentGrant[]],
+  entries: readonly LedgerEntry[],
+  writing: Writing,
+): Planned {
+  const [first] = grants;
+  const main = latestFirst(entries)[0];
+  const others = entries.filter((entry) => entry !== main);
+  const changedAtMs = Math.max(writing.nowMs, ...entries.map((entry) => entry.changedAtMs + 1));
+  const added = newIdentities(ask, entries);
+  const claimed: LedgerEntry = {
+    id: main?.id ?? writing.newId(),
+    identities: [...(main?.identities ?? []), ...added],
+    state: "Claimed",
+    grant: first,
+    spent: spentWith(main?.spent ?? {}, grants),
+    claimedAtMs: changedAtMs,
+    changedAtMs,
+    timeoutSeconds: ask.plan.timeoutSeconds,
+    group: ask.group,
+    profile: ask.profile,
+    addresses: ask.address === undefined ? [] : [ask.address],
+    ...(main?.labels && { labels: main.labels }),
+  };
+  const closed = others.map((entry) => ({
+    ...(isOpen(entry) ? ended(entry, "Unconfirmed", changedAtMs - 1) : entry),
+    // The reports of an earlier install of this entry no longer count.
+    grant: first,
+    spent: spentWith(entry.spent, grants),
+  }));
+  return {
+    entry: claimed,
+    commands: [
+      main === undefined ? creation(claimed) : change(claimed, writing),
+      ...closed.map((entry) => change(entry, writing)),
+      ...added.map((identity) => naming(identity, claimed.id)),
+    ],
+  };
+}
+
+/**
+ * Plans the entry of a machine that counts as installed. Several entries of one machine all become Installed.
+ * @returns undefined if nothing changes.
+ */
+export function plannedAdoption(
+  machine: Pick<ClaimOf, "identities" | "group" | "profile" | "address">,
+  entries: readonly LedgerEntry[],
+  writing: Writing,
+): Planned | undefined {
+  const { nowMs } = writing;
+  const [main, ...others] = latestFirst(entries);
+  const added = newIdentities(machine, entries);
+  if (main === undefined) {
+    const entry: LedgerEntry = {
+      id: writing.newId(),
+      identities: added,
+      state: "Installed",
+      spent: {},
+      claimedAtMs: nowMs,
+      changedAtMs: nowMs,
+      timeoutSeconds: 0,
+      group: machine.group,
+      profile: machine.profile,
+      addresses: machine.address === undefined ? [] : [machine.address],
+    };
+    return { entry, commands: [creation(entry), ...added.map((identity) => naming(identity, entry.id))] };
+  }
+  if (added.length === 0 && entries.every(({ state }) => state === "Installed")) return undefined;
+  const installed = { ...installedBy(main, nowMs), identities: [...main.identities, ...added] };
+  const closed = others.filter(({ state }) => state !== "Installed").map((entry) => installedBy(entry, nowMs));
+  return {
+    entry: installed,
+    commands: [
+      ...[installed, ...closed].map((entry) => change(entry, writing)),
+      ...added.map((identity) => naming(identity, main.id)),
+    ],
+  };
+}
+
+/** Returns an entry in another state. */
+export function ended(entry: LedgerEntry, state: LedgerEntry["state"], nowMs: number): LedgerEntry {
+  return { ...entry, state, changedAtMs: Math.max(nowMs, entry.changedAtMs) };
+}
+
+/** Returns an entry that a client at this address took part in. The last address comes first. */
+export function seenAt(entry: LedgerEntry, address: string | undefined): LedgerEntry {
+  const [last] = entry.addresses;
+  if (address === undefined || address === last) return entry;
+  const others = entry.addresses.filter((other) => other !== address);
+  return { ...entry, addresses: [address, ...others].slice(0, maxAddresses) };
+}
+
+/** True if the entry has room for this address and does not have it. */
+export function isNewAddress({ addresses }: LedgerEntry, address: string | undefined): boolean {
+  return address !== undefined && addresses.length < maxAddresses && !addresses.includes(address);
+}
+
+/** The command that replaces an entry, unless somebody else has changed it meanwhile. */
+export function change(entry: LedgerEntry, { indexOf }: Pick<Writing, "indexOf">): SingleCommand {
+  return {
+    kind: "compareAndSwap",
+    path: entryPath(entry.id),
+    value: encodeEntry(entry),
+    expected: { index: BigInt(indexOf(entry.id)) },
+  };
+}
+
+/** True while the install of the entry has no end yet. */
+export function isOpen({ state }: LedgerEntry): boolean {
+  return state === "Claimed" || state === "Installing";
+}
+
+function creation(entry: LedgerEntry): SingleCommand {
+  return { kind: "create", path: entryPath(entry.id), value: encodeEntry(entry) };
+}
+
+/** The command that gives an identity to an entry. It is refused if another entry has the identity. */
+function naming(identity: string, id: string): SingleCommand {
+  return { kind: "create", path: identityPath(identity), value: id };
+}
+
+function installedBy(entry: LedgerEntry, nowMs: number): LedgerEntry {
+  return entry.state === "Installed" ? entry : ended(entry, "Installed", nowMs);
+}
+
+function newIdentities(
+  { identities, listed = [] }: Pick<ClaimOf, "identities" | "listed">,
+  entries: readonly LedgerEntry[],
+): readonly string[] {
+  const known = new Set(entries.flatMap((entry) => entry.identities));
+  return [...new Set([...identities, ...listed])].filter((identity) => !known.has(identity));
+}
+
+function spentWith(spent: LedgerEntry["spent"], grants: readonly SpentGrant[]): Readonly<Record<string, number>> {
+  const all = new Map(Object.entries(spent));
+  for (const { key, generation } of grants) all.set(key, Math.max(generation, all.get(key) ?? 0));
+  return Object.fromEntries(all);
+}
+
+function latestFirst(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
+  return entries.toSorted((a, b) => b.changedAtMs - a.changedAtMs);
+}

@@ -1,0 +1,230 @@
+/**
+ * The ledger: which machines have spent which permits. It is the truth about installs, in a store of its own. Objects
+ * grant an install, the ledger records that it was claimed, and reports close it.
+ *
+ * Any member of the store may log. Each batch has conditions, so two members never both log a claim. What is lost or
+ * older than its mark is another ledger, and grants name one ledger: so lost or restored state opens nothing.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Soon } from "../lib/soon.ts";
+import { isRepeatable, knownEntries, type LedgerEntry, type NamedGrant, type ReportRules } from "../model/permit.ts";
+import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permit-desk.ts";
+import type { Store } from "../store/store.ts";
+import { Beginning } from "./beginning.ts";
+import { change, plannedAdoption } from "./claim.ts";
+import { ClaimedAddresses } from "./claimed-addresses.ts";
+import { Claims, maxEntries } from "./claims.ts";
+import { openSooner, plannedForgetting } from "./forgetting.ts";
+import { KnownLedger } from "./known-ledger.ts";
+import { adoptedPath, encodeAdopted, secretPath } from "./ledger-documents.ts";
+import { type Decision, LedgerLog } from "./ledger-log.ts";
+import { type LedgerMark, MarkKeeper } from "./mark-keeper.ts";
+import type { TokenKey } from "./report-token.ts";
+import { Reports } from "./reports.ts";
+import { Ticker } from "./ticker.ts";
+
+export interface LedgerOptions {
+  /** A store that only the ledger writes. The ledger does not stop it. */
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly log: Log;
+  /** Where a rollback of the store leaves a trace; absent in file mode. */
+  readonly mark?: LedgerMark | undefined;
+  /** Returns which labels the machines of a Profile (`namespace/name`) may report; none unless given. */
+  readonly rulesOf?: (profile: string) => ReportRules | undefined;
+}
+
+/**
+ * - `forgotten`: the machine has no entry any more.
+ * - `closed`: the machine counts as never installed, but a grant that is not over stays spent.
+ * - `crowded`: so many grants are open that the entry cannot record them all.
+ * - `late`: the ledger cannot be written, or does not know the grants yet.
+ */
+export type ForgetOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
+export type AdoptOutcome = "adopted" | "ambiguous" | "full" | "late";
+
+const maxSpentByForgetting = 1_000;
+const clockAheadMs = 300_000;
+
+export class Ledger implements PermitDesk {
+  /** What the ledger says: for selection and statuses. */
+  readonly known: KnownLedger;
+  readonly #options: LedgerOptions;
+  readonly #log: LedgerLog;
+  readonly #marks: MarkKeeper | undefined;
+  readonly #beginning: Beginning;
+  readonly #claims: Claims;
+  readonly #reports: Reports;
+  readonly #ticker: Ticker;
+  readonly #claimed: ClaimedAddresses;
+  #knowsGrants = false;
+  #unfollow: () => void = () => undefined;
+
+  private constructor(options: LedgerOptions) {
+    const { store, clock, random, log, mark, rulesOf = () => undefined } = options;
+    this.#options = options;
+    const known = new KnownLedger({ clock });
+    this.known = known;
+    this.#marks = mark && new MarkKeeper({ mark, clock, log, id: () => known.id });
+    const logged = (index: number) => {
+      if (this.#beginning.isTrusted) this.#marks?.note(index);
+    };
+    this.#log = new LedgerLog({ store, known, clock, random, logged });
+    const cover = async (index: number) => (await this.#marks?.cover(index)) ?? true;
+    this.#beginning = new Beginning({ store, known, clock, random, log, mark, cover, ledgerLog: this.#log });
+    const shared = { known, log: this.#log, clock, isTrusted: () => this.#beginning.isTrusted };
+    const tokenKey = () => this.#tokenKey;
+    this.#claims = new Claims({ ...shared, cover, tokenKey });
+    this.#reports = new Reports({ ...shared, tokenKey, rulesOf });
+    this.#ticker = new Ticker({ ...shared, maxEntries });
+    this.#claimed = new ClaimedAddresses(known);
+  }
+
+  /**
+   * Opens the ledger in a store, and begins one if there is none. If the store or the mark cannot be reached, the ledger
+   * keeps trying, and grants nothing meanwhile.
+   */
+  static async open(options: LedgerOptions): Promise<Ledger> {
+    const ledger = new Ledger(options);
+    ledger.#unfollow = options.store.follow("/davit", ledger.known);
+    await ledger.#beginning.start();
+    options.store.onLeadership((isLeading) => ledger.#ticker.lead(isLeading));
+    return ledger;
+  }
+
+  /** The ledger that grants must name; undefined while none is trusted. */
+  get id(): string | undefined {
+    return this.#beginning.isTrusted ? this.known.id : undefined;
+  }
+
+  /** See `PermitDesk`. */
+  ask(question: DeskAsk): Soon<DeskAnswer> {
+    return this.#claims.ask(question);
+  }
+
+  /** See `PermitDesk`. */
+  report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome> {
+    return this.#reports.report(token, report, address);
+  }
+
+  /** See `PermitDesk`. If several machines at this address have just claimed, it is not clear which one it was. */
+  fetched(address: string, _path: string): void {
+    const [id, ...others] = this.#claimed.at(address);
+    if (id === undefined || others.length > 0) return;
+    void this.#log.carryOut(() => this.#decideFetched(id));
+  }
+
+  /** The grants of all objects: the ledger logs when one of them ends. */
+  grantsChanged(grants: readonly NamedGrant[]): void {
+    this.#knowsGrants = true;
+    this.#ticker.grantsChanged(grants);
+  }
+
+  /**
+   * Until a time, machines of a Group that have no entry count as installed. Each that asks meanwhile gets an entry, and
+   * stays installed.
+   * @param group `namespace/name`. @param untilMs 0 ends it.
+   */
+  async adopt(group: string, untilMs: number): Promise<"adopted" | "late"> {
+    const value = encodeAdopted({ untilMs });
+    const outcome = await this.#log.carryOut(
+      (): Decision<"adopted"> => ({
+        kind: "closing",
+        commands: [{ kind: "set", path: adoptedPath(group), value }],
+        result: "adopted",
+      }),
+    );
+    return outcome ?? "late";
+  }
+
+  /** Records that a machine is installed, without an install by davit. @param group `namespace/name`, or empty. */
+  async adoptMachine(identities: readonly string[], group: string): Promise<AdoptOutcome> {
+    const { known } = this;
+    const machine = { identities, group, profile: "", address: undefined };
+    const outcome = await this.#log.carryOut((): Decision<AdoptOutcome> => {
+      const entries = knownEntries({ identities }, known);
+      if (entries === undefined) return { kind: "closing", commands: [], result: "ambiguous" };
+      const isFull = entries.length === 0 && known.entries.size >= maxEntries;
+      if (isFull) return { kind: "closing", commands: [], result: "full" };
+      const planned = plannedAdoption(machine, entries, this.#log.writing);
+      return { kind: "closing", commands: planned?.commands ?? [], result: "adopted" };
+    });
+    return outcome ?? "late";
+  }
+
+  /**
+   * Forgets a machine, so that it counts as never installed. Forgetting opens nothing: every grant that is spent or open
+   * stays spent or becomes so. A higher generation installs the machine.
+   * @param which the id of an entry, or identities.
+   */
+  async forget(which: string | readonly string[]): Promise<ForgetOutcome> {
+    const outcome = await this.#log.carryOut(() => this.#decideForget(which));
+    return outcome ?? "late";
+  }
+
+  /** One line for each problem that needs an operator. */
+  get attention(): readonly string[] {
+    const { known } = this;
+    const aheadMs = known.nowMs - this.#options.clock.nowMs();
+    return [
+      ...(known.unreadable > 0 ? ["Ledger: a later davit has written it, so nothing installs: start that davit"] : []),
+      ...(this.#beginning.problem === undefined ? [] : [`Ledger: ${this.#beginning.problem}, so nothing installs`]),
+      ...(this.#marks?.isFailing === true ? ["Ledger: its mark cannot be written, so nothing installs"] : []),
+      ...(known.entries.size >= maxEntries ? ["Ledger: it is full: forget machines that are gone"] : []),
+      ...(aheadMs > clockAheadMs ? ["Ledger: this computer's clock is behind the ledger's: correct the clock"] : []),
+    ];
+  }
+
+  /** How many entries are in each state. */
+  measure(): ReadonlyMap<LedgerEntry["state"], number> {
+    const counts = new Map<LedgerEntry["state"], number>();
+    for (const { state } of this.known.entries.values()) counts.set(state, (counts.get(state) ?? 0) + 1);
+    return counts;
+  }
+
+  /** Ends the ledger's own writes; idempotent. Stop the store afterwards. */
+  async stop(): Promise<void> {
+    await this.#ticker.stop();
+    await this.#marks?.stop();
+    await this.#beginning.stop();
+    this.#unfollow();
+  }
+
+  get #tokenKey(): TokenKey | undefined {
+    const { id } = this.known;
+    const secret = this.#options.store.getFile(secretPath)?.value;
+    return id === undefined || secret === undefined ? undefined : { ledgerId: id, secret };
+  }
+
+  #decideFetched(id: string): Decision<undefined> {
+    const { writing } = this.#log;
+    const entry = this.known.entries.get(id);
+    if (entry === undefined || !isRepeatable(entry, writing.nowMs)) {
+      return { kind: "closing", commands: [], result: undefined };
+    }
+    const begun: LedgerEntry = { ...entry, state: "Installing", changedAtMs: writing.nowMs };
+    return { kind: "closing", commands: [change(begun, writing)], result: undefined };
+  }
+
+  #decideForget(which: string | readonly string[]): Decision<ForgetOutcome | undefined> {
+    const { known } = this;
+    const found = typeof which === "string" ? known.entries.get(which) : undefined;
+    const entries = typeof which === "string" ? (found === undefined ? [] : [found]) : known.entriesOf(which);
+    const answered = (result: ForgetOutcome) => ({ kind: "closing" as const, commands: [], result });
+    if (entries.length === 0) return answered("unknown");
+    if (!this.#knowsGrants || this.id === undefined) return answered("late");
+    const { grants } = this.#ticker;
+    if (openSooner(grants, known).length > maxSpentByForgetting) return answered("crowded");
+    const commands = entries.flatMap((entry) => plannedForgetting(entry, grants, known, this.#log.writing));
+    const isRemoved = commands.every(({ kind }) => kind === "compareAndDelete");
+    // The times of an entry go with it.
+    return {
+      kind: "closing",
+      commands: [this.#log.clockMark(), ...commands],
+      result: isRemoved ? "forgotten" : "closed",
+    };
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Keeps a mark outside the ledger's store, so that a store which was rolled back is recognised: its index is behind the
+ * mark. A claim counts only when the mark covers it. Writes are few: at most five a second, each for all changes so far.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+
+/** Where a ledger's mark is. */
+export interface LedgerMark {
+  /** Returns the mark; undefined if there is none. @throws {Error} if it is not known. */
+  read(): Promise<{ readonly id: string; readonly index: number } | undefined>;
+  /**
+   * Writes the mark. If there is a mark of the same id with a higher index, that one stays: other members write, too.
+   * @throws {Error} if the mark may not have been written.
+   */
+  write(id: string, index: number): Promise<void>;
+}
+
+export interface MarkKeeperOptions {
+  readonly mark: LedgerMark;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The ledger that may be marked now; undefined for none. */
+  readonly id: () => string | undefined;
+}
+
+interface Waiter {
+  readonly index: number;
+  readonly resolve: (isCovered: boolean) => void;
+}
+
+const betweenWritesMs = 200;
+const retryMs = 1_000;
+
+export class MarkKeeper {
+  readonly #options: MarkKeeperOptions;
+  readonly #stopping = new AbortController();
+  #coveredId: string | undefined;
+  #covered = 0;
+  #wanted = 0;
+  #waiters: Waiter[] = [];
+  #writing: Promise<void> | undefined;
+  #isFailing = false;
+
+  constructor(options: MarkKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** True while the last write failed. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /** Begins a write that covers this index, and does not wait for it. */
+  note(index: number): void {
+    this.#wanted = Math.max(this.#wanted, index);
+    if (!this.#isCovered(this.#wanted)) this.#writing ??= this.#write();
+  }
+
+  /** Resolves with true when the mark covers this index of the present ledger; with false when the keeper stops. */
+  async cover(index: number): Promise<boolean> {
+    if (this.#isCovered(index)) return true;
+    if (this.#stopping.signal.aborted) return false;
+    return await new Promise((resolve) => {
+      this.#waiters.push({ index, resolve });
+      this.note(index);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#writing;
+    this.#settle(() => true, false);
+  }
+
+  #isCovered(index: number): boolean {
+    return this.#coveredId !== undefined && this.#coveredId === this.#options.id() && index <= this.#covered;
+  }
+
+  async #write(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted && !this.#isCovered(this.#wanted)) {
+      const isWritten = await this.#writeOnce();
+      await clock.sleep(isWritten ? betweenWritesMs : retryMs, signal);
+    }
+    this.#writing = undefined;
+  }
+
+  /** @returns false if the mark was not written. */
+  async #writeOnce(): Promise<boolean> {
+    const { mark, log } = this.#options;
+    const id = this.#options.id();
+    const index = this.#wanted;
+    if (id === undefined) return false;
+    try {
+      await mark.write(id, index);
+    } catch (error) {
+      if (!this.#isFailing) log.error({ err: error }, "mark of the ledger cannot be written");
+      this.#isFailing = true;
+      return false;
+    }
+    if (this.#isFailing) log.info({}, "mark of the ledger can be written again");
+    this.#isFailing = false;
+    // Another ledger may have begun meanwhile. Then this mark covers nothing of it.
+    if (id !== this.#options.id()) return false;
+    this.#coveredId = id;
+    this.#covered = index;
+    this.#settle((waiter) => waiter.index <= index, true);
+    return true;
+  }
+
+  #settle(isMeant: (waiter: Waiter) => boolean, isCovered: boolean): void {
+    const settled = this.#waiters.filter(isMeant);
+    this.#waiters = this.#waiters.filter((waiter) => !settled.includes(waiter));
+    for (const { resolve } of settled) resolve(isCovered);
+  }
+}

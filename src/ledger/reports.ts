@@ -1,0 +1,77 @@
+/** Takes machines' reports: checks the token, limits how many come, and logs what a report changes. */
+
+import type { Clock } from "../lib/clock.ts";
+import { TokenBucket } from "../lib/token-bucket.ts";
+import { type LedgerEntry, type ReportRules, reportStates } from "../model/permit.ts";
+import type { MachineReport, ReportOutcome } from "../model/permit-desk.ts";
+import { change } from "./claim.ts";
+import type { KnownLedger } from "./known-ledger.ts";
+import type { Decision, LedgerLog } from "./ledger-log.ts";
+import { reported } from "./report.ts";
+import { entryIdOf, isTokenOf, type TokenKey } from "./report-token.ts";
+
+export interface ReportsOptions {
+  readonly known: KnownLedger;
+  readonly log: LedgerLog;
+  readonly clock: Clock;
+  readonly tokenKey: () => TokenKey | undefined;
+  /** Returns which labels the machines of a Profile (`namespace/name`) may set. */
+  readonly rulesOf: (profile: string) => ReportRules | undefined;
+}
+
+const reportsPerSecond = 500;
+// Installers report the end right after progress, and many of them only once.
+const burstOfOne = 5;
+/** Limits of single tokens are forgotten beyond this many; each is full again after five seconds. */
+const maxLimits = 4_096;
+
+export class Reports {
+  readonly #options: ReportsOptions;
+  readonly #all: TokenBucket;
+  /** By entry, the one that was used last at the end. */
+  readonly #each = new Map<string, TokenBucket>();
+
+  constructor(options: ReportsOptions) {
+    this.#options = options;
+    this.#all = new TokenBucket({ clock: options.clock, perSecond: reportsPerSecond, burst: reportsPerSecond });
+  }
+
+  /** See `PermitDesk`. */
+  async report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome> {
+    const { log } = this.#options;
+    if (!reportStates.includes(report.state)) return "unknown";
+    const entry = this.#entryOf(token);
+    if (entry === undefined) return "unknown";
+    if (!this.#limitOf(entry.id).tryTake() || !this.#all.tryTake()) return "tooMany";
+    const outcome = await log.inTime(log.carryOut(() => this.#decide(token, report, address)));
+    return outcome ?? "late";
+  }
+
+  #decide(token: string, report: MachineReport, address: string | undefined): Decision<ReportOutcome> {
+    const { log, rulesOf } = this.#options;
+    const entry = this.#entryOf(token);
+    if (entry === undefined) return { kind: "closing", commands: [], result: "unknown" };
+    const { writing } = log;
+    const { nowMs } = writing;
+    const result = reported(entry, { report, address, nowMs, rules: rulesOf(entry.profile) });
+    if (result === "final") return { kind: "closing", commands: [], result };
+    const commands = result.isChanged ? [change(result.entry, writing)] : [];
+    return { kind: "closing", commands, result: "taken" };
+  }
+
+  #entryOf(token: string): LedgerEntry | undefined {
+    const entry = this.#options.known.entries.get(entryIdOf(token) ?? "");
+    const key = this.#options.tokenKey();
+    return entry !== undefined && key !== undefined && isTokenOf(key, entry, token) ? entry : undefined;
+  }
+
+  #limitOf(id: string): TokenBucket {
+    const { clock } = this.#options;
+    const limit = this.#each.get(id) ?? new TokenBucket({ clock, perSecond: 1, burst: burstOfOne });
+    this.#each.delete(id);
+    this.#each.set(id, limit);
+    const [oldest] = this.#each.keys();
+    if (this.#each.size > maxLimits && oldest !== undefined) this.#each.delete(oldest);
+    return limit;
+  }
+}
