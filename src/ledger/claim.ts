@@ -8,7 +8,7 @@ import { encodeEntry, entryPath, identityPath } from "./ledger-documents.ts";
 const maxAddresses = 2;
 
 /** What is needed to write entries. */
-export interface Writing {
+export interface EntryWriting {
   readonly nowMs: number;
   /** Returns the id of a new entry. */
   readonly newId: () => string;
@@ -17,7 +17,7 @@ export interface Writing {
 }
 
 /** An entry as a batch makes it, with the commands of that batch. */
-export interface Planned {
+export interface PlannedEntry {
   readonly entry: LedgerEntry;
   readonly commands: readonly SingleCommand[];
 }
@@ -37,8 +37,8 @@ export function plannedClaim(
   ask: ClaimOf,
   grants: readonly [SpentGrant, ...SpentGrant[]],
   entries: readonly LedgerEntry[],
-  writing: Writing,
-): Planned {
+  writing: EntryWriting,
+): PlannedEntry {
   const [first] = grants;
   const main = latestFirst(entries)[0];
   const others = entries.filter((entry) => entry !== main);
@@ -81,8 +81,8 @@ export function plannedClaim(
 export function plannedAdoption(
   machine: Pick<ClaimOf, "identities" | "group" | "profile" | "address">,
   entries: readonly LedgerEntry[],
-  writing: Writing,
-): Planned | undefined {
+  writing: EntryWriting,
+): PlannedEntry | undefined {
   const { nowMs } = writing;
   const [main, ...others] = latestFirst(entries);
   const added = newIdentities(machine, entries);
@@ -132,7 +132,7 @@ export function isNewAddress({ addresses }: LedgerEntry, address: string | undef
 }
 
 /** The command that replaces an entry, unless somebody else has changed it meanwhile. */
-export function change(entry: LedgerEntry, { indexOf }: Pick<Writing, "indexOf">): SingleCommand {
+export function change(entry: LedgerEntry, { indexOf }: Pick<EntryWriting, "indexOf">): SingleCommand {
   return {
     kind: "compareAndSwap",
     path: entryPath(entry.id),

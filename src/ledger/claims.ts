@@ -5,13 +5,13 @@ import type { Soon } from "../lib/soon.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import { knownEntries, type LedgerEntry, type Verdict, verdictOf } from "../model/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../model/permit-desk.ts";
-import { change, isNewAddress, isOpen, type Planned, plannedAdoption, plannedClaim, seenAt } from "./claim.ts";
+import { change, isNewAddress, isOpen, type PlannedEntry, plannedAdoption, plannedClaim, seenAt } from "./claim.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import { entryPath } from "./ledger-documents.ts";
 import type { Decision, LedgerLog } from "./ledger-log.ts";
 import { reportTokenOf, type TokenKey } from "./report-token.ts";
 
-export interface ClaimsOptions {
+export interface InstallClaimsOptions {
   readonly known: KnownLedger;
   readonly log: LedgerLog;
   readonly clock: Clock;
@@ -27,17 +27,17 @@ export const maxEntries = 65_536;
 const claimsPerSecond = 50;
 
 type Granted = { readonly kind: "granted"; readonly entry: LedgerEntry };
-type Answer = Exclude<Verdict, { readonly kind: "claim" }>;
+type SettledVerdict = Exclude<Verdict, { readonly kind: "claim" }>;
 
 const late: DeskAnswer = { kind: "late" };
 
-export class Claims {
-  readonly #options: ClaimsOptions;
+export class InstallClaims {
+  readonly #options: InstallClaimsOptions;
   readonly #bucket: TokenBucket;
   /** How many new entries are being logged. */
   #beginning = 0;
 
-  constructor(options: ClaimsOptions) {
+  constructor(options: InstallClaimsOptions) {
     this.#options = options;
     this.#bucket = new TokenBucket({ clock: options.clock, perSecond: claimsPerSecond, burst: claimsPerSecond });
   }
@@ -79,7 +79,7 @@ export class Claims {
     return { ...answer, reportToken: reportTokenOf(key, entry) };
   }
 
-  #decide(question: DeskAsk, token: { isTaken: boolean }): Decision<Answer | undefined> {
+  #decide(question: DeskAsk, token: { isTaken: boolean }): Decision<SettledVerdict | undefined> {
     const { known, isTrusted } = this.#options;
     if (!isTrusted()) return answered(undefined);
     const verdict = verdictOf(question, known);
@@ -99,7 +99,7 @@ export class Claims {
   }
 
   /** The first config that a machine reads ends the time in which the script is repeated. */
-  #decideGranted(question: DeskAsk, verdict: Granted): Decision<Answer> {
+  #decideGranted(question: DeskAsk, verdict: Granted): Decision<SettledVerdict> {
     const { entry } = verdict;
     const begins = question.purpose === "config" && entry.state === "Claimed";
     if (!question.mayClaim || !(begins || isNewAddress(entry, question.address))) return answered(verdict);
@@ -117,7 +117,7 @@ export class Claims {
     this.#beginning += 1;
     const decide = (): Decision<undefined> => {
       const entries = knownEntries(question, known);
-      const planned: Planned | undefined =
+      const planned: PlannedEntry | undefined =
         entries?.length === 0 ? plannedAdoption(question, entries, log.writing) : undefined;
       return { kind: "closing", commands: planned?.commands ?? [], result: undefined };
     };

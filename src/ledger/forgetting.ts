@@ -2,7 +2,7 @@
 
 import type { LedgerEntry, LedgerView, NamedGrant } from "../model/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
-import { change, isOpen, type Writing } from "./claim.ts";
+import { change, type EntryWriting, isOpen } from "./claim.ts";
 import { entryPath, identityPath } from "./ledger-documents.ts";
 
 /** True if each grant that the entry has spent is over, so that no object can open it again. */
@@ -11,7 +11,7 @@ export function isEndedForEver({ spent }: LedgerEntry, ledger: Pick<LedgerView, 
 }
 
 /** The commands that remove an entry, unless it has changed meanwhile. */
-export function removal(entry: LedgerEntry, { indexOf }: Pick<Writing, "indexOf">): readonly SingleCommand[] {
+export function removal(entry: LedgerEntry, { indexOf }: Pick<EntryWriting, "indexOf">): readonly SingleCommand[] {
   return [
     { kind: "compareAndDelete", path: entryPath(entry.id), expected: { index: BigInt(indexOf(entry.id)) } },
     ...entry.identities.map((identity): SingleCommand => {
@@ -40,7 +40,7 @@ export function plannedForgetting(
   entry: LedgerEntry,
   grants: readonly NamedGrant[],
   ledger: LedgerView,
-  writing: Writing,
+  writing: EntryWriting,
 ): readonly SingleCommand[] {
   const open = openSooner(grants, ledger);
   if (open.length === 0 && !isOpen(entry) && isEndedForEver(entry, ledger)) return removal(entry, writing);

@@ -8,7 +8,7 @@ import type { SingleCommand } from "../store/command/command.ts";
 import type { StorePath } from "../store/core/node.ts";
 import { StoreError } from "../store/core/refusal.ts";
 import type { Store } from "../store/store.ts";
-import type { Writing } from "./claim.ts";
+import type { EntryWriting } from "./claim.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import { clockPath, encodeClock, entryPath, metaPath } from "./ledger-documents.ts";
 
@@ -41,7 +41,7 @@ export class LedgerLog {
   }
 
   /** What pure functions need to plan a batch. */
-  get writing(): Writing {
+  get writing(): EntryWriting {
     const { known, random } = this.#options;
     return {
       nowMs: known.nowMs,

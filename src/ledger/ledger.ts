@@ -15,7 +15,7 @@ import type { Store } from "../store/store.ts";
 import { Beginning } from "./beginning.ts";
 import { change, plannedAdoption } from "./claim.ts";
 import { ClaimedAddresses } from "./claimed-addresses.ts";
-import { Claims, maxEntries } from "./claims.ts";
+import { InstallClaims, maxEntries } from "./claims.ts";
 import { openSooner, plannedForgetting } from "./forgetting.ts";
 import { KnownLedger } from "./known-ledger.ts";
 import { adoptedPath, encodeAdopted, secretPath } from "./ledger-documents.ts";
@@ -56,7 +56,7 @@ export class Ledger implements PermitDesk {
   readonly #log: LedgerLog;
   readonly #marks: MarkKeeper | undefined;
   readonly #beginning: Beginning;
-  readonly #claims: Claims;
+  readonly #claims: InstallClaims;
   readonly #reports: Reports;
   readonly #ticker: Ticker;
   readonly #claimed: ClaimedAddresses;
@@ -77,15 +77,15 @@ export class Ledger implements PermitDesk {
     this.#beginning = new Beginning({ store, known, clock, random, log, mark, cover, ledgerLog: this.#log });
     const shared = { known, log: this.#log, clock, isTrusted: () => this.#beginning.isTrusted };
     const tokenKey = () => this.#tokenKey;
-    this.#claims = new Claims({ ...shared, cover, tokenKey });
+    this.#claims = new InstallClaims({ ...shared, cover, tokenKey });
     this.#reports = new Reports({ ...shared, tokenKey, rulesOf });
     this.#ticker = new Ticker({ ...shared, maxEntries });
     this.#claimed = new ClaimedAddresses(known);
   }
 
   /**
-   * Opens the ledger in a store, and begins one if there is none. If the store or the mark cannot be reached, the ledger
-   * keeps trying, and grants nothing meanwhile.
+   * Opens the ledger in a store, and begins one if there is none. If the store or the mark cannot be reached, the
+   * ledger keeps trying, and grants nothing meanwhile.
    */
   static async open(options: LedgerOptions): Promise<Ledger> {
     const ledger = new Ledger(options);
@@ -124,8 +124,8 @@ export class Ledger implements PermitDesk {
   }
 
   /**
-   * Until a time, machines of a Group that have no entry count as installed. Each that asks meanwhile gets an entry, and
-   * stays installed.
+   * Until a time, machines of a Group that have no entry count as installed. Each that asks meanwhile gets an entry,
+   * and stays installed.
    * @param group `namespace/name`. @param untilMs 0 ends it.
    */
   async adopt(group: string, untilMs: number): Promise<"adopted" | "late"> {
@@ -156,8 +156,8 @@ export class Ledger implements PermitDesk {
   }
 
   /**
-   * Forgets a machine, so that it counts as never installed. Forgetting opens nothing: every grant that is spent or open
-   * stays spent or becomes so. A higher generation installs the machine.
+   * Forgets a machine, so that it counts as never installed. Forgetting opens nothing: every grant that is spent or
+   * open stays spent or becomes so. A higher generation installs the machine.
    * @param which the id of an entry, or identities.
    */
   async forget(which: string | readonly string[]): Promise<ForgetOutcome> {

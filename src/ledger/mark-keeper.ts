@@ -1,6 +1,7 @@
 /**
  * Keeps a mark outside the ledger's store, so that a store which was rolled back is recognised: its index is behind the
- * mark. A claim counts only when the mark covers it. Writes are few: at most five a second, each for all changes so far.
+ * mark. A claim counts only when the mark covers it. There are at most five writes a second, each for all changes so
+ * far.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -25,7 +26,7 @@ export interface MarkKeeperOptions {
   readonly id: () => string | undefined;
 }
 
-interface Waiter {
+interface MarkWaiter {
   readonly index: number;
   readonly resolve: (isCovered: boolean) => void;
 }
@@ -39,7 +40,7 @@ export class MarkKeeper {
   #coveredId: string | undefined;
   #covered = 0;
   #wanted = 0;
-  #waiters: Waiter[] = [];
+  #waiters: MarkWaiter[] = [];
   #writing: Promise<void> | undefined;
   #isFailing = false;
 
@@ -111,7 +112,7 @@ export class MarkKeeper {
     return true;
   }
 
-  #settle(isMeant: (waiter: Waiter) => boolean, isCovered: boolean): void {
+  #settle(isMeant: (waiter: MarkWaiter) => boolean, isCovered: boolean): void {
     const settled = this.#waiters.filter(isMeant);
     this.#waiters = this.#waiters.filter((waiter) => !settled.includes(waiter));
     for (const { resolve } of settled) resolve(isCovered);

@@ -14,7 +14,7 @@ export interface DeskAsk extends PermitAsk {
   readonly mayClaim: boolean;
   /** The client's address; undefined if it is not known. */
   readonly address: string | undefined;
-  /** The query as sent, without the `?`. A follower sends it to the writer, which reads labels and objects by itself. */
+  /** The query as sent, without the `?`. A follower sends it to the writer, which reads labels and objects itself. */
   readonly rawQuery: string;
 }
 

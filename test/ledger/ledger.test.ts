@@ -1,7 +1,7 @@
 /** What a ledger answers machines, and what it logs. */
 
 import { expect, it } from "vitest";
-import { asked, claimed, grantOf, hourMs, macA, openDesk, question, uuidA } from "./desk.ts";
+import { asked, claimed, grantOf, hourMs, macA, macB, openDesk, question, uuidA } from "./desk.ts";
 
 it("begins with an id, and grants an install once", async () => {
   const desk = await openDesk();
@@ -66,5 +66,20 @@ it("logs nothing for a request that may not claim", async () => {
   expect(await asked(desk, { grants, mayClaim: false })).toBe("granted");
   expect(await asked(desk, { grants, purpose: "config", mayClaim: false })).toBe("granted");
   expect(desk.store.indexes.storeIndex).toBe(after);
+  await desk.stop();
+});
+
+it("installs no machine of an adopted Group that a grant for new machines would install", async () => {
+  const desk = await openDesk();
+  const grants = [grantOf(desk)];
+  await desk.ledger.adopt("racks/web", desk.clock.nowMs() + hourMs);
+  expect(await asked(desk, { grants })).toBe("disk");
+  await desk.clock.advance(1);
+  expect([...desk.ledger.known.entries.values()]).toMatchObject([{ identities: [uuidA, macA], state: "Installed" }]);
+  // It stays installed when the time of the adoption is over. Others do not become so.
+  await desk.clock.advance(hourMs);
+  expect(await asked(desk, { grants })).toBe("disk");
+  expect(await asked(desk, { grants, identities: [macB] })).toBe("granted");
+  expect(await asked(desk, { grants: [grantOf(desk, { generation: 2, scope: "All" })] })).toBe("granted");
   await desk.stop();
 });
