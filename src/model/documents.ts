@@ -74,9 +74,9 @@ export interface GroupDocument extends Provenance, GroupState {
 
 /**
  * The true fields of a Group with expressions or `approval`. An older davit knows neither. A Group without its
- * expressions would select too many machines, and one without `approval` would serve too many. So the document's other fields describe a refused Group, and the machines
- * of an older davit wait. That Group has the same labels; if there are none, it has `matchAll`. It ranks just before
- * all other Groups of its priority.
+ * expressions would select too many machines, and one without `approval` would serve too many. So the document's other
+ * fields describe a refused Group, and the machines of an older davit wait. That Group has the same labels; if there
+ * are none, it has `matchAll`. It ranks just before all other Groups of its priority.
  */
 interface Exact extends Pick<GroupSpec, "priority"> {
   readonly expressions: readonly Expression[];

@@ -107,7 +107,7 @@ export interface ReportedLabel {
 export interface LedgerView {
   /** 8 hexadecimal digits; undefined while davit knows no ledger: then nothing installs. */
   readonly id: string | undefined;
-  /** Unix milliseconds, never earlier than any time that the ledger has seen. A clock that is set back reopens nothing. */
+  /** Unix milliseconds, never earlier than a time that the ledger has seen: a clock set back reopens nothing. */
   readonly nowMs: number;
   /** The highest generation of a grant that has ended by its `until`; 0 for none. */
   endedGeneration(key: string): number;
@@ -249,12 +249,11 @@ interface OpenGrants {
 }
 
 function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): OpenGrants {
+  const countsAsInstalled = entries.length === 0 ? isAdopted(ask, ledger) : entries.some(isInstalled);
   const open: SpentGrant[] = [];
   let why: PermitRefusal = "noGrant";
-  const countsAsInstalled = entries.length === 0 && isAdopted(ask, ledger);
   for (const named of ask.grants) {
-    const ofMachine = countsAsInstalled ? adoptedRefusal(named) : machineRefusal(named, entries);
-    const refusal = grantRefusal(named, ledger) ?? ofMachine;
+    const refusal = grantRefusal(named, ledger) ?? machineRefusal(named, entries, countsAsInstalled);
     if (refusal === undefined) open.push({ key: named.key, generation: named.grant.generation });
     else why = refusal;
   }
@@ -272,14 +271,13 @@ export function grantRefusal({ key, grant }: NamedGrant, ledger: LedgerView): Pe
   return grant.untilMs - ledger.nowMs > maxAheadMs ? "tooFarAhead" : undefined;
 }
 
-function machineRefusal({ key, grant }: NamedGrant, entries: readonly LedgerEntry[]): PermitRefusal | undefined {
+function machineRefusal(
+  { key, grant }: NamedGrant,
+  entries: readonly LedgerEntry[],
+  countsAsInstalled: boolean,
+): PermitRefusal | undefined {
   if (entries.some(({ spent }) => (spent[key] ?? 0) >= grant.generation)) return "spent";
-  return grant.scope === "NeverInstalled" && entries.some(isInstalled) ? "installed" : undefined;
-}
-
-/** As `machineRefusal`, for a machine without an entry whose Group is adopted. */
-function adoptedRefusal({ grant }: NamedGrant): PermitRefusal | undefined {
-  return grant.scope === "NeverInstalled" ? "installed" : undefined;
+  return grant.scope === "NeverInstalled" && countsAsInstalled ? "installed" : undefined;
 }
 
 function isInstalled({ state }: LedgerEntry): boolean {

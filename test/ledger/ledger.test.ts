@@ -74,7 +74,7 @@ it("installs no machine of an adopted Group that a grant for new machines would 
   const grants = [grantOf(desk)];
   await desk.ledger.adopt("racks/web", desk.clock.nowMs() + hourMs);
   expect(await asked(desk, { grants })).toBe("disk");
-  await desk.clock.advance(1);
+  await desk.clock.advance(1_000);
   expect([...desk.ledger.known.entries.values()]).toMatchObject([{ identities: [uuidA, macA], state: "Installed" }]);
   // It stays installed when the time of the adoption is over. Others do not become so.
   await desk.clock.advance(hourMs);
