@@ -60,6 +60,16 @@ export class KnownLedger implements FeedListener, LedgerView {
     return this.#meta !== undefined && this.#markedId === this.#meta.id;
   }
 
+  /** The highest ended generation of each grant, by the grant's key. */
+  get ended(): ReadonlyMap<string, number> {
+    return this.#ended;
+  }
+
+  /** Until when machines of a Group count as installed, by the Group's `namespace/name`. */
+  get adopted(): ReadonlyMap<string, number> {
+    return this.#adopted;
+  }
+
   /** True if the ledger has recorded a machine or the end of a grant. */
   get isUsed(): boolean {
     return this.#entries.size > 0 || this.#ended.size > 0;

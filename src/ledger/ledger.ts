@@ -166,7 +166,7 @@ export class Ledger implements PermitDesk {
   }
 
   /** One line for each problem that needs an operator. */
-  get attention(): readonly string[] {
+  get problems(): readonly string[] {
     const { known } = this;
     const aheadMs = known.nowMs - this.#options.clock.nowMs();
     return [
