@@ -43,8 +43,8 @@ export interface LedgerOptions {
  * - `crowded`: so many grants are open that the entry cannot record them all.
  * - `late`: the ledger cannot be written, or does not know the grants yet.
  */
-export type ForgetOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
-export type AdoptOutcome = "adopted" | "ambiguous" | "full" | "late";
+export type ForgettingOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
+export type AdoptionOutcome = "adopted" | "ambiguous" | "full" | "late";
 
 const maxSpentByForgetting = 1_000;
 const clockAheadMs = 300_000;
@@ -141,10 +141,10 @@ export class Ledger implements PermitDesk {
   }
 
   /** Records that a machine is installed, without an install by davit. @param group `namespace/name`, or empty. */
-  async adoptMachine(identities: readonly string[], group: string): Promise<AdoptOutcome> {
+  async adoptMachine(identities: readonly string[], group: string): Promise<AdoptionOutcome> {
     const { known } = this;
     const machine = { identities, group, profile: "", address: undefined };
-    const outcome = await this.#log.carryOut((): Decision<AdoptOutcome> => {
+    const outcome = await this.#log.carryOut((): Decision<AdoptionOutcome> => {
       const entries = knownEntries({ identities }, known);
       if (entries === undefined) return { kind: "closing", commands: [], result: "ambiguous" };
       const isFull = entries.length === 0 && known.entries.size >= maxEntries;
@@ -160,7 +160,7 @@ export class Ledger implements PermitDesk {
    * open stays spent or becomes so. A higher generation installs the machine.
    * @param which the id of an entry, or identities.
    */
-  async forget(which: string | readonly string[]): Promise<ForgetOutcome> {
+  async forget(which: string | readonly string[]): Promise<ForgettingOutcome> {
     const outcome = await this.#log.carryOut(() => this.#decideForget(which));
     return outcome ?? "late";
   }
@@ -209,11 +209,11 @@ export class Ledger implements PermitDesk {
     return { kind: "closing", commands: [change(begun, writing)], result: undefined };
   }
 
-  #decideForget(which: string | readonly string[]): Decision<ForgetOutcome | undefined> {
+  #decideForget(which: string | readonly string[]): Decision<ForgettingOutcome | undefined> {
     const { known } = this;
     const found = typeof which === "string" ? known.entries.get(which) : undefined;
     const entries = typeof which === "string" ? (found === undefined ? [] : [found]) : known.entriesOf(which);
-    const answered = (result: ForgetOutcome) => ({ kind: "closing" as const, commands: [], result });
+    const answered = (result: ForgettingOutcome) => ({ kind: "closing" as const, commands: [], result });
     if (entries.length === 0) return answered("unknown");
     if (!this.#knowsGrants || this.id === undefined) return answered("late");
     const { grants } = this.#ticker;
