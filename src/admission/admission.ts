@@ -11,14 +11,24 @@ import { isUnmet } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ProfileCaution } from "../model/profile.ts";
-import { allowTemplateLabel, fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
+import {
+  allowTemplateLabel,
+  fileUid,
+  type GroupObject,
+  type MachineObject,
+  type ObjectKind,
+  type ObjectName,
+  type SourceObject,
+} from "../model/source.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
+import { mayHold, objectOf, textEntries } from "./json-parts.ts";
+import { machineFindings, machineStandIn, toMachineSpec } from "./machines.ts";
 import { sizeFindings } from "./object-size.ts";
-import { textEntries, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
+import { toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
 import { readSecretData } from "./secret-data.ts";
 
@@ -32,13 +42,16 @@ export interface RefusedDocument {
   readonly findings: readonly SchemaFinding[];
   /** Undefined if the document has no valid name or no valid namespace. */
   readonly name?: ObjectName;
-  /** The valid parts of a Group whose selector can be read. */
-  readonly standIn?: GroupSpec;
+  /** The valid parts of a Group whose selector can be read, or of a Machine with an identity that can be read. */
+  readonly standIn?: StandIn;
   /** For a Group: its selector may name machines that davit cannot read, see `Refusal.hidesMachines`. */
   readonly hidesMachines?: true;
   /** For a Profile: what takes effect of the refused version, because it only makes machines safer. */
   readonly caution?: ProfileCaution;
 }
+
+/** What counts of a refused object. */
+export type StandIn = Pick<GroupObject, "kind" | "spec"> | Pick<MachineObject, "kind" | "spec">;
 
 /** Facts about a document from the code that read it. */
 export interface DocumentPlace {
@@ -68,6 +81,7 @@ export class Admission {
     const kinds = {
       Profile: documentSchema(specs.get("Profile") ?? null),
       Group: documentSchema(specs.get("Group") ?? null),
+      Machine: documentSchema(specs.get("Machine") ?? null),
     };
     const schemas = { ...kinds, ConfigMap: configMapSchema, Secret: secretSchema };
     this.#kinds = new Map(
@@ -124,13 +138,20 @@ export class Admission {
     const refused = { kind: "refused", findings, ...(name && { name }) } as const;
     const caution = name?.kind === "Profile" ? toCaution(document.spec) : undefined;
     if (caution !== undefined) return { ...refused, ...(Object.keys(caution).length > 0 && { caution }) };
-    if (name?.kind !== "Group") return refused;
+    if (name?.kind === "Machine") {
+      const machine = machineStandIn(document.spec);
+      return { ...refused, ...(machine && { standIn: { kind: "Machine", spec: machine } }) };
+    }
+    return name?.kind === "Group" ? this.#refuseGroup(refused, document) : refused;
+  }
+
+  #refuseGroup(refused: RefusedDocument, document: JsonObject): RefusedDocument {
     const spec = isJsonObject(document.spec) ? document.spec : {};
     const standIn = this.#standIn(spec);
     const isWhole = standIn !== undefined && (!isJsonObject(spec.selector) || hasOnlyGoodValues(spec.selector));
     const widest = isWhole ? standIn : this.#widest(spec);
-    if (widest !== undefined) return { ...refused, standIn: widest };
-    return { ...refused, ...(standIn && { standIn }), hidesMachines: true };
+    if (widest !== undefined) return { ...refused, standIn: { kind: "Group", spec: widest } };
+    return { ...refused, ...(standIn && { standIn: { kind: "Group", spec: standIn } }), hidesMachines: true };
   }
 
   /**
@@ -148,7 +169,7 @@ export class Admission {
    * Returns the valid parts of a refused Group. Undefined if its selector is not valid, or if it has both a selector
    * and `matchAll`, or neither.
    */
-  #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
+  #standIn({ selector, matchAll, profileRef, priority, hold, approval }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
     const { matchLabels, matchExpressions } = checked.value;
@@ -162,15 +183,12 @@ export class Admission {
       profileRef: { name: typeof profile === "string" && isObjectName(profile) ? profile : "" },
       priority: readPriority(priority ?? 0),
       hold: mayHold(hold),
+      // Like an unreadable `hold`, an unreadable `approval` keeps machines waiting.
+      ...(approval !== undefined && approval !== null && { approval: "Required" }),
     });
     // `toGroupSpec` drops values that no machine can have. An expression that has no value left selects no machine.
     return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;
   }
-}
-
-/** False only if `hold` is false, null or absent. An unreadable `hold` keeps the machines waiting. */
-function mayHold(hold: JsonValue | undefined): boolean {
-  return hold !== undefined && hold !== null && hold !== false;
 }
 
 const highestPriority = 1_000;
@@ -198,22 +216,27 @@ function isDeeperThan(levels: number, value: JsonValue): boolean {
   return levels === 0 || Object.values(value).some((child) => isDeeperThan(levels - 1, child));
 }
 
+function findingsBeyondCrd(kind: ObjectKind, spec: JsonObject): readonly SchemaFinding[] {
+  if (kind === "Machine") return machineFindings(spec);
+  return kind === "Group" && isJsonObject(spec.selector) ? expressionFindings(spec.selector) : [];
+}
+
 type RefusedBy = { readonly findings: readonly SchemaFinding[] };
 
 function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject): SourceObject | RefusedBy {
   const { kind, namespace } = name;
   const { uid, generation } = place.meta ?? { uid: fileUid(name), generation: 1 };
   const meta = { namespace, name: name.name, uid, generation, origin: place.origin };
-  const spec = isJsonObject(document.spec) ? document.spec : {};
+  const spec = objectOf(document.spec);
+  const findings = findingsBeyondCrd(kind, spec);
+  if (findings.length > 0) return { findings };
   switch (kind) {
     case "Profile":
       return { kind, ...meta, spec: toProfileSpec(spec) };
-    case "Group": {
-      const findings = isJsonObject(spec.selector) ? expressionFindings(spec.selector) : [];
-      return findings.length > 0 ? { findings } : { kind, ...meta, spec: toGroupSpec(spec) };
-    }
+    case "Group":
+      return { kind, ...meta, spec: toGroupSpec(spec) };
     case "Machine":
-      return { findings: [] };
+      return { kind, ...meta, spec: toMachineSpec(spec) };
     case "ConfigMap":
       return { kind, ...meta, data: textEntries(document.data) };
     case "Secret": {

@@ -8,6 +8,7 @@ import { Environment } from "@marcbachmann/cel-js";
 import { Ajv, type ErrorObject } from "ajv";
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { patternFindings } from "./pattern-findings.ts";
 import { type SchemaNode, unknownFieldText } from "./schema.ts";
 
 /** One mistake in a document. */
@@ -44,44 +45,6 @@ export function compileCheck(node: SchemaNode): Check {
     return findings.length === 0 ? { kind: "good", value: pruned } : { kind: "bad", findings };
   };
 }
-
-const bothEnds = "with a letter or digit at both ends";
-
-/** The finding for each pattern of the CRDs. A test compares this table with the CRD files. */
-export const patternFindings: Readonly<Record<string, Pick<SchemaFinding, "code" | "text">>> = {
-  "^[^\\x00-\\x1f\\x7f]+$": {
-    code: "control-character",
-    text: "has a control character, such as a line break: remove it",
-  },
-  "^[^\\x00-\\x08\\x0b-\\x1f\\x7f]+$": {
-    code: "control-character",
-    text: "has a control character other than line feed and tab, such as the carriage return of a Windows line end",
-  },
-  "^#!ipxe(\\n[^\\x00-\\x08\\x0b-\\x1f\\x7f]*)?$": {
-    code: "invalid-script",
-    text: "is no script: begin it with the line #!ipxe, and write no control character other than line feed and tab",
-  },
-  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": {
-    code: "invalid-name",
-    text: `is no name of an object: write lower-case letters, digits, hyphens and dots, ${bothEnds}`,
-  },
-  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$": {
-    code: "invalid-name",
-    text: `is no namespace: write lower-case letters, digits and hyphens, ${bothEnds}`,
-  },
-  "^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$": {
-    code: "invalid-name",
-    text: `is no name of a part: write lower-case letters, digits, hyphens and dots, ${bothEnds}`,
-  },
-  "^[-._a-zA-Z0-9]+$": {
-    code: "invalid-key",
-    text: "is no key: write letters, digits, hyphens, underscores and dots",
-  },
-  "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$": {
-    code: "invalid-name",
-    text: `is no name of a label: write letters, digits, hyphens, underscores and dots, ${bothEnds}`,
-  },
-};
 
 const typeTexts: Readonly<Record<string, string>> = {
   string: "must be text: write it in quotes",

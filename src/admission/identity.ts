@@ -1,20 +1,13 @@
 /**
  * Finds out from `apiVersion`, `kind` and `metadata` which object a document describes.
  *
- * If the API group of a Profile or Group only resembles davit's, davit reports an error, as kubectl does. If davit
+ * If the API group of an object only resembles davit's, davit reports an error, as kubectl does. If davit
  * ignored such a document, a typing error would remove an object and give its machines to a less specific Group.
  */
 
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import {
-  apiGroup,
-  isOwnKind,
-  type ObjectKind,
-  type ObjectName,
-  type OwnKind,
-  apiVersion as ownVersion,
-} from "../model/source.ts";
+import { apiGroup, isOwnKind, type ObjectKind, type ObjectName, apiVersion as ownVersion } from "../model/source.ts";
 import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
@@ -40,13 +33,13 @@ export function identify(document: JsonValue): Identity {
   if (typeof apiVersion !== "string")
     return unclear(["apiVersion"], "missing-field", `is missing: write ${ownVersion} or v1`);
   if (typeof kind !== "string")
-    return unclear(["kind"], "missing-field", "is missing: write Profile, Group, ConfigMap or Secret");
+    return unclear(["kind"], "missing-field", "is missing: write Profile, Group, Machine, ConfigMap or Secret");
   const isOwn = apiVersion === apiGroup || apiVersion.startsWith(`${apiGroup}/`);
   return isOwn ? identifyOwn(apiVersion, kind, document) : identifyOther(apiVersion, kind, document);
 }
 
 function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
-  const meant = isAdmittedKind(kind) ? { objectKind: kind, document } : undefined;
+  const meant = isOwnKind(kind) ? { objectKind: kind, document } : undefined;
   if (apiVersion !== ownVersion)
     return { ...unclear(["apiVersion"], "unknown-version", versionText), ...(meant && { meant }) };
   return meant === undefined ? unclear(["kind"], "unknown-kind", kindText) : { kind: "known", ...meant };
@@ -57,13 +50,8 @@ function identifyOther(apiVersion: string, kind: string, document: JsonObject): 
     return { kind: "known", objectKind: kind, document };
   }
   if (apiVersion === "v1" && kind === "List") return unclear(["items"], "nested-list", listText);
-  if (!isAdmittedKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
+  if (!isOwnKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
   return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind: kind, document } };
-}
-
-// Machines follow with their CRD.
-function isAdmittedKind(kind: string): kind is Exclude<OwnKind, "Machine"> {
-  return isOwnKind(kind) && kind !== "Machine";
 }
 
 /** True if the API group is missing or contains davit's name. */
@@ -91,9 +79,9 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
   return isObjectName(name) && isNamespace(namespace) ? { kind, namespace, name } : undefined;
 }
 
-const kindText = "is no kind of davit.dev: write Profile or Group";
+const kindText = "is no kind of davit.dev: write Profile, Group or Machine";
 const versionText = `is no version of davit.dev: write ${ownVersion}`;
-const nearMissText = `is not the group of Profiles and Groups: write ${ownVersion}, or move the document elsewhere`;
+const nearMissText = `is not the group of Profiles, Groups and Machines: write ${ownVersion}, or move the document elsewhere`;
 // The reader has already split every valid List into its objects. Only invalid and nested ones get this far.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
 

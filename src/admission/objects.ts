@@ -16,6 +16,8 @@ import {
   templateParts,
 } from "../model/profile.ts";
 import { writtenExpressions } from "./expressions.ts";
+import { permitsOfGroup, readLocalBoot, toInstallPlan, toReportRules } from "./installs.ts";
+import { objectOf, textEntries } from "./json-parts.ts";
 
 /** Returns the spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
@@ -29,9 +31,13 @@ export function toProfileSpec(spec: JsonObject): ProfileSpec {
   const boot = isJsonObject(spec.boot) ? toBoot(spec.boot) : undefined;
   const { grubScript } = objectOf(spec.boot);
   const effect = effects.find((known) => known === spec.effect);
+  const install = toInstallPlan(spec.install);
+  const reports = toReportRules(spec.reports);
   return {
     ...displayName(spec),
     ...(effect && { effect }),
+    ...(install && { install }),
+    ...(reports && { reports }),
     ...(isJsonObject(spec.metadata) && { metadata: spec.metadata }),
     ...(boot && { boot }),
     ...(typeof grubScript === "string" && { grubScript }),
@@ -55,15 +61,10 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
     matchAll,
     priority: matchAll || typeof spec.priority !== "number" ? 0 : spec.priority,
     hold: spec.hold === true,
+    ...permitsOfGroup(spec),
     ...(args.length > 0 && { args }),
     metadata: objectOf(spec.metadata),
   };
-}
-
-/** Returns the entries of an object that have a text as their value; none for an absent object. */
-export function textEntries(value: JsonValue | undefined): Readonly<Record<string, string>> {
-  const entries = Object.entries(objectOf(value));
-  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
 /** Returns undefined for a boot section that has only a `grubScript`. */
@@ -84,10 +85,6 @@ function toLocalBoot(value: JsonValue): LocalBoot {
   const local = readLocalBoot(value);
   assert(local !== undefined, "The schema names the local boots");
   return local;
-}
-
-function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
-  return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
 }
 
 /**
@@ -112,10 +109,6 @@ function toTemplate(template: JsonObject): TemplateSource {
 
 function displayName({ displayName: name }: JsonObject): { readonly displayName?: string } {
   return typeof name === "string" ? { displayName: name } : {};
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
 }
 
 function textOf(value: JsonValue | undefined): string {

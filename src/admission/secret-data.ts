@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../model/json.ts";
 import type { SchemaFinding } from "./check.ts";
-import { textEntries } from "./objects.ts";
+import { textEntries } from "./json-parts.ts";
 
 export type SecretData =
   | { readonly kind: "good"; readonly data: Readonly<Record<string, string>> }

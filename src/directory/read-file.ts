@@ -12,7 +12,7 @@ import type { Position } from "../lib/position.ts";
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
 import type { ProfileCaution } from "../model/profile.ts";
-import { fileUid, type GroupObject, type ObjectName, type SourceObject } from "../model/source.ts";
+import { fileUid, type GroupObject, type MachineObject, type ObjectName, type SourceObject } from "../model/source.ts";
 import { type FileProblem, wholeProblem } from "./file-problem.ts";
 import { readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 
@@ -26,8 +26,8 @@ export type Definition =
       /** The mistake, in one sentence. */
       readonly text: string;
       readonly place: ItemPlace;
-      /** For a Group: its readable part, if its selector can be read. */
-      readonly standIn?: GroupObject;
+      /** For a Group or a Machine: its readable part, if that names machines. */
+      readonly standIn?: GroupObject | MachineObject;
       /** As in `RefusedDocument`. */
       readonly hidesMachines?: true;
       /** As in `RefusedDocument`. */
@@ -273,5 +273,5 @@ function toDefinition(
   const refused = { kind: "refused", name, origin, text, place, ...read } as const;
   if (standIn === undefined) return refused;
   const meta = { namespace: name.namespace, name: name.name, uid: fileUid(name), generation: 1, origin };
-  return { ...refused, standIn: { kind: "Group", ...meta, spec: standIn, refusal: text } };
+  return { ...refused, standIn: { ...standIn, ...meta, refusal: text } };
 }

@@ -74,12 +74,16 @@ function at(kind: string, path: string): JsonObject {
 }
 
 describe("the CRD of", () => {
-  it.each(["Profile", "Group"])("%s is namespaced, and shows only its wide columns with -o wide", (kind) => {
+  it.each([
+    { kind: "Profile", columns: ["Kernel", "Configs"] },
+    { kind: "Group", columns: ["Reason"] },
+    { kind: "Machine", columns: ["UUID", "Address", "Rendered"] },
+  ])("$kind is namespaced, and shows only its wide columns with -o wide", ({ kind, columns }) => {
     const { scope, names: called, version } = shown(kind);
     expect(scope).toBe("Namespaced");
     expect(called.categories).not.toContain("all");
     const wide = version.additionalPrinterColumns.filter(({ priority }) => priority === 1).map(({ name }) => name);
-    expect(wide).toEqual(kind === "Profile" ? ["Kernel", "Configs"] : ["Reason"]);
+    expect(wide).toEqual(columns);
   });
 
   it("Group can be selected by its Profile's name, Profile by no field", () => {
@@ -99,6 +103,8 @@ describe("the CRD of", () => {
     { kind: "Profile", path: "status.conditions", listType: "map" },
     { kind: "Profile", path: "spec.genericParts", listType: "map", key: "name" },
     { kind: "Group", path: "status.conditions", listType: "map" },
+    { kind: "Machine", path: "spec.identity.macs", listType: "atomic" },
+    { kind: "Machine", path: "status.conditions", listType: "map" },
   ])("$kind merges $path as $listType", ({ kind, path, listType, key = "type" }) => {
     const list = at(kind, path);
     expect(list["x-kubernetes-list-type"]).toBe(listType);
@@ -116,10 +122,14 @@ describe("the CRD of", () => {
     expect(Object.keys(reference.properties ?? {})).not.toContain("namespace");
   });
 
-  it.each(["Profile", "Group"])("%s has the conditions of metav1.Condition and observedGeneration", (kind) => {
-    const { items } = at(kind, "status.conditions");
-    expect(items).toMatchObject({ required: ["type", "status", "lastTransitionTime", "reason", "message"] });
-    expect(at(kind, "status.observedGeneration").type).toBe("integer");
-    expect(Object.keys(at(kind, "status").properties ?? {})).not.toContain("phase");
-  });
+  it.each(["Profile", "Group", "Machine"])(
+    "%s has the conditions of metav1.Condition and observedGeneration",
+    (kind) => {
+      const { items } = at(kind, "status.conditions");
+      expect(items).toMatchObject({ required: ["type", "status", "lastTransitionTime", "reason", "message"] });
+      expect(at(kind, "status.observedGeneration").type).toBe("integer");
+      // A Machine's phase is that of an install, which conditions cannot show in one word.
+      if (kind !== "Machine") expect(Object.keys(at(kind, "status").properties ?? {})).not.toContain("phase");
+    },
+  );
 });

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { compileCheck, patternFindings } from "../../src/admission/check.ts";
+import { compileCheck } from "../../src/admission/check.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { patternFindings } from "../../src/admission/pattern-findings.ts";
 import { namesRule, readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { normalizeMac } from "../../src/model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
@@ -47,14 +48,17 @@ function walk(path: string, schema: JsonValue): readonly Place[] {
 const allPlaces = crds.flatMap(places);
 
 describe("every field of the CRDs", () => {
-  it.each(["Profile.metadata", "Group.metadata"])("%s has a type alone, as the API server wants it", (path) => {
-    expect(allPlaces.find((place) => place.path === path)?.schema).toEqual({ type: "object" });
-  });
+  it.each(["Profile.metadata", "Group.metadata", "Machine.metadata"])(
+    "%s has a type alone, as the API server wants it",
+    (path) => {
+      expect(allPlaces.find((place) => place.path === path)?.schema).toEqual({ type: "object" });
+    },
+  );
 
   const described = allPlaces.filter(({ path }) => !/^[A-Z][a-z]+\.metadata$/.test(path));
   it.each(described)("$path has a type and a description that says more than its name", ({ schema }) => {
     expect(schema.type).toMatch(/^(?:object|array|string|integer|boolean)$/);
-    expect(String(schema.description)).toMatch(/^(?:Always (?:Profile|Group)|[A-Z0-9a-z].{18,})\.$/s);
+    expect(String(schema.description)).toMatch(/^(?:Always (?:Profile|Group|Machine)|[A-Z0-9a-z].{18,})\.$/s);
   });
 
   it.each(allPlaces.filter(({ path }) => !/\.(?:apiVersion|kind)$/.test(path)))("$path is bounded", ({ schema }) => {
@@ -98,6 +102,11 @@ describe("the CRDs", () => {
       kind: "Group",
       shortNames: ["dgrp"],
       columns: ["Ready", "Profile", "Selector", "Priority", "Hold", "Rendered", "Reason", "Age"],
+    },
+    {
+      kind: "Machine",
+      shortNames: ["dmach"],
+      columns: ["MAC", "Group", "Profile", "Phase", "Install", "Seen", "UUID", "Address", "Rendered"],
     },
   ])("of $kind have short names, a category, columns and a status of their own", ({ kind, shortNames, columns }) => {
     const found = crds.map(versionOf).find((crd) => crd.kind === kind);

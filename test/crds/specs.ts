@@ -14,6 +14,14 @@ import {
   profileRef,
   times,
 } from "./expression-specs.ts";
+import {
+  admittedPermits,
+  nullsOfPermits,
+  permitBounds,
+  permitsRefusedByRules,
+  permitsRefusedBySchema,
+  plainPermitTexts,
+} from "./permit-specs.ts";
 
 export const admitted: readonly KindSpec[] = [
   ...[
@@ -44,6 +52,7 @@ export const admitted: readonly KindSpec[] = [
     { profileRef, matchAll: false, selector: { matchLabels: { uuid: "4C4C4544-0042-3510-8052-b4c04f4e4a32" } } },
     ...admittedExpressions,
   ].map((spec) => ({ kind: "Group", spec })),
+  ...admittedPermits,
 ];
 
 /** At least one for each rule, whose `message` is part of what davit and the API server say. */
@@ -100,6 +109,7 @@ export const refusedByRules: readonly (KindSpec & { readonly message: string })[
     message: "set exactly one of a non-empty selector and matchAll: true",
   })),
   ...expressionsRefusedByRules,
+  ...permitsRefusedByRules,
   {
     kind: "Group",
     spec: { profileRef, matchAll: true, priority: 1 },
@@ -193,6 +203,7 @@ export const refusedBySchema: readonly (KindSpec & { readonly text: string })[] 
   },
   { kind: "Group", spec: { profileRef, selector: { matchLabels: names(17) } }, text: "has more than 16 names" },
   ...expressionsRefusedBySchema,
+  ...permitsRefusedBySchema,
 ];
 
 const selector = { matchLabels: { role: "web" } };
@@ -229,6 +240,7 @@ export const nulls: readonly (KindSpec & { readonly what: string; readonly meant
     spec: { boot: { kernel: "k", local: null, args: null }, ignition: null },
     meant: { boot: { kernel: "k" } },
   },
+  ...nullsOfPermits,
 ];
 
 /** Texts of specs that may not have control characters. */
@@ -243,6 +255,7 @@ export const plainTexts: readonly [place: string, kind: string, specOf: (text: s
   ["a selector's key", "Group", (text) => labels({ [text]: "x" })],
   ["an expression's value", "Group", (text) => expressions({ key: "os", operator: "Glob", values: [text] })],
   ["an expression's key", "Group", (text) => expressions({ key: text, operator: "Exists" })],
+  ...plainPermitTexts,
 ];
 export const controlCharacters = [...Array.from({ length: 32 }, (_, code) => String.fromCharCode(code)), "\u007f"];
 
@@ -298,6 +311,7 @@ export const bounds: readonly [place: string, kind: string, most: JsonObject, mo
   ["a label's value", "Group", label("x".repeat(253)), label("x".repeat(254))],
   ["a label's key", "Group", labels({ ["k".repeat(63)]: "x" }), labels({ ["k".repeat(64)]: "x" })],
   ...expressionBounds,
+  ...permitBounds,
   ["priority", "Group", { ...label("x"), priority: 1000 }, { ...label("x"), priority: 1001 }],
   ["metadata", "Group", { ...label("x"), metadata: names(256) }, { ...label("x"), metadata: names(257) }],
 ];

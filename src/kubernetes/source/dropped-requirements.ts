@@ -23,7 +23,8 @@ export interface Dropped {
 
 // A test compares both lists with the CRD.
 export const specNames: readonly string[] = [
-  ...["args", "displayName", "hold", "matchAll", "metadata", "priority", "profileRef", "selector"],
+  ...["approval", "args", "displayName", "enroll", "hold", "install"],
+  ...["matchAll", "metadata", "priority", "profileRef", "selector"],
 ];
 export const selectorNames: readonly string[] = ["matchLabels", "matchExpressions"];
 

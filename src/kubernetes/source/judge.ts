@@ -9,7 +9,7 @@ import type { Admission, RefusedDocument } from "../../admission/admission.ts";
 import type { SchemaFinding } from "../../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { ProfileCaution } from "../../model/profile.ts";
-import type { GroupObject, SourceObject } from "../../model/source.ts";
+import type { GroupObject, MachineObject, SourceObject } from "../../model/source.ts";
 import type { Resource } from "../client/resources.ts";
 import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
@@ -19,7 +19,7 @@ import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dro
 export interface Judgement {
   readonly uid: string;
   readonly generation: number;
-  /** The accepted object, or the stand-in of a refused Group. */
+  /** The accepted object, or the stand-in of a refused Group or Machine. */
   readonly object?: SourceObject;
   /** Why the object was refused. */
   readonly refusal?: string;
@@ -148,7 +148,7 @@ function toStandIn(
   { standIn }: RefusedDocument,
   { namespace, name, uid }: HeldMeta,
   { generation, refusal }: { readonly generation: number; readonly refusal: string },
-): GroupObject | undefined {
+): GroupObject | MachineObject | undefined {
   if (standIn === undefined) return undefined;
-  return { kind: "Group", namespace, name, uid, generation, origin, spec: standIn, refusal };
+  return { ...standIn, namespace, name, uid, generation, origin, refusal };
 }
