@@ -1,6 +1,7 @@
 /** The options of `davit machine`, and the objects that its words name. */
 
 import { isLoopback } from "../lib/address.ts";
+import { type MachinePhase, machinePhases } from "../model/machine.ts";
 import { installScopes } from "../model/permit.ts";
 import {
   ConfigError,
@@ -93,6 +94,32 @@ export const scopeOption = {
     help: "All: machines that are installed are installed again",
     read: one(readChoice(installScopes)),
   } satisfies Option<(typeof installScopes)[number]>,
+};
+
+/** What `davit machine list` lists. */
+export const filterOptions = {
+  group: {
+    flag: "group",
+    value: "NAME",
+    help: "list only machines of this Group: NAME or NAMESPACE/NAME",
+    read: one(readText),
+  } satisfies Option<string>,
+  phase: {
+    flag: "phase",
+    value: machinePhases.join("|"),
+    help: "list only machines in this phase",
+    read: one(readChoice(machinePhases)),
+  } satisfies Option<MachinePhase>,
+};
+
+/** Every option of `davit machine`, for the page of options. Each command has some of them. */
+export const machineOptions = {
+  ...operationsOptions,
+  ...outputOptions,
+  ...patchOptions,
+  until: untilOption("when a grant or the adoption of a Group ends: after this time, or at this time"),
+  ...scopeOption,
+  ...filterOptions,
 };
 
 /** Returns the help text of a command. */

@@ -2,14 +2,12 @@
 
 import { StartError } from "../lib/start-error.ts";
 import { isUuid, normalizeMac } from "../model/hardware-ids.ts";
-import { machinePhases } from "../model/machine.ts";
-import type { Option } from "../options/parsing.ts";
-import { one, readChoice, readText } from "../options/readers.ts";
 import { configWithout } from "../options/rules.ts";
 import { workCommand } from "./command-line.ts";
 import type { Host } from "./host.ts";
 import { type OperationsOptions, readOperations } from "./machine-operations.ts";
 import {
+  filterOptions,
   machineHelp,
   onlyWord,
   operationsOptions,
@@ -21,21 +19,7 @@ import { ledgerText, machinesOf, machineTable, machineText } from "./machine-tex
 
 const readingOptions = { ...operationsOptions, ...outputOptions };
 
-const listOptions = {
-  group: {
-    flag: "group",
-    value: "NAME",
-    help: "only machines of this Group: NAME or NAMESPACE/NAME",
-    read: one(readText),
-  } satisfies Option<string>,
-  phase: {
-    flag: "phase",
-    value: machinePhases.join("|"),
-    help: "only machines in this phase",
-    read: one(readChoice(machinePhases)),
-  } satisfies Option<(typeof machinePhases)[number]>,
-  ...readingOptions,
-};
+const listOptions = { ...filterOptions, ...readingOptions };
 
 /** `davit machine list` */
 export const listMachines = workCommand({

@@ -7,7 +7,7 @@ import type {
   NamedMachine,
   PendingMachine,
 } from "../../src/http/ops/machine-book.ts";
-import type { MachineDocument, MachineSpec } from "../../src/model/machine.ts";
+import type { MachineSpec } from "../../src/model/machine.ts";
 import type { InstallGrant, LedgerEntry } from "../../src/model/permit.ts";
 
 export const ledgerId = "9f3c0a52";
@@ -17,9 +17,9 @@ export const hourMs = 3_600_000;
 export const plan: MachineBoot["plan"] = { then: "sanboot", timeoutSeconds: 7_200 };
 
 /** A Machine object. */
-export function machine(name: string, spec: Partial<MachineSpec>, more: Partial<MachineDocument> = {}): NamedMachine {
-  const whole = { identities: [], approved: false, hold: false, labels: {}, metadata: {}, ...spec };
-  return { name, document: { origin: "cluster", uid: `uid-${name}`, generation: 1, spec: whole, ...more } };
+export function machine(name: string, given: Partial<MachineSpec>): NamedMachine {
+  const spec = { identities: [], approved: false, hold: false, labels: {}, metadata: {}, ...given };
+  return { name, document: { origin: "cluster", uid: `uid-${name}`, generation: 1, spec } };
 }
 
 /** An entry of the ledger. */

@@ -80,7 +80,7 @@ describe("`GET /machines`", () => {
 
   it.each([
     { phase: "Waiting", given: {} },
-    { phase: "Held", given: { spec: { hold: true } } },
+    { phase: "Held", given: { object: { hold: true } } },
     { phase: "Held", given: { boot: { isHeld: true } } },
     { phase: "Permitted", given: { boot: { grants: [{ key: "group/racks/web", grant: openGrant() }] } } },
     {
@@ -90,9 +90,9 @@ describe("`GET /machines`", () => {
     { phase: "Installing", given: { known: { state: "Claimed" as const } } },
     { phase: "Unconfirmed", given: { known: { state: "Installing" as const, timeoutSeconds: 60 } } },
     { phase: "Booted", given: { known: { reported: { state: "booted" as const, atMs: nowMs } } } },
-  ])("shows $phase for $given", async ({ phase, given: { spec = {}, boot = {}, known } }) => {
+  ])("shows $phase for $given", async ({ phase, given: { object = {}, boot = {}, known } }) => {
     const identities = [`mac/${mac}`];
-    listener.fake.machines.push(machine("racks/node7", { identities, ...spec }));
+    listener.fake.machines.push(machine("racks/node7", { identities, ...object }));
     listener.fake.boots.set(`mac/${mac}`, { ...webBoot, ...boot });
     if (known !== undefined) listener.fake.entries.push(entry("1", { identities, ...known }));
     const { json } = await listener.start();

@@ -2,18 +2,21 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { machineOptions } from "../../src/commands/machine-options.ts";
 import { bootOptions, serveOptions } from "../../src/options/table.ts";
 
 const path = join(import.meta.dirname, "../../docs/reference/options.md");
 
 const head = `# Options
 
-Every option of \`davit serve\` and \`davit boot\`. [operations.md](../operate/operations.md) has the reasons.
+Every option of \`davit serve\`, \`davit boot\` and \`davit machine\`. [operations.md](../operate/operations.md) and
+[machines.md](../operate/machines.md) have the reasons.
 
-Every option can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\` for \`--boot-address\`. In a
-variable, commas separate the values of a list. A flag overrides the variable.
+Every option of \`davit serve\` and \`davit boot\` can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\` for
+\`--boot-address\`. In a variable, commas separate the values of a list. A flag overrides the variable. Of \`davit machine\`,
+only \`--operations-url\`, \`--operations-token-file\`, \`--kubeconfig\` and \`--context\` have variables.
 
-\`npm run options\` generates this page from \`src/options/table.ts\`.
+\`npm run options\` generates this page from \`src/options/table.ts\` and \`src/commands/machine-options.ts\`.
 `;
 
 interface Row {
@@ -31,7 +34,11 @@ function rowOf({ flag, value, preset, repeatable, help }: Row): string {
   return `| \`${option}\` | ${given} | ${help}${times} |`.replaceAll(/(?<=\w)\|(?=\w)/g, "\\|");
 }
 
-const sections = Object.entries({ "davit serve": serveOptions, "davit boot": bootOptions }).map(([title, table]) => {
+const sections = Object.entries({
+  "davit serve": serveOptions,
+  "davit boot": bootOptions,
+  "davit machine": machineOptions,
+}).map(([title, table]) => {
   const rows = Object.values<Row>(table).map(rowOf);
   return [`## ${title}`, "", "| option | default | meaning |", "|---|---|---|", ...rows, ""];
 });

@@ -21,6 +21,9 @@
 {{- if .Values.operations.tokens.existingSecret }}
 - --ops-token-file=/etc/davit/ops-tokens/tokens
 {{- end }}
+{{- if (.Values.operations.adminTokens).existingSecret }}
+- --ops-admin-token-file=/etc/davit/ops-admin-tokens/tokens
+{{- end }}
 - --source-grace={{ .Values.sourceGrace }}
 - --max-staleness={{ .Values.maxStaleness }}
 - --assets-dir=/var/lib/davit-assets

@@ -151,6 +151,11 @@ resources:
   mountPath: /etc/davit/ops-tokens
   readOnly: true
 {{- end }}
+{{- if (.root.Values.operations.adminTokens).existingSecret }}
+- name: ops-admin-tokens
+  mountPath: /etc/davit/ops-admin-tokens
+  readOnly: true
+{{- end }}
 {{- with .settings.extraVolumeMounts }}
 {{ tpl (toYaml .) $.root }}
 {{- end }}
@@ -193,6 +198,17 @@ resources:
 {{- with .root.Values.operations.tokens }}
 {{- if .existingSecret }}
 - name: ops-tokens
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: {{ .key }}
+        path: tokens
+{{- end }}
+{{- end }}
+{{- with .root.Values.operations.adminTokens }}
+{{- if .existingSecret }}
+- name: ops-admin-tokens
   secret:
     secretName: {{ .existingSecret }}
     defaultMode: 0440

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import type { LedgerOffice, MachineBook } from "./machine-book.ts";
-import type { Subject } from "./machine-report.ts";
+import type { MachineSubject } from "./machine-report.ts";
 import { findMachine, identityOf } from "./machine-routes.ts";
 
 export interface MachineChangesOptions {
@@ -54,9 +54,9 @@ export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (
 };
 
 /** Makes a change, and returns what was done, for the answer and the log. */
-type Change = (body: JsonObject, book: MachineBook, office: LedgerOffice) => Promise<object>;
+type LedgerChange = (body: JsonObject, book: MachineBook, office: LedgerOffice) => Promise<object>;
 
-const adopt: Change = async (body, book, office) => {
+const adopt: LedgerChange = async (body, book, office) => {
   const { group, machine, hours, until, ...others } = body;
   if (Object.keys(others).length > 0) throw new RequestError("adoptQuestion");
   if (typeof group === "string" && machine === undefined)
@@ -99,13 +99,13 @@ async function adoptMachine(name: string, book: MachineBook, office: LedgerOffic
 const adoptionRefusals = { ambiguous: "severalMachines", full: "ledgerFull", late: "ledgerLate" } as const;
 
 /** A MAC address or uuid that davit does not know yet is a machine of its own. */
-function newcomer(name: string): Pick<Subject, "identities" | "entries"> {
+function newcomer(name: string): Pick<MachineSubject, "identities" | "entries"> {
   const identity = identityOf(name);
   if (identity === undefined) throw new RequestError("noSuchMachine");
   return { identities: [identity], entries: [] };
 }
 
-const forget: Change = async (body, book, office) => {
+const forget: LedgerChange = async (body, book, office) => {
   const { machine, group, ...others } = body;
   const [name, ...more] = [machine, group].filter((each) => each !== undefined);
   if (Object.keys(others).length > 0 || typeof name !== "string" || more.length > 0) {

@@ -14,7 +14,7 @@ import {
 import type { LedgerBook, MachineBook, MachineBoot, NamedMachine, PendingMachine } from "./machine-book.ts";
 
 /** A machine: its object if it has one, and the ledger's entries of its identities. */
-export interface Subject {
+export interface MachineSubject {
   readonly object: NamedMachine | undefined;
   readonly identities: readonly string[];
   /** The latest change is first. */
@@ -24,7 +24,7 @@ export interface Subject {
 }
 
 /** Yields every machine once: objects first, then machines of the ledger alone, then those that wait for an object. */
-export function* subjectsOf(book: MachineBook): Generator<Subject> {
+export function* subjectsOf(book: MachineBook): Generator<MachineSubject> {
   const shown = new Set<string>();
   for (const subject of allSubjects(book)) {
     const { object, identities, entries } = subject;
@@ -35,7 +35,7 @@ export function* subjectsOf(book: MachineBook): Generator<Subject> {
   }
 }
 
-function* allSubjects(book: MachineBook): Generator<Subject> {
+function* allSubjects(book: MachineBook): Generator<MachineSubject> {
   for (const object of book.machines()) yield subjectOf(book, object);
   for (const entry of book.ledger.entries.values()) {
     yield { object: undefined, identities: entry.identities, entries: [entry] };
@@ -46,13 +46,13 @@ function* allSubjects(book: MachineBook): Generator<Subject> {
 }
 
 /** Returns the machine of an object. */
-export function subjectOf({ ledger }: MachineBook, object: NamedMachine): Subject {
+export function subjectOf({ ledger }: MachineBook, object: NamedMachine): MachineSubject {
   const { identities } = object.document.spec;
   return { object, identities, entries: latestFirst(ledger.entriesOf(identities)) };
 }
 
 /** Returns the line of a machine in the list. */
-export function machineJson(book: MachineBook, subject: Subject): object {
+export function machineJson(book: MachineBook, subject: MachineSubject): object {
   const { object, identities, entries, pending } = subject;
   const [entry] = entries;
   const boot = book.bootOf(identities);
@@ -75,27 +75,21 @@ export function machineJson(book: MachineBook, subject: Subject): object {
   };
 }
 
-function mayInstall(book: MachineBook, subject: Subject, boot: MachineBoot | undefined): boolean {
+function mayInstall(book: MachineBook, subject: MachineSubject, boot: MachineBoot | undefined): boolean {
   if (boot === undefined || (boot.needsApproval && !isApproved(subject.object))) return false;
   const kind = permitOf(book, subject, boot)?.kind;
   return kind === "claim" || kind === "granted";
 }
 
-/** A refused version approves nothing. */
-function isApproved(object: NamedMachine | undefined): boolean {
-  return object?.document.spec.approved === true && object.document.refused !== true;
-}
-
 /** Returns everything about a machine. */
-export function machineDetailsJson(book: MachineBook, subject: Subject): object {
+export function machineDetailsJson(book: MachineBook, subject: MachineSubject): object {
   const { object, identities, entries } = subject;
   const boot = book.bootOf(identities);
-  const { origin, spec, refused } = object?.document ?? {};
   return {
     ...machineJson(book, subject),
-    origin,
-    isRefused: refused,
-    labels: spec?.labels,
+    origin: object?.document.origin,
+    isRefused: object?.document.refused,
+    labels: object?.document.spec.labels,
     needsApproval: boot?.needsApproval,
     permit: boot && permitJson(permitOf(book, subject, boot)),
     grants: boot?.grants.map((named) => grantJson(book.ledger, named)),
@@ -142,7 +136,12 @@ export function grantJson(ledger: LedgerBook, named: NamedGrant): object {
   };
 }
 
-function permitOf(book: MachineBook, { object, identities }: Subject, boot: MachineBoot): Verdict | undefined {
+/** A refused version approves nothing. */
+function isApproved(object: NamedMachine | undefined): boolean {
+  return object?.document.spec.approved === true && object.document.refused !== true;
+}
+
+function permitOf(book: MachineBook, { object, identities }: MachineSubject, boot: MachineBoot): Verdict | undefined {
   const { plan, grants, group, profile } = boot;
   if (plan === undefined) return undefined;
   const listed = object === undefined ? {} : { listed: identities };

@@ -1,6 +1,6 @@
 /**
- * `/machines` lists the machines that objects or the ledger name, `/machines/<machine>` shows one of them, and `/ledger`
- * shows the ledger. A machine is named by its MAC address, its uuid, or `namespace/name` of its Machine object.
+ * `/machines` lists the machines that objects or the ledger name, `/machines/<machine>` shows one of them, and
+ * `/ledger` shows the ledger. A machine is named by its MAC address, its uuid, or `namespace/name` of its Machine object.
  */
 
 import { Readable } from "node:stream";
@@ -14,9 +14,9 @@ import type { MachineBook } from "./machine-book.ts";
 import {
   grantJson,
   ledgerJson,
+  type MachineSubject,
   machineDetailsJson,
   machineJson,
-  type Subject,
   subjectOf,
   subjectsOf,
 } from "./machine-report.ts";
@@ -61,16 +61,16 @@ export const machineRoutes: FastifyPluginAsync<MachineRoutesOptions> = async (ap
 };
 
 /** Finds the machine that a name means: its object, its entries, or both. */
-export function findMachine(book: MachineBook, name: string): Subject | undefined {
+export function findMachine(book: MachineBook, name: string): MachineSubject | undefined {
   const identity = identityOf(name);
   for (const object of book.machines()) {
-    const { identities } = object.document.spec;
-    if (identity === undefined ? object.name === name : identities.includes(identity)) return subjectOf(book, object);
+    const isIt = identity === undefined ? object.name === name : object.document.spec.identities.includes(identity);
+    if (isIt) return subjectOf(book, object);
   }
   return identity === undefined ? undefined : findWithoutObject(book, identity);
 }
 
-function findWithoutObject(book: MachineBook, identity: string): Subject | undefined {
+function findWithoutObject(book: MachineBook, identity: string): MachineSubject | undefined {
   // In the ledger, an identity has at most one entry.
   const [entry] = book.ledger.entriesOf([identity]);
   if (entry !== undefined) return { object: undefined, identities: entry.identities, entries: [entry] };
