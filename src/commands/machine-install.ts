@@ -10,7 +10,7 @@ import type { InstallScope } from "../model/permit.ts";
 import { configWithout } from "../options/rules.ts";
 import { workCommand } from "./command-line.ts";
 import { grantedGeneration, nameOf, type ObjectPlace, versionOf, withCluster } from "./machine-cluster.ts";
-import { exitCode, patchTarget, placeOf, printChange } from "./machine-objects.ts";
+import { exitCode, patchTarget, placeBy, placeOf, printChange } from "./machine-objects.ts";
 import { type OperationsOptions, readOperations } from "./machine-operations.ts";
 import {
   machineHelp,
@@ -58,7 +58,7 @@ export const installMachines = workCommand({
     const { target, print, cluster, namespace } = config;
     if (target === undefined) return 2;
     if (print || cluster === undefined) {
-      const place = placeOf(target, namespace, undefined);
+      const place = await placeBy(target, config);
       const { install } = await newGrant(config, place, undefined);
       printChange(place, { install }, { print, host });
       return exitCode(config);

@@ -5,8 +5,8 @@ import type { JsonObject } from "../model/json.ts";
 import type { Environment } from "../options/parsing.ts";
 import { configWithout, type Paths } from "../options/rules.ts";
 import { workCommand } from "./command-line.ts";
-import { type ClusterOptions, namesCluster, withCluster } from "./machine-cluster.ts";
-import { placeOf } from "./machine-objects.ts";
+import { type ClusterOptions, namesCluster } from "./machine-cluster.ts";
+import { placeBy } from "./machine-objects.ts";
 import { changeOperations } from "./machine-operations.ts";
 import {
   machineHelp,
@@ -120,15 +120,13 @@ function clusterOf(
   return { cluster: namesCluster(cluster, paths) ? cluster : undefined };
 }
 
-/** Returns the full name of a Group. It reads the kubeconfig only for a namespace that nothing else names. */
+/** Returns the full name of a Group. */
 async function groupName(
   group: NamedObject,
-  { namespace, cluster }: { readonly namespace: string | undefined; readonly cluster: ClusterOptions | undefined },
+  config: { readonly namespace: string | undefined; readonly cluster: ClusterOptions | undefined },
 ): Promise<string> {
-  const isKnown = (group.namespace ?? namespace) !== undefined || cluster === undefined;
-  const ofContext = isKnown ? undefined : await withCluster(cluster, (objects) => Promise.resolve(objects.namespace));
-  const place = placeOf(group, namespace, ofContext);
-  return `${place.namespace}/${place.name}`;
+  const { namespace, name } = await placeBy(group, config);
+  return `${namespace}/${name}`;
 }
 
 /** The ledger counts hours by its own clock, which this computer's clock may differ from. */

@@ -107,7 +107,7 @@ async function changeObject(
   host: Host,
 ): Promise<void> {
   if (print || cluster === undefined) {
-    printChange(placeOf(named, namespace, undefined), spec, { print, host });
+    printChange(await placeBy(named, { namespace, cluster }), spec, { print, host });
     return;
   }
   await withCluster(cluster, async (objects) => {
@@ -131,6 +131,19 @@ export function printChange(
 /** 1 if the object should have been changed, but could not be: a script must not take it for changed. */
 export function exitCode({ print, cluster }: PatchTarget): number {
   return print || cluster !== undefined ? 0 : 1;
+}
+
+/**
+ * Completes the name of an object that the command does not read in the cluster. It reads the kubeconfig only for a
+ * namespace that nothing else names.
+ */
+export async function placeBy(
+  named: NamedObject,
+  { namespace, cluster }: Pick<PatchTarget, "namespace" | "cluster">,
+): Promise<ObjectPlace> {
+  const isKnown = (named.namespace ?? namespace) !== undefined || cluster === undefined;
+  const ofContext = isKnown ? undefined : await withCluster(cluster, (objects) => Promise.resolve(objects.namespace));
+  return placeOf(named, namespace, ofContext);
 }
 
 /** Completes the name of an object. */

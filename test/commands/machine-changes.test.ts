@@ -52,7 +52,7 @@ describe("davit machine approve, hold and release", () => {
 
   it("prints the command and the lines, and changes nothing", async () => {
     bed().cluster.put(nodePath, {});
-    expect(await bed().runInCluster("approve", "racks/node7", "--print")).toEqual({
+    expect(await bed().runInCluster("approve", "node7", "--print")).toEqual({
       code: 0,
       errors: "",
       output: [
