@@ -86,7 +86,9 @@ it.each([
 ])("a refused Group with $name has all machines wait that it may select", ({ selector, widest }) => {
   const [definition] = read(groupText("a", `  selector: ${JSON.stringify(selector)}`)).definitions;
   expect(definition).toMatchObject({ kind: "refused", standIn: { spec: { matchAll: false, ...widest } } });
-  expect(definition?.kind === "refused" && definition.standIn?.kind === "Group" && definition.standIn.spec.expressions).toEqual(widest.expressions);
+  expect(
+    definition?.kind === "refused" && definition.standIn?.kind === "Group" && definition.standIn.spec.expressions,
+  ).toEqual(widest.expressions);
   expect(definition).not.toHaveProperty("hidesMachines");
 });
 
