@@ -106,6 +106,7 @@ export class KnownDocuments {
       case "group":
         return this.#learnGroup(address.namespace, address.name, text);
       case "machine":
+      case "goneMachine":
         return true;
       case "secret":
         this.secrets.set(addressedSecretId(address), text);

@@ -11,6 +11,7 @@
  *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
  *   /davit/tombstones/tenant/<namespace>/<label>/<value> the same, of Groups outside the admin namespace
  *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, expires
+ *   /davit/tombstones/machine/<namespace>/<name>         MachineTombstone of machine.ts, expires
  *   /davit/synced                                        SyncedDocument, the last write of a first sync
  *   /davit/versions                                      SourceVersions, for the controller alone
  */
@@ -31,6 +32,7 @@ export const machinesRoot = `${davitRoot}/machines`;
 export const secretsRoot = `${davitRoot}/_secrets`;
 export const tombstonesRoot = `${davitRoot}/tombstones`;
 const profilePlace = "profile";
+const machinePlace = "machine";
 const tenantPlace = "tenant";
 
 /**
@@ -76,7 +78,7 @@ export interface GroupDocument extends Provenance, GroupState {
  * The true fields of a Group with expressions or `approval`. An older davit knows neither. A Group without its
  * expressions would select too many machines, and one without `approval` would serve too many. So the document's other
  * fields describe a refused Group, and the machines of an older davit wait. That Group has the same labels; if there
- * are none, it has `matchAll`. It ranks just before all other Groups of its priority.
+ * are none, it has `matchAll`. With expressions, it ranks just before all other Groups of its priority.
  */
 interface Exact extends Pick<GroupSpec, "priority"> {
   readonly expressions: readonly Expression[];
@@ -195,6 +197,10 @@ export function profileTombstonePath(namespace: string, name: string): string {
   return `${tombstonesRoot}/${profilePlace}/${namespace}/${name}`;
 }
 
+export function machineTombstonePath(namespace: string, name: string): string {
+  return `${tombstonesRoot}/${machinePlace}/${namespace}/${name}`;
+}
+
 /** Where a tombstone is. */
 export interface TombstonePlace {
   readonly label: string;
@@ -206,7 +212,7 @@ export interface TombstonePlace {
 /** The kind and the name of the document at a path below `/davit`. */
 export type DocumentAddress =
   | {
-      readonly kind: "profile" | "group" | "machine" | "goneProfile";
+      readonly kind: "profile" | "group" | "machine" | "goneProfile" | "goneMachine";
       readonly namespace: string;
       readonly name: string;
     }
@@ -315,14 +321,15 @@ const tombstonesPrefix = `${tombstonesRoot}/`;
 function tombstoneAddress(segments: readonly string[]): DocumentAddress | undefined {
   const [folder = "", namespace, name, ...rest] = segments;
   if (segments.includes("")) return undefined;
-  if (folder !== tenantPlace) return name === undefined ? stoneAddress(segments) : goneProfileAddress(segments);
+  if (folder !== tenantPlace) return name === undefined ? stoneAddress(segments) : goneObjectAddress(segments);
   const address = stoneAddress([name ?? "", ...rest]);
   return address && namespace !== undefined ? { ...address, tenant: namespace } : undefined;
 }
 
-function goneProfileAddress([folder, namespace, name, ...rest]: readonly string[]): DocumentAddress | undefined {
-  if (folder !== profilePlace || namespace === undefined || name === undefined || rest.length > 0) return undefined;
-  return { kind: "goneProfile", namespace, name };
+function goneObjectAddress([folder, namespace, name, ...rest]: readonly string[]): DocumentAddress | undefined {
+  if (namespace === undefined || name === undefined || rest.length > 0) return undefined;
+  if (folder === profilePlace) return { kind: "goneProfile", namespace, name };
+  return folder === machinePlace ? { kind: "goneMachine", namespace, name } : undefined;
 }
 
 function stoneAddress([label = "", segment = "", ...rest]: readonly string[]) {

@@ -30,6 +30,11 @@ export interface MachineDocument {
   readonly uid: string;
   readonly generation: number;
   readonly spec: MachineSpec;
+  /**
+   * There is an admin namespace, and the Machine is in another one. It counts only for machines of its namespace's
+   * Groups, and its labels take no part in selection.
+   */
+  readonly tenant?: true;
   /** The newest version is refused. Only `hold` and identities of it count, and nothing is approved or granted. */
   readonly refused?: true;
 }
@@ -56,6 +61,35 @@ export function decodeMachine(text: string): MachineDocument | undefined {
   const { identities, labels, metadata } = value.spec;
   if (!Array.isArray(identities) || !isJsonObject(labels) || !isJsonObject(metadata)) return undefined;
   return value as unknown as MachineDocument;
+}
+
+/** Returns the text that `decodeMachine` reads. */
+export function encodeMachine(document: MachineDocument): string {
+  return JSON.stringify(document);
+}
+
+/**
+ * A Machine was just removed, or its labels or identities changed. Installs of machines with these identities wait:
+ * the Machine may return, or other objects that belong to the change may follow.
+ */
+export interface MachineTombstone {
+  /** As in `MachineSpec`: those of the earlier version. */
+  readonly identities: readonly string[];
+  /** See `MachineDocument`. */
+  readonly tenant?: true;
+}
+
+/** Returns the text that `decodeMachineTombstone` reads. */
+export function encodeMachineTombstone({ identities, tenant }: MachineTombstone): string {
+  return JSON.stringify({ identities, ...(tenant && { tenant }) });
+}
+
+/** Like `decodeMachine`. */
+export function decodeMachineTombstone(text: string): MachineTombstone | undefined {
+  const value = parseJsonObject(text);
+  const identities = value?.identities;
+  if (!Array.isArray(identities) || !identities.every((each) => typeof each === "string")) return undefined;
+  return { identities, ...(value?.tenant === true && { tenant: true }) };
 }
 
 /** A machine as its status shows it. */
