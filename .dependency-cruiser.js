@@ -55,6 +55,8 @@ const rooms = {
     tombstones: ["core", "ranking"],
     trials: ["core", "status", "ranking", "reconcile"],
     pairs: ["core", "status", "ranking", "reconcile", "trials"],
+    permits: ["core"],
+    machines: ["core", "status", "tombstones", "permits"],
   },
   kubernetes: { client: [], watch: ["client"], source: ["client", "watch"], status: ["client", "watch", "source"] },
   render: {

@@ -14,55 +14,25 @@
  * removes nothing until a second list is empty, too. It never answers a machine and never reads a request.
  */
 
-import { type Clock, toRfc3339 } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
-import type { Metrics } from "../lib/metrics.ts";
 import { nextTurn } from "../lib/slices.ts";
-import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
-import { type ObjectName, objectKey, type Source, type SourceListener, type StatusSink } from "../model/source.ts";
+import { type ObjectName, objectKey, type SourceListener } from "../model/source.ts";
 import { StoreError } from "../store/core/refusal.ts";
-import type { Store } from "../store/store.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
 import { isEmpty, isOwn } from "./core/names.ts";
 import { WorkQueue } from "./core/work-queue.ts";
-import { type Planned, Planner, type Step } from "./planner.ts";
+import { earlyMachineHolds } from "./machines/early-holds.ts";
+import { Planner } from "./planner.ts";
 import { earlyHolds } from "./reconcile/reconcile-group.ts";
-import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { asStoreUnavailable } from "./status/conditions.ts";
-import { StatusBook, type StatusBookOptions } from "./status/status-book.ts";
+import { StatusBook } from "./status/status-book.ts";
 import { StatusComposer } from "./status/status-composer.ts";
-import { StepMetrics, type StepMetricsOptions } from "./step-metrics.ts";
+import type { Planned, Step } from "./step.ts";
+import { StepMetrics } from "./step-metrics.ts";
+import { SyncMark } from "./sync-mark.ts";
 import { TombstoneVigil } from "./tombstones/vigil.ts";
-import type { TrialRunner } from "./trials/trial-thread.ts";
 import { Trials } from "./trials/trials.ts";
-
-export interface ControllerOptions {
-  readonly source: Source;
-  readonly store: Store;
-  readonly statusSink: StatusSink;
-  /** The controller's `stop` stops it, too. */
-  readonly trials: TrialRunner;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions"> &
-    StatusBookOptions["metrics"] &
-    StepMetricsOptions["metrics"];
-  /** From 0 up to 1. */
-  readonly random: () => number;
-  readonly sha256: (text: string) => string;
-  readonly checkTemplate: ProfileWorld["checkTemplate"];
-  /** Where machines reach davit. */
-  readonly davitUrl?: string;
-  /** How long a machine waits after its Group was removed: whole seconds, at least 1. */
-  readonly tombstoneTtlSeconds: number;
-  /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
-  readonly adminNamespace?: string | undefined;
-  /** Called once: when the first full list since the start is in the store. */
-  readonly onSynced: () => void;
-  /** Called before each try to store the first complete list, and again after it is stored. */
-  readonly onComplete?: () => void;
-}
 
 /** What to look at: one name, everything, tombstones to renew, or a view that has become half. */
 type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
@@ -97,6 +67,7 @@ export class Controller implements SourceListener {
   readonly #early: DelayedNames;
   readonly #vigil: TombstoneVigil;
   readonly #queue: WorkQueue<Work>;
+  readonly #mark: SyncMark;
   readonly #stepMetrics: StepMetrics;
   readonly #stopping = new AbortController();
   #isListed = false;
@@ -128,6 +99,8 @@ export class Controller implements SourceListener {
       changed: (name) => this.#composer.found(name),
     });
     this.#stepMetrics = new StepMetrics(options);
+    const write = async (each: DocumentWrite) => (await this.#write([each])) === "written";
+    this.#mark = new SyncMark({ ...options, documents: this.#documents, write });
     this.#vigil = new TombstoneVigil({
       clock,
       ttlMs: tombstoneTtlSeconds * 1_000,
@@ -192,7 +165,7 @@ export class Controller implements SourceListener {
     // Objects that were removed while the view was incomplete may still be stored, and no event names them again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
-    const isHalfOver = this.#documents.synced()?.half === true && !source.view.isHalf;
+    const { isHalfOver } = this.#mark;
     const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver || isHalfOver;
     this.#logWithheld();
     if (this.#isSynced && source.view.isHalf) this.#queue.add({ kind: "half" });
@@ -237,7 +210,8 @@ export class Controller implements SourceListener {
   }
 
   async #holdEarly(names: readonly ObjectName[]): Promise<void> {
-    const writes = earlyHolds(names, this.#options.source.view, this.#documents);
+    const { view } = this.#options.source;
+    const writes = [...earlyHolds(names, view, this.#documents), ...earlyMachineHolds(names, view, this.#documents)];
     if ((await this.#write(writes)) !== "written") this.#queue.retryLater(names);
   }
 
@@ -289,7 +263,7 @@ export class Controller implements SourceListener {
     const { complete: isWhole, isHalf } = source.view;
     const isFirst = isWhole && !this.#wasWhole;
     if (isFirst) this.#options.onComplete?.();
-    const done = (await this.#step(names)).length === 0 && (await this.#markSynced(isWhole, isHalf));
+    const done = (await this.#step(names)).length === 0 && (await this.#mark.synced(isWhole, isHalf));
     if (!done) return this.#queue.retryLater([{ kind: "everything" }]);
     this.#queue.succeeded({ kind: "everything" });
     if (isWhole) this.#awaitsWholeView = false;
@@ -353,34 +327,21 @@ export class Controller implements SourceListener {
       this.#composer.forget(id);
       this.#trials.forget(id);
       this.#statuses.forget(id);
-    } else {
-      this.#trials.look(id);
-      this.#composer.report(id, written ? status : asStoreUnavailable(status));
+      return;
     }
-  }
-
-  /** Writes `/davit/synced`, so that machines are answered. @returns false if the store refused it. */
-  async #markSynced(sawWholeView: boolean, sawHalf: boolean): Promise<boolean> {
-    const { source, clock, sha256 } = this.#options;
-    const before = this.#documents.synced();
-    const revision = sha256(JSON.stringify(this.#documents.contents()));
-    const complete = sawWholeView || before?.complete === true;
-    const half = sawHalf || source.view.isHalf ? { half: true as const } : {};
-    const isSame = before?.revision === revision && before.complete === complete && before.half === half.half;
-    if (isSame && before.source === source.kind) return true;
-    return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
+    const shown = written ? status : asStoreUnavailable(status);
+    if (kind === "Machine") {
+      this.#statuses.show(id, shown);
+      return;
+    }
+    this.#trials.look(id);
+    this.#composer.report(id, shown);
   }
 
   /** Marks the store as half before all other work: a half view may concern any machine. A sync ends the mark. */
   async #markHalf(): Promise<void> {
-    const before = this.#documents.synced();
-    const isMarked = before === undefined || before.half === true || !this.#options.source.view.isHalf;
-    if (isMarked || (await this.#mark({ ...before, half: true }))) this.#queue.succeeded({ kind: "half" });
+    if (await this.#mark.half()) this.#queue.succeeded({ kind: "half" });
     else this.#queue.retryLater([{ kind: "half" }]);
-  }
-
-  async #mark(mark: SyncedDocument): Promise<boolean> {
-    return (await this.#write([{ path: syncedPath, text: encodeDocument(mark) }])) === "written";
   }
 
   #logWithheld(): void {

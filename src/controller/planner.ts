@@ -6,29 +6,29 @@
 
 import type { Log } from "../lib/log.ts";
 import { type GroupDocument, groupPath, twinName } from "../model/documents.ts";
-import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
-import { installs, type ProfileContent } from "../model/profile.ts";
-import { type ObjectName, type ObjectStatus, objectKey, ownKinds, type Source } from "../model/source.ts";
+import { installs } from "../model/profile.ts";
+import { type ObjectName, objectKey, ownKinds, type Source } from "../model/source.ts";
 import { Claims } from "./claimed.ts";
-import type { Documents, DocumentWrite } from "./core/documents.ts";
+import type { Documents } from "./core/documents.ts";
 import { Faults } from "./core/faults.ts";
 import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { Dependents } from "./dependents.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
+import { MachineIdentities } from "./machines/identities.ts";
+import { MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
 import { Ranking } from "./ranking/ranking.ts";
-import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
+import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
 import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/profile-outcome.ts";
 import { groupChanges, reconcileGroup, withTie } from "./reconcile/reconcile-group.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
-import { type Findings, failedStatus, type Outcome } from "./status/conditions.ts";
+import { failedStatus, type Outcome } from "./status/conditions.ts";
+import { type Draft, type GroupPlan, newDraft, type Planned, type Step } from "./step.ts";
 import {
-  type GroupChange,
   groupChangeOf,
   profileTombstoneWrites,
   type TombstoneOptions,
-  type TombstoneWrite,
   tombstoneWrites,
 } from "./tombstones/tombstones.ts";
 import { Withheld } from "./withheld.ts";
@@ -36,7 +36,7 @@ import { Withheld } from "./withheld.ts";
 export interface PlannerOptions {
   readonly source: Pick<Source, "view">;
   /** The stored documents. */
-  readonly documents: Pick<Documents, "claimIndex" | "names" | "profile" | "group" | "textAt">;
+  readonly documents: Pick<Documents, "claimIndex" | "names" | "profile" | "group" | "machine" | "textAt">;
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
@@ -48,60 +48,11 @@ export interface PlannerOptions {
   readonly adminNamespace?: string | undefined;
 }
 
-/** The result for one name. */
-export interface Planned {
-  readonly name: ObjectName;
-  /** Undefined for an object that is gone. */
-  readonly status: ObjectStatus | undefined;
-  /** True when the step removes the documents of an object that is gone. */
-  readonly isRemoved: boolean;
-  /** The findings that the status sums up; undefined if davit did not check the object's spec. */
-  readonly reported?: Findings | undefined;
-}
-
-/** What to write in one step, in this order, and what to do afterwards. */
-export interface Step {
-  readonly planned: readonly Planned[];
-  readonly writes: readonly DocumentWrite[];
-  /** The namespace of each tombstone's object, for the tombstones that the step writes or removes. */
-  readonly moved: readonly string[];
-  /** Other objects to look at again. */
-  readonly alsoLookAt: readonly ObjectName[];
-  /** Profiles whose Groups changed: only their `groupCount` may change. */
-  readonly recount: readonly ObjectName[];
-}
-
-/** The facts about a Group that do not depend on other Groups. */
-interface GroupPlan {
-  readonly id: ObjectName;
-  readonly stored: GroupDocument | undefined;
-  /** Undefined if the Group is gone or not in view now, or if davit failed on it. */
-  readonly draft: GroupDraft | undefined;
-  /** The document that the store should have. */
-  readonly document: GroupDocument | undefined;
-  readonly twin: GroupDocument | undefined;
-  /** The status of a Group on which davit failed. */
-  readonly failed?: ObjectStatus;
-}
-
-/** A step while it is planned. */
-interface Draft {
-  readonly planned: Planned[];
-  readonly changes: DocumentChange[];
-  /** Tombstones of Profiles. */
-  readonly tombstones: TombstoneWrite[];
-  readonly groupChanges: GroupChange[];
-  /** The new contents of this step's Profiles, by their keys. */
-  readonly contents: Map<string, ProfileContent>;
-  /** By key, like the two maps below. */
-  readonly names: Map<string, ObjectName>;
-  readonly alsoLookAt: Map<string, ObjectName>;
-  readonly recount: Map<string, ObjectName>;
-}
-
 export class Planner {
   /** Makes machines wait if an unreadable Group may name them. */
   readonly hidden: HiddenMachines;
+  /** The Machines of the last steps, by identity. */
+  readonly identities = new MachineIdentities();
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;
   readonly #options: PlannerOptions;
@@ -112,6 +63,7 @@ export class Planner {
   readonly #faults: Faults;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
+  readonly #machines: MachinePlans;
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
@@ -128,6 +80,7 @@ export class Planner {
     this.#claims = new Claims(options, this.#ranking);
     this.#faults = new Faults(log);
     this.hidden = new HiddenMachines(source);
+    this.#machines = new MachinePlans({ ...options, faults: this.#faults, identities: this.identities });
     this.withheld = new Withheld(source);
     this.#pairs = new Pairs({
       view: () => source.view,
@@ -157,7 +110,7 @@ export class Planner {
     return this.#dependents.of(name);
   }
 
-  /** Every Profile and Group that the source shows or refuses, or the store holds. */
+  /** Every Profile, Group and Machine that the source shows or refuses, or the store holds. */
   names(): readonly ObjectName[] {
     const { source, documents } = this.#options;
     const names = byKey([...documents.names(), ...source.view.refusals]);
@@ -181,21 +134,13 @@ export class Planner {
 
   /** Plans one step for all of these names, and for Groups that must change with them. */
   plan(names: Iterable<ObjectName>): Step {
-    const draft: Draft = {
-      planned: [],
-      changes: [],
-      tombstones: [],
-      groupChanges: [],
-      contents: new Map(),
-      names: byKey(names),
-      alsoLookAt: new Map(),
-      recount: new Map(),
-    };
+    const draft = newDraft(names);
     // All Groups are drafted first, because statuses depend on the references and selectors of other Groups.
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values())
       if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
     for (const group of flawedFirst(groups)) this.#planGroup(group, draft);
+    this.#planMachines(draft);
     const tombstones = [...tombstoneWrites(draft.groupChanges, this.#tombstoneOptions), ...draft.tombstones];
     return {
       planned: draft.planned.map((planned) => this.#withUid(planned)),
@@ -378,6 +323,19 @@ export class Planner {
     const others = [...doubted].filter((name) => !draft.names.has(objectKey(name)));
     for (const name of others) addTo(draft.names, name);
     return others.map((name) => this.#draftGroup(name, draft));
+  }
+
+  #planMachines(draft: Draft): void {
+    const machines = [...draft.names.values()].filter(({ kind }) => kind === "Machine");
+    for (const machine of machines.map((id) => this.#machines.draft(id))) {
+      const { id, isWithheld, sharing } = machine;
+      const { changes, tombstones, status, isRemoved } = this.#machines.plan(machine);
+      for (const name of sharing) addTo(draft.alsoLookAt, name);
+      this.withheld.note(id, isWithheld);
+      draft.changes.push(...changes);
+      draft.tombstones.push(...tombstones);
+      draft.planned.push({ name: id, status, isRemoved });
+    }
   }
 
   #readersOfVerdict(id: ObjectName, comesOrGoes: boolean): Iterable<ObjectName> {

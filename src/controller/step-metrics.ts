@@ -3,7 +3,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { ObjectName } from "../model/source.ts";
-import type { Planned } from "./planner.ts";
+import type { Planned } from "./step.ts";
 
 type ReconcileMetrics = Pick<
   Metrics,
@@ -20,7 +20,7 @@ export interface StepMetricsOptions {
   readonly metrics: ReconcileMetrics;
 }
 
-const controllers = ["profile", "group"] as const;
+const controllers = ["profile", "group", "machine"] as const;
 
 export class StepMetrics {
   readonly #clock: Clock;

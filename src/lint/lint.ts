@@ -7,7 +7,7 @@
  */
 
 import { join } from "node:path";
-import type { Planned } from "../controller/planner.ts";
+import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
 import type { FindingCode } from "../model/findings.ts";
 import type { Manifests } from "../offline/load-manifests.ts";

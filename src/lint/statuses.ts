@@ -1,7 +1,7 @@
 /** Turns what the controller reports in the statuses of objects into findings with places. */
 
-import type { Planned } from "../controller/planner.ts";
 import type { Advice, Finding } from "../controller/status/conditions.ts";
+import type { Planned } from "../controller/step.ts";
 import type { FindingCode } from "../model/findings.ts";
 import { type Condition, holderOf, type ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";

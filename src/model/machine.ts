@@ -37,6 +37,8 @@ export interface MachineDocument {
   readonly tenant?: true;
   /** The newest version is refused. Only `hold` and identities of it count, and nothing is approved or granted. */
   readonly refused?: true;
+  /** No readable part of the source defines the Machine any more. Nothing is granted, and an `Install` waits. */
+  readonly leaving?: true;
 }
 
 /** Returns the identities in a request's labels, as the ledger names them: `uuid/...` before `mac/...`. */

@@ -221,7 +221,7 @@ function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: 
   return entry.state === "Failed" ? refused(why) : disk;
 }
 
-function isAdopted({ group }: PermitAsk, ledger: LedgerView): boolean {
+function isAdopted({ group }: Pick<PermitAsk, "group">, ledger: LedgerView): boolean {
   return ledger.nowMs < ledger.adoptedUntilMs(group);
 }
 
@@ -249,11 +249,11 @@ interface OpenGrants {
 }
 
 function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): OpenGrants {
-  const countsAsInstalled = entries.length === 0 ? isAdopted(ask, ledger) : entries.some(isInstalled);
+  const machine = { entries, group: ask.group };
   const open: SpentGrant[] = [];
   let why: PermitRefusal = "noGrant";
   for (const named of ask.grants) {
-    const refusal = grantRefusal(named, ledger) ?? machineRefusal(named, entries, countsAsInstalled);
+    const refusal = refusalFor(named, machine, ledger);
     if (refusal === undefined) open.push({ key: named.key, generation: named.grant.generation });
     else why = refusal;
   }
@@ -271,12 +271,20 @@ export function grantRefusal({ key, grant }: NamedGrant, ledger: LedgerView): Pe
   return grant.untilMs - ledger.nowMs > maxAheadMs ? "tooFarAhead" : undefined;
 }
 
-function machineRefusal(
-  { key, grant }: NamedGrant,
-  entries: readonly LedgerEntry[],
-  countsAsInstalled: boolean,
+/**
+ * Returns why a grant opens no install now for a machine; undefined if it does.
+ * @param machine its entries, and its Group as `namespace/name`.
+ */
+export function refusalFor(
+  named: NamedGrant,
+  { entries, group }: { readonly entries: readonly LedgerEntry[]; readonly group: string },
+  ledger: LedgerView,
 ): PermitRefusal | undefined {
+  const { key, grant } = named;
+  const refusal = grantRefusal(named, ledger);
+  if (refusal !== undefined) return refusal;
   if (entries.some(({ spent }) => (spent[key] ?? 0) >= grant.generation)) return "spent";
+  const countsAsInstalled = entries.length === 0 ? isAdopted({ group }, ledger) : entries.some(isInstalled);
   return grant.scope === "NeverInstalled" && countsAsInstalled ? "installed" : undefined;
 }
 

@@ -18,7 +18,8 @@ import { readFileSync } from "node:fs";
 import { Admission } from "../admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
 import { BootIndex } from "../boot/boot-index.ts";
-import { type Planned, Planner, type PlannerOptions } from "../controller/planner.ts";
+import { Planner, type PlannerOptions } from "../controller/planner.ts";
+import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
 import { Holdings } from "../directory/holdings.ts";
 import { type ListedFile, listFiles } from "../directory/list-files.ts";
@@ -109,6 +110,7 @@ const nothingStored: PlannerOptions["documents"] = {
   names: () => [],
   profile: () => ({ document: undefined, secrets: [] }),
   group: () => undefined,
+  machine: () => undefined,
   textAt: () => undefined,
 };
 

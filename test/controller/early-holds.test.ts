@@ -1,10 +1,12 @@
-/** What counts of a Group at a start, while the first list is not whole. */
+/** What counts of a Group or Machine at a start, while the first list is not whole. */
 
 import { expect, it } from "vitest";
+import { earlyMachineHolds } from "../../src/controller/machines/early-holds.ts";
 import { earlyHolds } from "../../src/controller/reconcile/reconcile-group.ts";
 import { decodeGroup, encodeDocument, type GroupDocument, groupPath } from "../../src/model/documents.ts";
+import { decodeMachine } from "../../src/model/machine.ts";
 import type { GroupObject } from "../../src/model/source.ts";
-import { groupObject } from "./objects.ts";
+import { groupObject, machineObject } from "./objects.ts";
 
 const name = { kind: "Group", namespace: "default", name: "node1" } as const;
 
@@ -45,4 +47,20 @@ it.each([
   { what: "one that was not heard of", stored: group, newest: undefined },
 ])("$what waits for the list", ({ stored, newest }) => {
   expect(writesFor(stored, newest)).toEqual([]);
+});
+
+function machineAfter(stored: object, newest: object) {
+  const { uid, generation, origin, spec } = machineObject(stored);
+  const documents = { machine: () => ({ uid, generation, origin, spec }) };
+  const view = { get: <Found>() => machineObject(newest) as Found };
+  const writes = earlyMachineHolds([{ ...name, kind: "Machine" }, name], view, documents);
+  return writes.map(({ text }) => decodeMachine(text ?? "")?.spec);
+}
+
+it("holds a Machine and withdraws its approval early, and grants nothing early", () => {
+  expect(machineAfter({ approved: true }, { approved: false })).toMatchObject([{ approved: false, hold: false }]);
+  expect(machineAfter({ approved: true }, { approved: true, hold: true })).toMatchObject([
+    { approved: true, hold: true },
+  ]);
+  expect(machineAfter({ hold: true }, { approved: true })).toEqual([]);
 });

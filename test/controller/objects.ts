@@ -1,6 +1,13 @@
 import type { GroupSpec } from "../../src/model/group.ts";
+import type { MachineSpec } from "../../src/model/machine.ts";
 import type { Boot, ProfileSpec } from "../../src/model/profile.ts";
-import type { ConfigMapObject, GroupObject, ProfileObject, SecretObject } from "../../src/model/source.ts";
+import type {
+  ConfigMapObject,
+  GroupObject,
+  MachineObject,
+  ProfileObject,
+  SecretObject,
+} from "../../src/model/source.ts";
 
 /** Objects as a source hands them out, with what a test leaves unsaid filled in. */
 
@@ -33,4 +40,10 @@ export function configMapObject(data: Record<string, string>, name = "templates"
 
 export function secretObject(data: Record<string, string>, allowsTemplate = true): SecretObject {
   return { kind: "Secret", ...meta, name: "secrets", data, allowsTemplate };
+}
+
+export function machineObject(spec: Partial<MachineSpec> = {}, name = "node1"): MachineObject {
+  const identities = ["mac/52:54:00:a1:9c:ae"];
+  const whole = { identities, approved: false, hold: false, labels: {}, metadata: {}, ...spec };
+  return { kind: "Machine", ...meta, name, spec: whole };
 }

@@ -13,6 +13,8 @@ import {
   type GroupDocument,
   groupPath,
   groupsRoot,
+  machinePath,
+  machinesRoot,
   ownerName,
   type ProfileDocument,
   profilePath,
@@ -24,6 +26,7 @@ import {
 } from "../../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import { parseJsonObject } from "../../model/json.ts";
+import { decodeMachine, type MachineDocument } from "../../model/machine.ts";
 import type { ObjectName, Source, SourceVersions } from "../../model/source.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
@@ -99,6 +102,11 @@ export class Documents implements FeedListener {
     return text === undefined ? undefined : decodeGroup(text);
   }
 
+  machine(namespace: string, name: string): MachineDocument | undefined {
+    const text = this.#texts.get(machinePath(namespace, name));
+    return text === undefined ? undefined : decodeMachine(text);
+  }
+
   synced(): SyncedDocument | undefined {
     const text = this.#texts.get(syncedPath);
     return text === undefined ? undefined : decodeSynced(text);
@@ -110,11 +118,12 @@ export class Documents implements FeedListener {
     return Object.fromEntries(entries.flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])));
   }
 
-  /** The names of all Profiles and Groups that have a document. A Group with a twin is returned twice. */
+  /** The names of all Profiles, Groups and Machines that have a document. A Group with a twin is returned twice. */
   *names(): Iterable<ObjectName> {
     for (const path of this.#texts.keys()) {
       const address = documentAddress(path);
       if (address?.kind === "profile") yield { kind: "Profile", namespace: address.namespace, name: address.name };
+      if (address?.kind === "machine") yield { kind: "Machine", namespace: address.namespace, name: address.name };
       if (address?.kind === "group")
         yield { kind: "Group", namespace: address.namespace, name: ownerName(address.name) };
     }
@@ -128,7 +137,7 @@ export class Documents implements FeedListener {
   /** The namespaces of the removed objects that the tombstone at a path records. */
   namespacesAt(path: string): readonly string[] {
     const address = documentAddress(path);
-    if (address?.kind === "goneProfile") return [address.namespace];
+    if (address?.kind === "goneProfile" || address?.kind === "goneMachine") return [address.namespace];
     return (decodeTombstone(this.#texts.get(path) ?? "")?.ranks ?? []).flatMap((rank) => rank?.namespace ?? []);
   }
 
@@ -137,7 +146,7 @@ export class Documents implements FeedListener {
     return this.#texts.get(path);
   }
 
-  /** Path and text of every document of a Profile or Group, sorted by path. A sync's revision is their hash. */
+  /** Path and text of every document of an object, sorted by path. A sync's revision is their hash. */
   contents(): readonly (readonly [path: string, text: string])[] {
     const own = [...this.#texts].filter(([path]) => isObjectPath(path));
     return own.toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -181,7 +190,7 @@ export class Documents implements FeedListener {
 }
 
 function isObjectPath(path: string): boolean {
-  return path.startsWith(`${profilesRoot}/`) || path.startsWith(`${groupsRoot}/`);
+  return [profilesRoot, groupsRoot, machinesRoot].some((root) => path.startsWith(`${root}/`));
 }
 
 function toCommand({ path: text, text: value, ttlSeconds }: DocumentWrite): SingleCommand {

@@ -2,7 +2,7 @@
  * Drafts the documents of a Group from its newest version. While the newest version is refused, davit uses the last
  * accepted version of the same uid. It also respects what it can read of the refused version:
  *
- * - If either version sets `hold`, the Group is held.
+ * - If either version sets `hold`, the Group is held. If either version asks for approval, the Group does.
  * - If the two versions differ in selector or Profile, the machines of both versions wait. The machines of the accepted
  *   version also wait if the refused version's selector or Profile cannot be read. So no machine boots by a version
  *   that its author meant to replace.
@@ -13,7 +13,7 @@
 
 import type { GroupDocument } from "../../model/documents.ts";
 import { expressionText } from "../../model/expression.ts";
-import { type GroupSpec, type GroupState, isBroad } from "../../model/group.ts";
+import { type GroupSpec, type GroupState, isBroad, permitsOf } from "../../model/group.ts";
 import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../../model/source.ts";
 import type { Finding, SyncState } from "../status/conditions.ts";
 
@@ -84,15 +84,17 @@ function draftRefused({ id, object, stored }: KnownGroup, refusal: Refusal, allo
 }
 
 /**
- * The last accepted version, held if a refused version sets `hold`. Its machines wait unless the refused versions have
- * the same selector and Profile.
+ * The last accepted version, held if a refused version sets `hold`, and with the `approval` that a refused version asks
+ * for. Its machines wait unless the refused versions have the same selector and Profile.
  */
 function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: boolean): GroupDocument {
-  const { spec } = accepted;
+  const asks = known.some(({ approval }) => approval !== undefined);
+  const spec: GroupSpec = { ...accepted.spec, ...(asks && { approval: "Required" }) };
   const isHeld = !spec.hold && known.some(({ hold }) => hold);
   return {
     ...accepted,
-    ...(isHeld && { spec: { ...spec, hold: true }, heldByRefused: true }),
+    spec: { ...spec, hold: spec.hold || isHeld },
+    ...(isHeld && { heldByRefused: true }),
     ...(!agree && { refused: true }),
     outdated: true,
   };
@@ -196,7 +198,8 @@ const hiddenText =
   "apply the CRDs of this version of davit; if the Group has none any more, apply it with another change";
 
 function isSameButMetadata(a: GroupSpec, b: GroupSpec | undefined): boolean {
-  const own = ({ priority, hold, args = [] }: GroupSpec) => JSON.stringify([priority, hold, args]);
+  const own = ({ priority, hold, args = [], ...spec }: GroupSpec) =>
+    JSON.stringify([priority, hold, args, permitsOf(spec) ?? {}]);
   return b !== undefined && leadsAlike(a, b) && own(a) === own(b);
 }
 

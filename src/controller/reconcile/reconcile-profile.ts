@@ -195,8 +195,9 @@ function cautious(
   return { ...older, revision, content: { ...content, ...(mark && { effect: mark }), ...own } };
 }
 
-function cautionIn({ spec: { boot, effect } }: ProfileObject): ProfileCaution {
-  return { ...(boot?.kind === "local" && { local: boot.local }), ...(effect === "Install" && { isInstall: true }) };
+function cautionIn({ spec: { boot, effect, install } }: ProfileObject): ProfileCaution {
+  const isInstall = effect === "Install" || install !== undefined;
+  return { ...(boot?.kind === "local" && { local: boot.local }), ...(isInstall && { isInstall }) };
 }
 
 /** What is stored of an object, as far as it may stay while its newest version cannot be used. */

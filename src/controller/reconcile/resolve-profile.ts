@@ -71,9 +71,17 @@ export function resolveProfile(object: ProfileObject, world: ProfileWorld): Reso
   const { spec, name } = object;
   const bootFindings = checkBoot(spec, world);
   const { templates, findings, secretTexts } = resolveTemplates(object, world);
-  const { displayName = name, effect, metadata } = spec;
+  const { displayName = name, effect, metadata, install, reports } = spec;
   const boot = bootFindings.length > 0 ? { boot: { kind: "broken" } as const } : bootOf(spec);
-  const content = { displayName, ...(effect && { effect }), ...(metadata && { metadata }), ...boot, templates };
+  const permits = { ...(install && { install }), ...(reports && { reports }) };
+  const content = {
+    displayName,
+    ...(effect && { effect }),
+    ...permits,
+    ...(metadata && { metadata }),
+    ...boot,
+    templates,
+  };
   return { content, findings: [...bootFindings, ...findings], secretTexts };
 }
 

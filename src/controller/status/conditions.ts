@@ -134,7 +134,10 @@ function acceptedWithAdvice(advice: readonly Advice[]): Condition {
 }
 
 /** The status of an object without an accepted version. */
-export function refusedStatus({ generation, message }: Refusal, sync: SyncState): ObjectStatus {
+export function refusedStatus(
+  { generation, message }: Pick<Refusal, "generation" | "message">,
+  sync: SyncState,
+): ObjectStatus {
   const finding: Finding = { type: "Accepted", reason: "Refused", message };
   return unresolvedStatus(generation, finding, sync);
 }
@@ -176,6 +179,11 @@ export function asStoreUnavailable(status: ObjectStatus): ObjectStatus {
     return { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
   });
   return { ...status, conditions };
+}
+
+/** The condition `Synced`. */
+export function syncConditionOf(sync: SyncState): Condition {
+  return syncConditions[sync];
 }
 
 const syncConditions: Readonly<Record<SyncState, Condition>> = {

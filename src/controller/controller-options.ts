@@ -1,0 +1,38 @@
+/** The controller's ports and settings. */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import type { Source, StatusSink } from "../model/source.ts";
+import type { Store } from "../store/store.ts";
+import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
+import type { StatusBookOptions } from "./status/status-book.ts";
+import type { StepMetricsOptions } from "./step-metrics.ts";
+import type { TrialRunner } from "./trials/trial-thread.ts";
+
+export interface ControllerOptions {
+  readonly source: Source;
+  readonly store: Store;
+  readonly statusSink: StatusSink;
+  /** The controller's `stop` stops it, too. */
+  readonly trials: TrialRunner;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions"> &
+    StatusBookOptions["metrics"] &
+    StepMetricsOptions["metrics"];
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly sha256: (text: string) => string;
+  readonly checkTemplate: ProfileWorld["checkTemplate"];
+  /** Where machines reach davit. */
+  readonly davitUrl?: string;
+  /** How long a machine waits after its Group was removed: whole seconds, at least 1. */
+  readonly tombstoneTtlSeconds: number;
+  /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
+  readonly adminNamespace?: string | undefined;
+  /** Called once: when the first full list since the start is in the store. */
+  readonly onSynced: () => void;
+  /** Called before each try to store the first complete list, and again after it is stored. */
+  readonly onComplete?: () => void;
+}

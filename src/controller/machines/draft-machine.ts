@@ -1,0 +1,102 @@
+/**
+ * Drafts the document of a Machine. davit never uses more than the newest version of the object says:
+ *
+ * - While the newest version is refused, nothing is approved or granted, and no `Install` is served. The labels and the
+ *   metadata of the last accepted version of the same uid stay. If either version sets `hold`, the Machine is held. The
+ *   identities of both versions count.
+ * - While nothing readable defines the Machine, its grant does not count, and no `Install` is served (`leaving`).
+ * - In a lost namespace, nothing is approved or granted: the Machine may have changed.
+ *
+ * Pure.
+ */
+
+import type { MachineDocument, MachineSpec } from "../../model/machine.ts";
+import type { MachineObject, ObjectMeta, ObjectName, Refusal } from "../../model/source.ts";
+
+/** The source's and the store's versions of a Machine. */
+export interface KnownMachine {
+  readonly id: ObjectName;
+  /** The newest accepted version, or a stand-in. */
+  readonly object: MachineObject | undefined;
+  /** The refusal of the newest version. */
+  readonly refusal: Refusal | undefined;
+  readonly stored: MachineDocument | undefined;
+  readonly isGone: boolean;
+  /** True if the object is in view only for now: nothing defines it any more. */
+  readonly isLeaving: boolean;
+  /** True if the Machine's namespace is lost. */
+  readonly isUnheard: boolean;
+  /** See `MachineDocument`. */
+  readonly isTenant: boolean;
+}
+
+/** Returns the document that the store should have; undefined for none. */
+export function draftMachine(known: KnownMachine): MachineDocument | undefined {
+  const document = versionOf(known);
+  if (document === undefined) return undefined;
+  const { tenant: _, ...others } = document;
+  return known.isTenant ? { ...others, tenant: true } : others;
+}
+
+/** Returns the document of a Machine on which davit failed: the stored one, which approves and grants nothing. */
+export function machineStandIn({ object, stored }: KnownMachine): MachineDocument | undefined {
+  const before = stored ?? (object && toDocument(object));
+  if (before === undefined) return undefined;
+  const hold = before.spec.hold || object?.spec.hold === true;
+  return withoutTrust({ ...before, spec: { ...before.spec, hold } });
+}
+
+function versionOf(known: KnownMachine): MachineDocument | undefined {
+  const { object, stored, isGone, isLeaving, isUnheard } = known;
+  if (refusedUid(known) !== undefined) return refusedVersion(known);
+  if (object === undefined) return isGone || stored === undefined ? undefined : asLeaving(stored);
+  const own = toDocument(object);
+  if (isUnheard) return withoutTrust(own);
+  return isLeaving ? asLeaving(own) : own;
+}
+
+/** Returns the uid of a refused newest version; undefined if the newest version is not refused. */
+function refusedUid({ object, refusal }: KnownMachine): string | undefined {
+  return refusal?.uid ?? (object?.refusal === undefined ? undefined : object.uid);
+}
+
+function refusedVersion(known: KnownMachine): MachineDocument | undefined {
+  const { object, refusal, stored } = known;
+  const isStandIn = object?.refusal !== undefined;
+  const standIns = [...(isStandIn ? [object.spec] : []), ...(refusal?.machines ?? [])];
+  const accepted = isStandIn || object === undefined ? storedOf(known) : toDocument(object);
+  const [first] = standIns;
+  const newest = refusal ?? object;
+  const base = accepted ?? (newest && first && { ...provenanceOf(newest), spec: first });
+  // Nobody can read the identities of the refused version: those of the object before it stay.
+  if (base === undefined) return stored && withoutTrust(stored);
+  const versions = [base.spec, ...standIns];
+  const identities = [...new Set(versions.flatMap((spec) => spec.identities))];
+  const hold = versions.some((spec) => spec.hold);
+  return withoutTrust({ ...base, spec: { ...base.spec, identities, hold } });
+}
+
+function storedOf(known: KnownMachine): MachineDocument | undefined {
+  return known.stored?.uid === refusedUid(known) ? known.stored : undefined;
+}
+
+function withoutTrust({ refused: _, leaving, ...document }: MachineDocument): MachineDocument {
+  const spec = { ...withoutGrant(document.spec), approved: false };
+  return { ...document, spec, refused: true, ...(leaving && { leaving }) };
+}
+
+function asLeaving({ leaving: _, ...document }: MachineDocument): MachineDocument {
+  return { ...document, spec: withoutGrant(document.spec), leaving: true };
+}
+
+function withoutGrant({ install: _, ...spec }: MachineSpec): MachineSpec {
+  return spec;
+}
+
+function toDocument(object: MachineObject): MachineDocument {
+  return { ...provenanceOf(object), spec: object.spec };
+}
+
+function provenanceOf({ origin, uid, generation }: ObjectMeta) {
+  return { origin, uid, generation };
+}

@@ -1,0 +1,115 @@
+/** Plans the Machines of a step: their documents, tombstones and statuses. */
+
+import { machinePath } from "../../model/documents.ts";
+import { encodeMachine, type MachineDocument } from "../../model/machine.ts";
+import type { ObjectName, ObjectStatus, Source } from "../../model/source.ts";
+import type { Documents, DocumentWrite } from "../core/documents.ts";
+import type { Faults } from "../core/faults.ts";
+import { failedStatus } from "../status/conditions.ts";
+import type { TombstoneWrite } from "../tombstones/tombstones.ts";
+import { draftMachine, type KnownMachine, machineStandIn } from "./draft-machine.ts";
+import type { MachineIdentities } from "./identities.ts";
+import { machineStatus } from "./machine-conditions.ts";
+import { machineTombstoneWrites } from "./machine-tombstones.ts";
+
+export interface MachinePlansOptions {
+  readonly source: Pick<Source, "view">;
+  /** The stored documents. */
+  readonly documents: Pick<Documents, "machine" | "textAt">;
+  readonly faults: Faults;
+  readonly identities: MachineIdentities;
+  /** How long a tombstone lasts: whole seconds, at least 1. */
+  readonly tombstoneTtlSeconds: number;
+  /** Undefined if there is no admin namespace. */
+  readonly adminNamespace?: string | undefined;
+}
+
+/** The facts about a Machine that do not depend on other Machines. */
+export interface MachineDraft {
+  readonly id: ObjectName;
+  readonly known: KnownMachine;
+  readonly document: MachineDocument | undefined;
+  readonly isFailed: boolean;
+  /** True if the Machine is stored, and may be in a part of the source that cannot be read. */
+  readonly isWithheld: boolean;
+  /** Other Machines whose status may change. */
+  readonly sharing: readonly ObjectName[];
+}
+
+export interface MachinePlan {
+  readonly changes: readonly DocumentWrite[];
+  readonly tombstones: readonly TombstoneWrite[];
+  /** Undefined for a Machine that is gone, or not in view. */
+  readonly status: ObjectStatus | undefined;
+  readonly isRemoved: boolean;
+}
+
+export class MachinePlans {
+  readonly #options: MachinePlansOptions;
+
+  constructor(options: MachinePlansOptions) {
+    this.#options = options;
+  }
+
+  /** Drafts a Machine. Draft all Machines of a step before `plan`, because statuses depend on other Machines. */
+  draft(id: ObjectName): MachineDraft {
+    const known = this.#known(id);
+    const { faults, identities } = this.#options;
+    const drafted = faults.guard(
+      id,
+      () => ({ document: draftMachine(known), isFailed: false }),
+      () => ({ document: machineStandIn(known), isFailed: true }),
+    );
+    const { object, refusal, stored, isGone } = known;
+    const isWithheld = object === undefined && refusal === undefined && !isGone && stored !== undefined;
+    return { id, known, ...drafted, isWithheld, sharing: identities.update(id, drafted.document) };
+  }
+
+  /** Plans a Machine: what to write, and its status. */
+  plan({ id, known, document, isFailed }: MachineDraft): MachinePlan {
+    const { documents, tombstoneTtlSeconds } = this.#options;
+    const textAt = (path: string) => documents.textAt(path);
+    const path = machinePath(id.namespace, id.name);
+    const text = document && encodeMachine(document);
+    const changes = text === textAt(path) ? [] : [{ path, text }];
+    return {
+      changes,
+      tombstones: machineTombstoneWrites(
+        { id, before: known.stored, after: document },
+        { textAt, ttlSeconds: tombstoneTtlSeconds },
+      ),
+      status: this.#status(id, known, document, isFailed),
+      isRemoved: document === undefined && changes.length > 0,
+    };
+  }
+
+  #status(
+    id: ObjectName,
+    { object, refusal }: KnownMachine,
+    document: MachineDocument | undefined,
+    isFailed: boolean,
+  ): ObjectStatus | undefined {
+    const newest = refusal ?? object;
+    if (newest === undefined) return undefined;
+    const { generation } = newest;
+    if (isFailed) return failedStatus(generation, false);
+    const rival = this.#options.identities.rivalOf(id);
+    return machineStatus({ generation, refusal: refusal?.message ?? object?.refusal, document, rival });
+  }
+
+  #known(id: ObjectName): KnownMachine {
+    const { documents, adminNamespace } = this.#options;
+    const { view } = this.#options.source;
+    const { namespace, name } = id;
+    return {
+      id,
+      object: view.get("Machine", namespace, name),
+      refusal: view.refusalOf(id),
+      stored: documents.machine(namespace, name),
+      isGone: view.isGone(id),
+      isLeaving: view.isLeaving?.(id) === true,
+      isUnheard: view.unheard.has(namespace),
+      isTenant: adminNamespace !== undefined && namespace !== adminNamespace,
+    };
+  }
+}

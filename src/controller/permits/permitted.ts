@@ -1,0 +1,84 @@
+/**
+ * Makes the condition `Permitted` of a Group or a Machine: whether its grant opens installs now, and if not, the command
+ * that opens them. Texts have no times, so that a status stays equal until something changes. Pure.
+ */
+
+import {
+  grantRefusal,
+  type InstallGrant,
+  type LedgerEntry,
+  type LedgerView,
+  machineRefusal,
+  type NamedGrant,
+  type PermitRefusal,
+  permitRefusals,
+} from "../../model/permit.ts";
+import type { Condition, ObjectName } from "../../model/source.ts";
+
+/** Returns a grant with its name in the ledger. */
+export function namedGrant(id: ObjectName, grant: InstallGrant): NamedGrant {
+  return { key: keyOf(id), grant };
+}
+
+/**
+ * The condition `Permitted`.
+ * @param grant undefined if the object grants no install.
+ * @param entries of the machine, for a Machine.
+ */
+export function permittedCondition(
+  id: ObjectName,
+  grant: InstallGrant | undefined,
+  ledger: LedgerView,
+  entries: readonly LedgerEntry[] = [],
+): Condition {
+  const named = grant && namedGrant(id, grant);
+  const why = named === undefined ? "noGrant" : (grantRefusal(named, ledger) ?? machineRefusal(named, entries));
+  if (named !== undefined && why === undefined) {
+    const who = id.kind === "Machine" ? "The machine" : "Each machine of the Group";
+    const message = `${who} may install once by generation ${named.grant.generation}, until spec.install.until`;
+    return { type: "Permitted", status: "True", reason: "Open", message };
+  }
+  return refusedCondition(id, why ?? "noGrant", named, ledger);
+}
+
+function refusedCondition(
+  id: ObjectName,
+  why: PermitRefusal,
+  named: NamedGrant | undefined,
+  ledger: LedgerView,
+): Condition {
+  const reason = reasons[why] ?? "Asleep";
+  const text = why === "noGrant" ? "spec.install grants no install" : permitRefusals[why];
+  // A patch for an installed machine would name another scope: nobody should copy that by mistake.
+  if (ledger.id === undefined || why === "installed") return isFalse(reason, text);
+  const least = ledger.endedGeneration(keyOf(id)) + 1;
+  const next = (named?.grant.generation ?? 0) + (raised.has(why) ? 1 : 0);
+  return isFalse(reason, `${text}. To permit it: ${patchOf(id, Math.max(least, next), ledger.id)}`);
+}
+
+const reasons: Readonly<Partial<Record<PermitRefusal, string>>> = {
+  noGrant: "NoGrant",
+  ended: "Ended",
+  tooFarAhead: "TooFarAhead",
+  spent: "Spent",
+  installed: "Installed",
+};
+
+// Refusals that end only with a higher generation.
+const raised: ReadonlySet<PermitRefusal> = new Set(["ended", "spent"]);
+
+function isFalse(reason: string, message: string): Condition {
+  return { type: "Permitted", status: "False", reason, message };
+}
+
+function keyOf({ kind, namespace, name }: ObjectName): string {
+  return [kind.toLowerCase(), namespace, name].join("/");
+}
+
+/** The command that permits an install for a day. The shell inserts the time. */
+function patchOf({ kind, namespace, name }: ObjectName, generation: number, ledger: string): string {
+  const object = `${kind.toLowerCase()}s.davit.dev ${name}`;
+  const until = `'"$(date -u -d '+1 day' +%FT%TZ)"'`;
+  const patch = JSON.stringify({ spec: { install: { generation, ledger, until } } }).replaceAll(String.raw`\"`, '"');
+  return `kubectl patch ${object} -n ${namespace} --type=merge -p '${patch}'`;
+}
