@@ -55,7 +55,7 @@ const rooms = {
     tombstones: ["core", "ranking"],
     trials: ["core", "status", "ranking", "reconcile"],
     pairs: ["core", "status", "ranking", "reconcile", "trials"],
-    permits: ["core"],
+    permits: ["core", "status"],
     machines: ["core", "status", "tombstones", "permits"],
   },
   kubernetes: { client: [], watch: ["client"], source: ["client", "watch"], status: ["client", "watch", "source"] },

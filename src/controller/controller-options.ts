@@ -5,6 +5,8 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { Source, StatusSink } from "../model/source.ts";
 import type { Store } from "../store/store.ts";
+import type { Sightings } from "./machines/sightings.ts";
+import type { LedgerFacts } from "./permits/ledger-facts.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import type { StatusBookOptions } from "./status/status-book.ts";
 import type { StepMetricsOptions } from "./step-metrics.ts";
@@ -18,7 +20,7 @@ export interface ControllerOptions {
   readonly trials: TrialRunner;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions"> &
+  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions" | "machines"> &
     StatusBookOptions["metrics"] &
     StepMetricsOptions["metrics"];
   /** From 0 up to 1. */
@@ -29,6 +31,10 @@ export interface ControllerOptions {
   readonly davitUrl?: string;
   /** How long a machine waits after its Group was removed: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
+  /** What statuses show of installs; undefined if there is no ledger. */
+  readonly ledger?: LedgerFacts | undefined;
+  /** The requests of machines; undefined if nothing records them. */
+  readonly sightings?: Sightings | undefined;
   /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
   readonly adminNamespace?: string | undefined;
   /** Called once: when the first full list since the start is in the store. */

@@ -20,9 +20,10 @@ import { StoreError } from "../store/core/refusal.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
-import { isEmpty, isOwn } from "./core/names.ts";
+import { isEmpty, isGroup, isOwn } from "./core/names.ts";
 import { WorkQueue } from "./core/work-queue.ts";
 import { earlyMachineHolds } from "./machines/early-holds.ts";
+import { MachineBoard } from "./machines/machine-board.ts";
 import { Planner } from "./planner.ts";
 import { earlyHolds } from "./reconcile/reconcile-group.ts";
 import { asStoreUnavailable } from "./status/conditions.ts";
@@ -55,11 +56,15 @@ const resyncJitter = 0.1;
 // Several checks within a tombstone's lifetime, so that one check may be late.
 const vigilsPerTtl = 3;
 
+// How long the condition `Permitted` may show a grant that has ended.
+const permitsMs = 2_000;
+
 export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
   readonly #statuses: StatusBook;
   readonly #composer: StatusComposer;
+  readonly #machines: MachineBoard;
   readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: DelayedNames;
@@ -89,6 +94,12 @@ export class Controller implements SourceListener {
     this.#composer = new StatusComposer({
       clock,
       foundOn: (name) => this.#trials.of(name),
+      show: (name, status) => this.#statuses.show(name, status),
+    });
+    this.#machines = new MachineBoard({
+      ...options,
+      documents: this.#documents,
+      identities: this.#planner.identities,
       show: (name, status) => this.#statuses.show(name, status),
     });
     this.#trials = new Trials({
@@ -121,7 +132,9 @@ export class Controller implements SourceListener {
     this.#documents.start();
     this.#statuses.start();
     this.#trials.start();
-    this.#running = Promise.all([this.#run(), this.#resync(), this.#keepVigil()]).then(() => {});
+    this.#machines.start();
+    const works = [this.#run(), this.#resync(), this.#keepVigil(), this.#watchPermits()];
+    this.#running = Promise.all(works).then(() => {});
     await this.#options.source.start(this, this.#documents.versions());
   }
 
@@ -133,6 +146,7 @@ export class Controller implements SourceListener {
     this.#early.stop();
     await this.#running;
     this.#composer.stop();
+    await this.#machines.stop();
     await this.#trials.stop();
     await this.#statuses.stop();
     this.#documents.stop();
@@ -237,6 +251,17 @@ export class Controller implements SourceListener {
     }
   }
 
+  /** Plans Groups again whose grants have opened or closed. */
+  async #watchPermits(): Promise<void> {
+    if (this.#options.ledger === undefined) return;
+    for (;;) {
+      await this.#options.clock.sleep(permitsMs, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      const changed = this.#planner.permits.changed();
+      this.#addAll(changed);
+    }
+  }
+
   #tombstonesDue(): readonly string[] {
     return this.#vigil.due(this.#documents.tombstones(), this.#options.source.isFollowed);
   }
@@ -295,6 +320,7 @@ export class Controller implements SourceListener {
       if (written) this.#queue.succeeded(each.name);
       this.#report(each, written);
     }
+    this.#machines.lookAtGroups(step.planned.flatMap(({ name }) => (isGroup(name) ? [name] : [])));
     this.#logWithheld();
     return written ? [] : step.planned.map(({ name }) => name);
   }
@@ -326,16 +352,16 @@ export class Controller implements SourceListener {
     if (status === undefined) {
       this.#composer.forget(id);
       this.#trials.forget(id);
+      this.#machines.forget(id);
       this.#statuses.forget(id);
       return;
     }
     const shown = written ? status : asStoreUnavailable(status);
-    if (kind === "Machine") {
-      this.#statuses.show(id, shown);
-      return;
+    if (kind === "Machine") this.#machines.report(id, shown);
+    else {
+      this.#trials.look(id);
+      this.#composer.report(id, shown);
     }
-    this.#trials.look(id);
-    this.#composer.report(id, shown);
   }
 
   /** Marks the store as half before all other work: a half view may concern any machine. A sync ends the mark. */

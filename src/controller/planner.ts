@@ -18,6 +18,8 @@ import { HiddenMachines } from "./hidden-machines.ts";
 import { MachineIdentities } from "./machines/identities.ts";
 import { MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
+import { GroupPermits } from "./permits/group-permits.ts";
+import type { LedgerFacts } from "./permits/ledger-facts.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
 import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/profile-outcome.ts";
@@ -44,6 +46,8 @@ export interface PlannerOptions {
   readonly davitUrl?: string;
   /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
+  /** Undefined if there is none to look at, as for `davit lint`. */
+  readonly ledger?: LedgerFacts | undefined;
   /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
   readonly adminNamespace?: string | undefined;
 }
@@ -51,6 +55,7 @@ export interface PlannerOptions {
 export class Planner {
   /** Makes machines wait if an unreadable Group may name them. */
   readonly hidden: HiddenMachines;
+  readonly permits: GroupPermits;
   /** The Machines of the last steps, by identity. */
   readonly identities = new MachineIdentities();
   /** Stored objects whose deletion waits. */
@@ -79,6 +84,7 @@ export class Planner {
     };
     this.#claims = new Claims(options, this.#ranking);
     this.#faults = new Faults(log);
+    this.permits = new GroupPermits(options.ledger);
     this.hidden = new HiddenMachines(source);
     this.#machines = new MachinePlans({ ...options, faults: this.#faults, identities: this.identities });
     this.withheld = new Withheld(source);
@@ -284,7 +290,17 @@ export class Planner {
           });
     const twinPath = groupPath(id.namespace, twinName(id.name));
     const ofTwin = groupChanges(twinPath, twin, documents.textAt(twinPath));
-    return { ...outcome, changes: [...ofTwin, ...outcome.changes], document };
+    const status = this.permits.shown(id, outcome.status, marked, this.#hasInstall(id, marked, contents));
+    return { ...outcome, status, changes: [...ofTwin, ...outcome.changes], document };
+  }
+
+  /** True if the Profile of a Group has an `install`. */
+  #hasInstall({ namespace }: ObjectName, document: GroupDocument | undefined, contents: Draft["contents"]): boolean {
+    const name = document?.spec.profile;
+    if (name === undefined) return false;
+    const planned = contents.get(objectKey({ kind: "Profile", namespace, name }));
+    const content = planned ?? this.#options.documents.profile(namespace, name).document?.content;
+    return content?.install !== undefined;
   }
 
   /** Plans a Profile. @returns the drafts of the Groups that it adds to the step. */
@@ -311,7 +327,14 @@ export class Planner {
     if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(change, this.#tombstoneOptions));
     const isRemoved = isGone && changes.length > 0;
     draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, reported });
+    const hadInstall = stored.document?.content.install !== undefined;
+    if (content !== undefined && (content.install !== undefined) !== hadInstall) this.#addReaders(id, draft);
     return this.#draftDoubted(id, { changes, content }, draft);
+  }
+
+  /** Looks at a Profile's Groups again, because they report whether it has an install. */
+  #addReaders(id: ObjectName, draft: Draft): void {
+    for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
   }
 
   /** Records a Profile's content. @returns the drafts of the Groups that it adds to the step. */

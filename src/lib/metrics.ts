@@ -264,6 +264,12 @@ function controllerMetrics(registers: Registry[]) {
       labelNames: ["kind", "ready"],
       registers,
     }),
+    machines: new Gauge({
+      name: "davit_machines",
+      help: "Machine objects by the phase that their status shows.",
+      labelNames: ["phase"],
+      registers,
+    }),
     sourceProblems: new Gauge({
       name: "davit_source_problems",
       help: "Files and documents of the source that cannot be used.",

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { runTrials } from "../../src/controller/trials/trial.ts";
 import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
-import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+import type { MachineStatus, ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
 
 export class Statuses implements StatusSink {
   readonly #byName = new Map<string, ObjectStatus>();
@@ -32,6 +32,10 @@ export class Statuses implements StatusSink {
   /** Why it is not ready, or that it is; or what another condition says. */
   message(name: string, condition = "Ready"): string | undefined {
     return this.#byName.get(name)?.conditions.find(({ type }) => type === condition)?.message;
+  }
+
+  machine(name: string): MachineStatus | undefined {
+    return this.#byName.get(name)?.machine;
   }
 
   ready(name: string): string | undefined {

@@ -32,13 +32,6 @@ export function machineStatus(found: MachineFindings): ObjectStatus {
   };
 }
 
-/** Returns the conditions with these ones before `Ready`. */
-export function withConditions(conditions: readonly Condition[], more: readonly Condition[]): readonly Condition[] {
-  const types = new Set(more.map(({ type }) => type));
-  const others = conditions.filter(({ type }) => type !== "Ready" && !types.has(type));
-  return [...others, ...more, ...conditions.filter(({ type }) => type === "Ready")];
-}
-
 const accepted: Condition = { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" };
 const identified: Condition = {
   type: "Identified",

@@ -123,6 +123,13 @@ export function conditionsFor(found: Findings): readonly Condition[] {
   return [...summed, ready];
 }
 
+/** Returns conditions with further ones, which replace those of the same type. `Ready` stays last. */
+export function withConditions(conditions: readonly Condition[], more: readonly Condition[]): readonly Condition[] {
+  const types = new Set(more.map(({ type }) => type));
+  const others = conditions.filter(({ type }) => type !== "Ready" && !types.has(type));
+  return [...others, ...more, ...conditions.filter(({ type }) => type === "Ready")];
+}
+
 /** All conditions are good when they are true, except `Conflicted`. */
 function isFailing({ type, status }: Condition): boolean {
   return type === "Conflicted" ? status !== "False" : status !== "True";

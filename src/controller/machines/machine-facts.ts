@@ -1,0 +1,165 @@
+/**
+ * Makes the status of a Machine from its objects, the ledger and the machine's newest request. Times are in steps of ten
+ * minutes, and progress in steps of ten percent, so that a machine that asks all the time changes its status rarely.
+ * Pure.
+ */
+
+import { toRfc3339 } from "../../lib/clock.ts";
+import type { GroupDocument } from "../../model/documents.ts";
+import type { MachineDocument, MachinePhase } from "../../model/machine.ts";
+import { phaseOf } from "../../model/machine-phase.ts";
+import {
+  grantRefusal,
+  type LedgerEntry,
+  type LedgerView,
+  machineRefusal,
+  type NamedGrant,
+} from "../../model/permit.ts";
+import type { Condition, MachineStatus, ObjectName, ObjectStatus } from "../../model/source.ts";
+import { namedGrant, permittedCondition } from "../permits/permitted.ts";
+import { withConditions } from "../status/conditions.ts";
+import type { Sighting } from "./sightings.ts";
+
+/** Everything that a Machine's status depends on. */
+export interface MachineFacts {
+  readonly id: ObjectName;
+  /** The status by objects alone. */
+  readonly status: ObjectStatus;
+  readonly document: MachineDocument | undefined;
+  /** The Group that last took the machine; undefined if it is not known, or gone. */
+  readonly group: { readonly id: ObjectName; readonly document: GroupDocument } | undefined;
+  /** True if that Group's Profile has an `install`. */
+  readonly installs: boolean;
+  readonly ledger: LedgerView | undefined;
+  readonly sighting: Sighting | undefined;
+  /** The Machine with which the newest request was ambiguous. */
+  readonly mistaken: ObjectName | undefined;
+}
+
+/** Returns the status to show. */
+export function shownMachine(facts: MachineFacts): ObjectStatus {
+  const { status, ledger, document, mistaken } = facts;
+  const entries = document === undefined ? [] : (ledger?.entriesOf(document.spec.identities) ?? []);
+  const more = [
+    ...(mistaken === undefined ? [] : identifiedConditions(status, mistaken)),
+    ...(ledger?.id === undefined ? [] : ledgerConditions(facts, ledger, entries)),
+  ];
+  const machine = machineStatusOf(facts, latestOf(entries), entries);
+  return { ...status, conditions: withConditions(status.conditions, more), machine };
+}
+
+/** The entry with the latest change. */
+function latestOf(entries: readonly LedgerEntry[]): LedgerEntry | undefined {
+  return entries.toSorted((a, b) => b.changedAtMs - a.changedAtMs)[0];
+}
+
+function machineStatusOf(
+  facts: MachineFacts,
+  entry: LedgerEntry | undefined,
+  entries: readonly LedgerEntry[],
+): MachineStatus {
+  const { sighting } = facts;
+  const group = sighting?.group ?? entry?.group;
+  const profile = sighting?.profile ?? entry?.profile;
+  const address = sighting?.address ?? entry?.addresses[0];
+  const at = sighting && steppedTime(sighting.atMs);
+  return {
+    phase: shownPhase(facts, entry, entries),
+    ...(at && { lastSeen: at }),
+    ...(address && { address }),
+    ...(group && { group }),
+    ...(profile && { profile }),
+    ...(sighting?.rendered && { rendered: sighting.rendered }),
+    ...(sighting && at && { boot: { at, stage: sighting.stage, result: sighting.result } }),
+    ...(entry?.grant && {
+      install: {
+        generation: entry.grant.generation,
+        state: entry.state,
+        claimedAt: toRfc3339(entry.claimedAtMs).replace(/\.\d+Z$/, "Z"),
+      },
+    }),
+    ...(entry?.reported && { reported: reportedOf(entry.reported) }),
+  };
+}
+
+const stepMs = 10 * 60_000;
+const progressStep = 10;
+
+function steppedTime(atMs: number): string {
+  return toRfc3339(Math.floor(atMs / stepMs) * stepMs).replace(/\.\d+Z$/, "Z");
+}
+
+function reportedOf({ state, progress, message }: NonNullable<LedgerEntry["reported"]>) {
+  const stepped = progress === undefined ? {} : { progress: Math.floor(progress / progressStep) * progressStep };
+  return { state, ...stepped, ...(message && { message }) };
+}
+
+function shownPhase(
+  facts: MachineFacts,
+  entry: LedgerEntry | undefined,
+  entries: readonly LedgerEntry[],
+): MachinePhase {
+  const { document, group, installs, ledger, sighting } = facts;
+  const isHeld = document?.spec.hold === true || group?.document.spec.hold === true;
+  const needsApproval = group === undefined ? document?.spec.install === undefined : asksApproval(group.document);
+  const isRefused = needsApproval && document?.spec.approved !== true;
+  const isPermitted = grantsOf(facts).some((named) => isOpen(named, ledger, entries));
+  const isOfInstall = group === undefined || installs;
+  const phase = phaseOf({
+    isHeld,
+    mayInstall: !isRefused && isOfInstall && isPermitted,
+    entry: isRefused && entry?.state !== "Claimed" && entry?.state !== "Installing" ? undefined : entry,
+    nowMs: ledger?.nowMs ?? 0,
+  });
+  // A machine whose Profile needs no permit.
+  return phase === "Waiting" && !isRefused && sighting?.result === "served" && !installs ? "Booted" : phase;
+}
+
+function asksApproval({ spec: { approval } }: GroupDocument): boolean {
+  return approval !== undefined;
+}
+
+function grantsOf({ id, document, group }: MachineFacts): readonly NamedGrant[] {
+  const own = document?.spec.install;
+  const ofGroup = group?.document.refused === true || group?.document.outdated === true ? undefined : group;
+  const shared = ofGroup?.document.spec.install;
+  return [...(own ? [namedGrant(id, own)] : []), ...(ofGroup && shared ? [namedGrant(ofGroup.id, shared)] : [])];
+}
+
+function isOpen(named: NamedGrant, ledger: LedgerView | undefined, entries: readonly LedgerEntry[]): boolean {
+  return ledger !== undefined && (grantRefusal(named, ledger) ?? machineRefusal(named, entries)) === undefined;
+}
+
+/**
+ * Not a reason to be unready: anybody in the boot network can send a request with the identities of two machines.
+ */
+function identifiedConditions({ conditions }: ObjectStatus, { namespace, name }: ObjectName): readonly Condition[] {
+  if (conditions.some(({ type, status }) => type === "Identified" && status !== "True")) return [];
+  const message = `A request had identities of this Machine and of Machine ${namespace}/${name}, and was answered 503`;
+  return [{ type: "Identified", status: "False", reason: "Ambiguous", message }];
+}
+
+function ledgerConditions(
+  { id, document }: MachineFacts,
+  ledger: LedgerView,
+  entries: readonly LedgerEntry[],
+): readonly Condition[] {
+  const grant = document?.spec.install;
+  const installed = installedCondition(latestOf(entries));
+  return grant === undefined ? [installed] : [permittedCondition(id, grant, ledger, entries), installed];
+}
+
+/** The condition `Installed` by the ledger's last entry of the machine. */
+function installedCondition(entry: LedgerEntry | undefined): Condition {
+  const [status, message] = installedTexts[entry?.state ?? "NeverInstalled"];
+  return { type: "Installed", status, reason: entry?.state ?? "NeverInstalled", message };
+}
+
+const installedTexts = {
+  NeverInstalled: ["False", "The ledger has no install of the machine"],
+  Claimed: ["False", "The machine has claimed its install, and gets the boot script of the installer"],
+  Installing: ["False", "The machine installs"],
+  Installed: ["True", "The machine is installed, and boots from its disk"],
+  Failed: ["False", "The machine reported that its install failed"],
+  Unconfirmed: ["Unknown", "The install ended without a report: the machine boots from its disk"],
+} as const;
