@@ -18,7 +18,7 @@ import { HiddenMachines } from "./hidden-machines.ts";
 import { MachineIdentities } from "./machines/identities.ts";
 import { MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
-import { GroupPermits } from "./permits/group-permits.ts";
+import { GroupGrants } from "./permits/group-grants.ts";
 import type { LedgerFacts } from "./permits/ledger-facts.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
@@ -55,7 +55,7 @@ export interface PlannerOptions {
 export class Planner {
   /** Makes machines wait if an unreadable Group may name them. */
   readonly hidden: HiddenMachines;
-  readonly permits: GroupPermits;
+  readonly permits: GroupGrants;
   /** The Machines of the last steps, by identity. */
   readonly identities = new MachineIdentities();
   /** Stored objects whose deletion waits. */
@@ -84,7 +84,7 @@ export class Planner {
     };
     this.#claims = new Claims(options, this.#ranking);
     this.#faults = new Faults(log);
-    this.permits = new GroupPermits(options.ledger);
+    this.permits = new GroupGrants(options.ledger);
     this.hidden = new HiddenMachines(source);
     this.#machines = new MachinePlans({ ...options, faults: this.#faults, identities: this.identities });
     this.withheld = new Withheld(source);

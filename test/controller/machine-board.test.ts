@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Sighting, Sightings } from "../../src/controller/machines/sightings.ts";
+import { type MachineSighting, Sightings } from "../../src/controller/machines/sightings.ts";
 import type { SourceObject } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
@@ -31,7 +31,7 @@ describe("the status of a Machine", () => {
     await under.settled();
   }
 
-  async function saw(sighting: Partial<Sighting> = {}): Promise<void> {
+  async function saw(sighting: Partial<MachineSighting> = {}): Promise<void> {
     sightings.saw({
       identities: [mac],
       atMs: under.clock.nowMs(),

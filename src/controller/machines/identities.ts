@@ -3,7 +3,7 @@
 import type { MachineDocument } from "../../model/machine.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-interface KnownMachine {
+interface IndexedMachine {
   readonly name: ObjectName;
   readonly identities: readonly string[];
   readonly isTenant: boolean;
@@ -11,7 +11,7 @@ interface KnownMachine {
 
 export class MachineIdentities {
   /** By key. */
-  readonly #machines = new Map<string, KnownMachine>();
+  readonly #machines = new Map<string, IndexedMachine>();
   /** By identity: the keys of its Machines. */
   readonly #byIdentity = new Map<string, Set<string>>();
 
@@ -79,6 +79,6 @@ export class MachineIdentities {
   }
 }
 
-function isSame(a: KnownMachine, b: KnownMachine | undefined): boolean {
+function isSame(a: IndexedMachine, b: IndexedMachine | undefined): boolean {
   return b !== undefined && a.isTenant === b.isTenant && a.identities.join() === b.identities.join();
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps the statuses of Machines in line with the ledger and with the requests of machines. A reconcile shows its status
- * immediately. All other changes wait their turn, at most a second, and at a limited rate: they never delay the statuses
- * of other objects for long, and no request of a machine waits for them.
+ * Keeps the statuses of Machines in line with the ledger and with the requests of machines. A reconcile shows its
+ * status immediately. All other changes wait for their turn, at a limited rate: they never delay the statuses of other
+ * objects for long, and no request of a machine waits for them.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ import { Grants } from "../permits/grants.ts";
 import type { LedgerFacts } from "../permits/ledger-facts.ts";
 import type { MachineIdentities } from "./identities.ts";
 import { shownMachine } from "./machine-facts.ts";
-import type { Sighting, Sightings } from "./sightings.ts";
+import type { MachineSighting, Sightings } from "./sightings.ts";
 
 export interface MachineBoardOptions {
   readonly clock: Clock;
@@ -164,7 +164,7 @@ export class MachineBoard {
   }
 
   /** Another Machine whose identities the request had, too. */
-  #mistaken(id: ObjectName, { identities }: Sighting): ObjectName | undefined {
+  #mistaken(id: ObjectName, { identities }: MachineSighting): ObjectName | undefined {
     return this.#options.identities.of(identities).find((name) => objectKey(name) !== objectKey(id));
   }
 

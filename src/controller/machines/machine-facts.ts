@@ -1,7 +1,7 @@
 /**
- * Makes the status of a Machine from its objects, the ledger and the machine's newest request. Times are in steps of ten
- * minutes, and progress in steps of ten percent, so that a machine that asks all the time changes its status rarely.
- * Pure.
+ * Makes the status of a Machine from its objects, the ledger and the machine's newest request. Times are in steps of
+ * ten minutes, and progress in steps of ten percent, so that a machine that asks all the time changes its status
+ * rarely. Pure.
  */
 
 import { toRfc3339 } from "../../lib/clock.ts";
@@ -18,7 +18,7 @@ import {
 import type { Condition, MachineStatus, ObjectName, ObjectStatus } from "../../model/source.ts";
 import { namedGrant, permittedCondition } from "../permits/permitted.ts";
 import { withConditions } from "../status/conditions.ts";
-import type { Sighting } from "./sightings.ts";
+import type { MachineSighting } from "./sightings.ts";
 
 /** Everything that a Machine's status depends on. */
 export interface MachineFacts {
@@ -31,7 +31,7 @@ export interface MachineFacts {
   /** True if that Group's Profile has an `install`. */
   readonly installs: boolean;
   readonly ledger: LedgerView | undefined;
-  readonly sighting: Sighting | undefined;
+  readonly sighting: MachineSighting | undefined;
   /** The Machine with which the newest request was ambiguous. */
   readonly mistaken: ObjectName | undefined;
 }

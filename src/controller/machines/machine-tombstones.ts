@@ -1,8 +1,9 @@
 /**
  * Plans tombstones of Machines. A Machine's labels may keep its machine away from a Group that installs. When the
- * Machine goes, or loses identities or labels, this may be half of a change: `kubectl replace --force` deletes an object
- * and creates it again. So the step that changes the Machine also writes a tombstone, and until it expires, no `Install`
- * is served to the identities of the earlier version. A Machine that only gains identities or labels leaves none. Pure.
+ * Machine goes, or loses identities or labels, this may be half of a change: `kubectl replace --force` deletes an
+ * object and creates it again. So the step that changes the Machine also writes a tombstone, and until it expires, no
+ * `Install` is served to the identities of the earlier version. A Machine that only gains identities or labels leaves
+ * none. Pure.
  */
 
 import { machineTombstonePath } from "../../model/documents.ts";

@@ -5,7 +5,7 @@
  */
 
 /** An answered request of a machine. */
-export interface Sighting {
+export interface MachineSighting {
   /** Of the request, as `identitiesOf` returns them. A request without any is no sighting. */
   readonly identities: readonly string[];
   /** Unix milliseconds. */
@@ -27,16 +27,16 @@ const mostIdentities = 2 * 65_536;
 
 export class Sightings {
   /** By identity; the oldest is first. */
-  readonly #newest = new Map<string, Sighting>();
+  readonly #newest = new Map<string, MachineSighting>();
   readonly #most: number;
-  readonly #listeners = new Set<(sighting: Sighting) => void>();
+  readonly #listeners = new Set<(sighting: MachineSighting) => void>();
 
   constructor(most = mostIdentities) {
     this.#most = most;
   }
 
   /** Records a request. */
-  saw(sighting: Sighting): void {
+  saw(sighting: MachineSighting): void {
     for (const identity of sighting.identities) {
       this.#newest.delete(identity);
       this.#newest.set(identity, sighting);
@@ -50,13 +50,13 @@ export class Sightings {
   }
 
   /** Returns the newest sighting with one of these identities. */
-  of(identities: readonly string[]): Sighting | undefined {
+  of(identities: readonly string[]): MachineSighting | undefined {
     const found = identities.flatMap((identity) => this.#newest.get(identity) ?? []);
     return found.toSorted((a, b) => b.atMs - a.atMs)[0];
   }
 
   /** Calls `listener` with each sighting. @returns a function that ends the calls. */
-  follow(listener: (sighting: Sighting) => void): () => void {
+  follow(listener: (sighting: MachineSighting) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -1,6 +1,6 @@
 /**
- * Makes the condition `Permitted` of a Group or a Machine: whether its grant opens installs now, and if not, the command
- * that opens them. Texts have no times, so that a status stays equal until something changes. Pure.
+ * Makes the condition `Permitted` of a Group or a Machine: whether its grant opens installs now, and if not, the
+ * command that opens them. Texts have no times, so that a status stays equal until something changes. Pure.
  */
 
 import {

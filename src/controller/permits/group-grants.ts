@@ -7,7 +7,7 @@ import { Grants } from "./grants.ts";
 import type { LedgerFacts } from "./ledger-facts.ts";
 import { permittedCondition } from "./permitted.ts";
 
-export class GroupPermits {
+export class GroupGrants {
   readonly #ledger: LedgerFacts | undefined;
   readonly #grants: Grants | undefined;
 
