@@ -134,8 +134,6 @@ export interface Refusal extends ObjectMeta, OwnName {
    * definition whose selector cannot be read.
    */
   readonly standIns?: readonly (GroupSpec | undefined)[];
-  /** For a Machine: what davit reads of each definition; empty if it can read none. */
-  readonly machines?: readonly MachineSpec[];
   /** For a Profile: what davit reads of the refused version. */
   readonly caution?: ProfileCaution;
   /** For a Group: davit cannot read its whole selector, so the Group may name further machines. */

@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decodeMachine, decodeMachineTombstone, type MachineDocument } from "../../src/model/machine.ts";
+import {
+  decodeMachine,
+  decodeMachineTombstone,
+  type MachineDocument,
+  type MachineSpec,
+} from "../../src/model/machine.ts";
 import type { OwnName, Refusal, SourceObject } from "../../src/model/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { machineObject } from "./objects.ts";
@@ -36,8 +41,11 @@ describe("the controller and Machines", () => {
     await under.settled();
   }
 
-  async function refused(read: Partial<Refusal> = {}): Promise<void> {
-    under.source.refuse(node1, "spec.labels: must be an object", read);
+  /** @param shown what the source shows of the refused version: see model/refused-machine.ts. */
+  async function refused(shown?: Partial<MachineSpec>, read: Partial<Refusal> = {}): Promise<void> {
+    const message = "spec.labels: must be an object";
+    if (shown !== undefined) under.source.put({ ...machineObject(shown), refusal: message });
+    under.source.refuse(node1, message, read);
     under.source.tellChanged(node1);
     await under.settled();
   }
@@ -55,7 +63,7 @@ describe("the controller and Machines", () => {
   describe("whose newest version is refused", () => {
     it("approves and grants nothing, and keeps the labels of the last accepted version", async () => {
       await listed(machineObject({ approved: true, labels: { os: "installed" }, install }));
-      await refused({ machines: [machineObject({ approved: true, install, identities: [otherMac] }).spec] });
+      await refused({ identities: [mac, otherMac] });
       const { spec, refused: isRefused } = stored() ?? {};
       expect(isRefused).toBe(true);
       expect(spec).toMatchObject({ approved: false, labels: { os: "installed" }, identities: [mac, otherMac] });
@@ -70,21 +78,20 @@ describe("the controller and Machines", () => {
 
     it("is held if either version sets hold", async () => {
       await listed(machineObject());
-      await refused({ machines: [machineObject({ hold: true }).spec] });
+      await refused({ hold: true });
       expect(stored()?.spec.hold).toBe(true);
     });
 
     it("approves nothing after a restart that sees only the refusal", async () => {
       await listed(machineObject({ approved: true, labels: { os: "installed" } }));
-      under.source.drop(node1);
-      await refused();
+      await refused({ labels: {} });
       expect(stored()).toMatchObject({ refused: true, spec: { approved: false, labels: { os: "installed" } } });
     });
 
     it("keeps nothing of an object that was created again, except its identities' doubt", async () => {
       await listed(machineObject({ approved: true, install }));
       under.source.drop(node1);
-      await refused({ uid: "uid-2" });
+      await refused(undefined, { uid: "uid-2" });
       expect(stored()).toMatchObject({ refused: true, spec: { approved: false, identities: [mac] } });
       expect(stored()?.spec).not.toHaveProperty("install");
     });

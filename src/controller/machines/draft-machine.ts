@@ -60,20 +60,17 @@ function refusedUid({ object, refusal }: KnownMachine): string | undefined {
   return refusal?.uid ?? (object?.refusal === undefined ? undefined : object.uid);
 }
 
+/** The last accepted version, with what the source shows of the refused one. */
 function refusedVersion(known: KnownMachine): MachineDocument | undefined {
-  const { object, refusal, stored } = known;
-  const isStandIn = object?.refusal !== undefined;
-  const standIns = [...(isStandIn ? [object.spec] : []), ...(refusal?.machines ?? [])];
-  const accepted = isStandIn || object === undefined ? storedOf(known) : toDocument(object);
-  const [first] = standIns;
-  const newest = refusal ?? object;
-  const base = accepted ?? (newest && first && { ...provenanceOf(newest), spec: first });
-  // Nobody can read the identities of the refused version: those of the object before it stay.
-  if (base === undefined) return stored && withoutTrust(stored);
-  const versions = [base.spec, ...standIns];
+  const { object, stored } = known;
+  const shown = object && toDocument(object);
+  const accepted = object?.refusal === undefined ? shown : (storedOf(known) ?? shown);
+  // The source shows nothing of the refused version: what the store has stays, even of an object before this one.
+  const base = accepted ?? stored;
+  if (base === undefined) return undefined;
+  const versions = [base.spec, ...(shown ? [shown.spec] : [])];
   const identities = [...new Set(versions.flatMap((spec) => spec.identities))];
-  const hold = versions.some((spec) => spec.hold);
-  return withoutTrust({ ...base, spec: { ...base.spec, identities, hold } });
+  return withoutTrust({ ...base, spec: { ...base.spec, identities, hold: versions.some(({ hold }) => hold) } });
 }
 
 function storedOf(known: KnownMachine): MachineDocument | undefined {

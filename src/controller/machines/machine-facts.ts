@@ -8,13 +8,7 @@ import { toRfc3339 } from "../../lib/clock.ts";
 import type { GroupDocument } from "../../model/documents.ts";
 import type { MachineDocument, MachinePhase } from "../../model/machine.ts";
 import { phaseOf } from "../../model/machine-phase.ts";
-import {
-  grantRefusal,
-  type LedgerEntry,
-  type LedgerView,
-  machineRefusal,
-  type NamedGrant,
-} from "../../model/permit.ts";
+import { type LedgerEntry, type LedgerView, type NamedGrant, refusalFor } from "../../model/permit.ts";
 import type { Condition, MachineStatus, ObjectName, ObjectStatus } from "../../model/source.ts";
 import { namedGrant, permittedCondition } from "../permits/permitted.ts";
 import { withConditions } from "../status/conditions.ts";
@@ -103,7 +97,9 @@ function shownPhase(
   const isHeld = document?.spec.hold === true || group?.document.spec.hold === true;
   const needsApproval = group === undefined ? document?.spec.install === undefined : asksApproval(group.document);
   const isRefused = needsApproval && document?.spec.approved !== true;
-  const isPermitted = grantsOf(facts).some((named) => isOpen(named, ledger, entries));
+  const isPermitted =
+    ledger !== undefined &&
+    grantsOf(facts).some((named) => refusalFor(named, { entries, group: groupIdOf(facts) }, ledger) === undefined);
   const isOfInstall = group === undefined || installs;
   const phase = phaseOf({
     isHeld,
@@ -126,8 +122,9 @@ function grantsOf({ id, document, group }: MachineFacts): readonly NamedGrant[] 
   return [...(own ? [namedGrant(id, own)] : []), ...(ofGroup && shared ? [namedGrant(ofGroup.id, shared)] : [])];
 }
 
-function isOpen(named: NamedGrant, ledger: LedgerView | undefined, entries: readonly LedgerEntry[]): boolean {
-  return ledger !== undefined && (grantRefusal(named, ledger) ?? machineRefusal(named, entries)) === undefined;
+/** `namespace/name` of the Group that last took the machine; empty if it is not known. */
+function groupIdOf({ group }: MachineFacts): string {
+  return group === undefined ? "" : `${group.id.namespace}/${group.id.name}`;
 }
 
 /**
@@ -140,13 +137,15 @@ function identifiedConditions({ conditions }: ObjectStatus, { namespace, name }:
 }
 
 function ledgerConditions(
-  { id, document }: MachineFacts,
+  facts: MachineFacts,
   ledger: LedgerView,
   entries: readonly LedgerEntry[],
 ): readonly Condition[] {
+  const { id, document } = facts;
   const grant = document?.spec.install;
+  const machine = { entries, group: groupIdOf(facts) };
   const installed = installedCondition(latestOf(entries));
-  return grant === undefined ? [installed] : [permittedCondition(id, grant, ledger, entries), installed];
+  return grant === undefined ? [installed] : [permittedCondition(id, grant, ledger, machine), installed];
 }
 
 /** The condition `Installed` by the ledger's last entry of the machine. */

@@ -8,10 +8,10 @@ import {
   type InstallGrant,
   type LedgerEntry,
   type LedgerView,
-  machineRefusal,
   type NamedGrant,
   type PermitRefusal,
   permitRefusals,
+  refusalFor,
 } from "../../model/permit.ts";
 import type { Condition, ObjectName } from "../../model/source.ts";
 
@@ -23,16 +23,21 @@ export function namedGrant(id: ObjectName, grant: InstallGrant): NamedGrant {
 /**
  * The condition `Permitted`.
  * @param grant undefined if the object grants no install.
- * @param entries of the machine, for a Machine.
+ * @param machine the machine of a Machine: its entries and its Group.
  */
 export function permittedCondition(
   id: ObjectName,
   grant: InstallGrant | undefined,
   ledger: LedgerView,
-  entries: readonly LedgerEntry[] = [],
+  machine: { readonly entries: readonly LedgerEntry[]; readonly group: string } | undefined = undefined,
 ): Condition {
   const named = grant && namedGrant(id, grant);
-  const why = named === undefined ? "noGrant" : (grantRefusal(named, ledger) ?? machineRefusal(named, entries));
+  const why =
+    named === undefined
+      ? "noGrant"
+      : machine === undefined
+        ? grantRefusal(named, ledger)
+        : refusalFor(named, machine, ledger);
   if (named !== undefined && why === undefined) {
     const who = id.kind === "Machine" ? "The machine" : "Each machine of the Group";
     const message = `${who} may install once by generation ${named.grant.generation}, until spec.install.until`;
