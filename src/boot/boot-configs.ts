@@ -7,6 +7,8 @@ import { hash } from "node:crypto";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
+import { type PermitAsk, type PermitPurpose, type PermitRefusal, permitRefusals } from "../model/permit.ts";
+import type { PermitDesk } from "../model/permit-desk.ts";
 import { fieldOf, type GenericPart, isOfSecret, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
@@ -14,11 +16,12 @@ import { renderMetadata } from "../render/metadata/metadata.ts";
 import { RenderBudget } from "../render/template/limits.ts";
 import { RequestReads } from "../render/template/variables.ts";
 import { BootError } from "./boot-error.ts";
-import type { BootView, Machine } from "./boot-index.ts";
+import type { BootView } from "./boot-index.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
 import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
 import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
+import type { Machine } from "./selected.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
 /**
@@ -32,7 +35,18 @@ export interface BootConfigsOptions extends BootScriptsOptions {
   readonly index: BootView;
   /** Makes slow configs for `answer` in another thread. Undefined: the calling thread makes every config. */
   readonly slowWork?: Pick<SlowWork, "make"> | undefined;
+  /** Decides about installs that need a permit. Without it, davit refuses them. */
+  readonly permits?: Permits | undefined;
 }
+
+/**
+ * Where the permits of installs come from:
+ *
+ * - A desk: `answer` asks it, and it may spend a permit. `render` refuses such installs.
+ * - `shown`: for previews. What the ledger would now permit is shown, and nothing is spent.
+ * - `assumed`: for manifests without a server. Each install is shown as if its permit were open.
+ */
+export type Permits = Pick<PermitDesk, "ask"> | "shown" | "assumed";
 
 export interface ConfigRequest {
   readonly labels: Labels;
@@ -42,9 +56,9 @@ export interface ConfigRequest {
   readonly userAgent: string;
   /** Returns the client that sent the request. Called only for slow configs. Absent for a request without a client. */
   readonly client?: (() => string | undefined) | undefined;
-  /** True for a request that may spend a permit: no HEAD, and none for a signature. False unless given. */
-  readonly mayClaim?: boolean;
-  /** Returns the address of the machine. Called only for an install. */
+  /** True if the request may spend a permit. False, as for HEAD and signatures, if it is absent. */
+  readonly mayClaim?: boolean | undefined;
+  /** Returns the client's address. Called only for installs that need a permit. */
   readonly address?: (() => string | undefined) | undefined;
 }
 
@@ -63,10 +77,33 @@ const keptConfigBytes = 64 * 1024 * 1024;
 /** Does a job: now, or in another thread. */
 type Make = (job: BootJob, subject: Subject) => Soon<MadeFor>;
 
+/** A config that needs a Profile. */
+type MachineConfigName = Exclude<ConfigName, "metadata">;
+
+/** A request, and how to answer it. */
+interface Asking {
+  readonly request: ConfigRequest;
+  readonly make: Make;
+  /** Undefined if the request spends no permit. */
+  readonly desk: Pick<PermitDesk, "ask"> | undefined;
+  /** Names the install for which the config is. Undefined unless a permit is open. */
+  readonly reportToken?: string | undefined;
+}
+
+/** A candidate with a question. */
+interface AskedCandidate {
+  readonly machine: Machine;
+  readonly ask: PermitAsk;
+}
+
+/** Stands in for the token of a machine where nothing installs. */
+const sampleToken = "x".repeat(32);
+
 export class BootConfigs {
   readonly #index: BootView;
   readonly #scripts: BootScripts;
   readonly #slowWork: BootConfigsOptions["slowWork"];
+  readonly #permits: BootConfigsOptions["permits"];
   readonly #davitUrl: string;
   readonly #maker = new BootMaker({ sha256 });
   readonly #kept = new KeptConfigs({ limitBytes: keptConfigBytes });
@@ -74,6 +111,7 @@ export class BootConfigs {
   constructor(options: BootConfigsOptions) {
     this.#index = options.index;
     this.#slowWork = options.slowWork;
+    this.#permits = options.permits;
     this.#scripts = new BootScripts(options);
     this.#davitUrl = `http://${options.authority}`;
   }
@@ -83,17 +121,19 @@ export class BootConfigs {
    * @throws {BootError} for every refusal.
    */
   render(name: ConfigName, request: ConfigRequest): MachineConfig {
-    const config = this.#configOf(name, request, this.#atOnce);
+    const config = this.#configOf(name, { request, make: this.#atOnce, desk: undefined });
     assert(!(config instanceof Promise), "What is made at once is there at once");
     return config;
   }
 
   /**
-   * As `render`, but returns a promise for a slow config, so that no other machine waits for it.
+   * As `render`, but returns a promise for a slow config, so that no other machine waits for it. It also asks the desk
+   * for permits.
    * @throws {BootError} as `render`; also busy, and notReady during a stop.
    */
   answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
-    return this.#configOf(name, request, this.#soon(request.client));
+    const desk = typeof this.#permits === "object" ? this.#permits : undefined;
+    return this.#configOf(name, { request, make: this.#soon(request.client), desk });
   }
 
   /**
@@ -111,7 +151,8 @@ export class BootConfigs {
     }
   }
 
-  #configOf(name: ConfigName, request: ConfigRequest, make: Make): Soon<MachineConfig> {
+  #configOf(name: ConfigName, asking: Asking): Soon<MachineConfig> {
+    const { request, make } = asking;
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
       return after(
@@ -119,10 +160,18 @@ export class BootConfigs {
         (rendered) => ({ rendered, group: group.id, profile: undefined }),
       );
     }
-    const machine = this.#index.select(request.labels);
+    const { machine, ask } = this.#index.candidate(request.labels, purposeOf(name));
+    if (ask === undefined) return this.#made(name, machine, asking);
+    const { desk } = asking;
+    if (desk === undefined) return this.#shown(name, { machine, ask }, asking);
+    // First without the permit: a machine must not spend it on a config that davit cannot make.
+    return after(this.#tried(name, machine, asking), () => this.#permitted(name, ask, { ...asking, desk }));
+  }
+
+  #made(name: MachineConfigName, machine: Machine, asking: Asking): Soon<MachineConfig> {
     const { group, profile } = machine;
     return after(
-      asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, request, make)),
+      asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, asking)),
       (rendered) => {
         if (rendered === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
         return { rendered, group: group.id, profile: profile.id };
@@ -130,31 +179,73 @@ export class BootConfigs {
     );
   }
 
-  #renderFor(
-    name: Exclude<ConfigName, "metadata">,
-    machine: Machine,
-    request: ConfigRequest,
-    make: Make,
-  ): Soon<Rendered | undefined> {
+  /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
+  #tried(name: MachineConfigName, machine: Machine, asking: Asking): Soon<unknown> {
+    if (name === "ipxe" || name === "grub") return this.#made(name, machine, asking);
+    const part = partAt(name);
+    assertUsable(machine, part);
+    return this.#index.template(machine, part, asking.request.labels);
+  }
+
+  /** Asks the desk, and selects again: the objects may have changed while it decided. */
+  #permitted(
+    name: MachineConfigName,
+    ask: PermitAsk,
+    asking: Asking & { readonly desk: Pick<PermitDesk, "ask"> },
+  ): Soon<MachineConfig> {
+    const { labels, rawQuery, mayClaim = false, address } = asking.request;
+    const question = { ...ask, mayClaim, rawQuery, address: address?.() };
+    return after(asking.desk.ask(question), (answer) => {
+      const machine = this.#index.select(labels, { ask, answer });
+      const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
+      return this.#made(name, machine, { ...asking, reportToken });
+    });
+  }
+
+  /**
+   * Makes a config for people, by what the ledger permits now.
+   * @throws {BootError} noPermit; also for a machine, if davit has no desk.
+   */
+  #shown(name: MachineConfigName, { machine, ask }: AskedCandidate, asking: Asking): Soon<MachineConfig> {
+    const why = this.#whyNotShown(ask, asking.request.labels);
+    if (why === undefined) return this.#made(name, machine, { ...asking, reportToken: sampleToken });
+    throw new BootError("noPermit", { group: ask.group, profile: ask.profile, problem: permitRefusals[why] });
+  }
+
+  #whyNotShown(ask: PermitAsk, labels: Labels): PermitRefusal | undefined {
+    if (this.#permits === "assumed") return undefined;
+    if (this.#permits !== "shown") return "noDesk";
+    const verdict = this.#index.verdictOn(ask);
+    if (verdict.kind !== "refused") return verdict.kind === "disk" ? "over" : undefined;
+    // The config of an install that the machine may begin now.
+    const script = ask.purpose === "config" ? this.#index.candidate(labels, "script").ask : undefined;
+    const isOpen = script !== undefined && this.#index.verdictOn(script).kind === "claim";
+    return isOpen ? undefined : verdict.why;
+  }
+
+  #renderFor(name: MachineConfigName, machine: Machine, asking: Asking): Soon<Rendered | undefined> {
+    const { request, make } = asking;
     switch (name) {
       case "ipxe":
         return this.#scripts.ipxe(machine, ofMachine(make, name));
       case "grub":
         return this.#scripts.grub(machine, request, ofMachine(make, name));
       default:
-        return this.#config(partAt(name), machine, request, make);
+        return this.#config(partAt(name), machine, asking);
     }
   }
 
-  #config(part: TemplatePart, machine: Machine, request: ConfigRequest, make: Make): Soon<Rendered | undefined> {
+  #config(part: TemplatePart, machine: Machine, asking: Asking): Soon<Rendered | undefined> {
+    const { request, make, reportToken } = asking;
     assertUsable(machine, part);
     const template = this.#index.template(machine, part, request.labels);
     const kept = this.#kept.get(machine, part);
     if (kept !== undefined) return kept;
     const { group, profile } = machine;
     const { labels, rawQuery } = request;
+    const reportUrl = reportToken === undefined ? undefined : `${this.#davitUrl}/report/${reportToken}`;
     const scope = { group, defaults: profile.content.metadata, davitUrl: this.#davitUrl };
-    const job = { ...template, kind: "part", part, ...scope, labels, rawQuery } as const;
+    const job = { ...template, kind: "part", part, ...scope, labels, rawQuery, reportUrl } as const;
     return after(make(job, { group, version: profile, key: part }), ({ made: { rendered }, isOfRequest }) =>
       isOfRequest || rendered === undefined ? rendered : this.#kept.keep(machine, part, rendered),
     );
@@ -184,6 +275,10 @@ export class BootConfigs {
     if (slowWork === undefined) return this.#atOnce;
     return (job, subject) => slowWork.make(job, this.#maker, subject, () => client?.() ?? "");
   }
+}
+
+function purposeOf(name: MachineConfigName): PermitPurpose {
+  return name === "ipxe" || name === "grub" ? "script" : "config";
 }
 
 function ofMachine(make: Make, key: string) {

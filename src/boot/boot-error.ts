@@ -28,6 +28,12 @@ export const bootRefusals = {
   ambiguous: "identity ambiguous",
   /** The Profile overwrites disks, and davit cannot prove that the machine should install now. */
   doubtful: "install not certain",
+  /** The Group wants an approved Machine object, and there is none for the machine. */
+  unapproved: "machine not approved",
+  /** The Profile installs only with a permit, and the machine has none. */
+  noPermit: "no permit to install",
+  /** The ledger could not log the claim of a permit in time, or the objects changed meanwhile. */
+  late: "permit not logged yet",
   /** Part of the source is unreadable, and an object in that part could change the answer. */
   withheld: "withheld until every object is readable",
   /** Too many slow configs already wait for the thread that makes them. */

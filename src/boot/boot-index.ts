@@ -9,36 +9,39 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import { isAlike, isSameOutcome } from "../model/contest.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
-import { isCatchAll, matches } from "../model/group.ts";
+import { isCatchAll } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LabelFlaws, Labels } from "../model/labels.ts";
-import type { GenericFormat, TemplatePart } from "../model/profile.ts";
+import { identitiesOf } from "../model/machine.ts";
+import {
+  type InstallPlan,
+  type PermitAsk,
+  type PermitPurpose,
+  permitRefusals,
+  type Verdict,
+  verdictOf,
+} from "../model/permit.ts";
+import type { TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { BootError, type BootRefusal } from "./boot-error.ts";
 import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
+import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
+import { doubtOf, mayMatter } from "./install-doubts.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
+import { type KnownMachine, mergedLabels, soleMachine } from "./known-machines.ts";
+import { MachineGroups } from "./machine-groups.ts";
+import type { BootLedger, Candidate, Machine, TemplateText } from "./selected.ts";
+import { assertSole, type Chosen, namespaceOf, type Seen } from "./selection.ts";
 import { Settling } from "./settling.ts";
 
-/** A machine's Group and Profile. */
-export interface Machine {
-  readonly group: BootGroup;
-  readonly profile: BootProfile;
-}
-
-/** The text of a template, as its object has it. */
-export interface TemplateText {
-  readonly text: string;
-  /** True if the text is served as it is, without rendering. */
-  readonly raw: boolean;
-  readonly format?: GenericFormat;
-}
-
 /** The methods of the index that making a config needs. */
-export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "defaultsOf">;
+export type BootView = Pick<
+  BootIndex,
+  "selectGroup" | "candidate" | "select" | "verdictOn" | "template" | "defaultsOf"
+>;
 
 export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
@@ -46,20 +49,26 @@ export interface BootIndexOptions {
   readonly clock?: Pick<Clock, "monotonicMs">;
   /** Says whether the last proof is too old for an `Install`. Absent if no proof is ever too old. */
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
+  /** Absent while davit knows no ledger: no machine then has reported labels, and every install needs the desk. */
+  readonly ledger?: BootLedger | undefined;
 }
 
 export class BootIndex implements FeedListener {
   readonly #log: Pick<Log, "error">;
   readonly #settling: Settling;
   readonly #freshness: BootIndexOptions["freshness"];
+  readonly ledger: BootIndexOptions["ledger"];
+  readonly #machineGroups = new MachineGroups();
+  readonly #disks = new DiskBoots();
   #known = new KnownDocuments();
   #selectors = new SelectorIndex<BootGroup>();
   #isOpen = false;
 
-  constructor({ log, clock, freshness }: BootIndexOptions) {
+  constructor({ log, clock, freshness, ledger }: BootIndexOptions) {
     this.#log = log;
     this.#settling = new Settling(clock);
     this.#freshness = freshness;
+    this.ledger = ledger;
   }
 
   /** Allows answers. Called when davit has heard from the source since its start, or after the grace time. */
@@ -136,35 +145,53 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * Returns the group that a machine with these labels gets.
-   * @throws {BootError} notReady, ambiguous, unreadable, withheld, bereft, noMatch, tied, oldProfile, refused or held.
+   * Returns the group that a machine with these labels gets. It may get metadata without a permit.
+   * @throws {BootError} notReady, ambiguous, unreadable, withheld, bereft, noMatch, tied, oldProfile, refused, held or
+   * unapproved.
    */
   selectGroup(labels: Labels): BootGroup {
-    const { synced } = this.#known;
-    if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
-    const group = this.#winner(labels);
-    if (labels.flaws !== undefined) this.#assertIdentity(labels.flaws, group);
-    // An unreadable object may be this machine's own group.
-    if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
-    if (this.#known.waitsForRemovedGroup(labels, group)) throw new BootError("bereft", group && { group: group.id });
-    if (group === undefined) throw new BootError("noMatch");
-    if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
-    return group;
+    const seen = this.#see(labels);
+    this.#assertPresent(seen);
+    return this.#groupOf(this.#choose(seen));
+  }
+
+  /**
+   * Returns the group and Profile that a machine with these labels may get, and the question that the desk must answer
+   * first. A machine that boots from its disk by `InstallPlan.then` needs no answer, and no fresh objects.
+   * @throws {BootError} as `selectGroup`; also noProfile, vanished, failed, withheld and doubtful.
+   */
+  candidate(labels: Labels, purpose: PermitPurpose): Candidate {
+    const seen = this.#see(labels);
+    const plan = this.#planOf(seen, purpose);
+    return plan === undefined ? { machine: this.#free(seen), ask: undefined } : this.#planned(seen, purpose, plan);
   }
 
   /**
    * Returns the group and Profile that a machine with these labels gets.
-   * @throws {BootError} as `selectGroup`; also noProfile, vanished, failed, withheld and doubtful.
+   * @param pass the desk's answer to the question of `candidate`. Without it, no install of a Profile with a plan is
+   * returned.
+   * @throws {BootError} as `candidate`; also noPermit and late.
    */
-  select(labels: Labels): Machine {
-    const group = this.selectGroup(labels);
-    const profile = this.#known.profiles.get(group.profileId);
-    const subject = { group: group.id, profile: group.profileId };
-    if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);
-    if (profile.hasFailed) throw new BootError("failed", subject);
-    const machine = { group, profile };
-    if (profile.isInstall) this.#assertCertain(machine, labels);
-    return machine;
+  select(labels: Labels, pass?: Pass): Machine {
+    const purpose = pass?.ask.purpose ?? "script";
+    const seen = this.#see(labels);
+    const plan = this.#planOf(seen, purpose);
+    if (plan === undefined) return this.#free(seen);
+    const { machine, ask } = this.#planned(seen, purpose, plan, pass?.answer.kind === "disk");
+    if (ask === undefined) return machine;
+    const subject = { group: machine.group.id, profile: machine.profile.id };
+    if (pass === undefined) throw new BootError("noPermit", { ...subject, problem: permitRefusals.noDesk });
+    return openedBy(ask, pass, this.ledger?.id) === "disk" ? this.#disks.of(machine, plan) : machine;
+  }
+
+  /** Returns the Machines that a request names, wherever they count. */
+  machinesOf(labels: Labels): readonly KnownMachine[] {
+    return this.#known.machines.of(labels);
+  }
+
+  /** Decides a question by what this process knows of the ledger. It changes nothing. */
+  verdictOn(ask: PermitAsk): Verdict {
+    return this.ledger === undefined ? { kind: "refused", why: "noLedger" } : verdictOf(ask, this.ledger);
   }
 
   /** Returns a group by its `namespace/name`, and its Profile; undefined if either is missing. */
@@ -196,8 +223,9 @@ export class BootIndex implements FeedListener {
     // The Profile now boots the machine from its disk. But an installer that started earlier may still ask for its
     // configs.
     if (profile.content.effect === "Install" && !profile.isInstall) {
-      if (this.#known.waitsForRemovedGroup(labels, group, true)) throw new BootError("bereft", { group: group.id });
-      this.#assertCertain(machine, labels);
+      const chosen = this.#choose(this.#see(labels));
+      this.#assertPresent(chosen, "config");
+      this.#assertCertain(chosen, profile);
     }
     const template = profile.content.templates[part];
     if (template === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
@@ -209,17 +237,104 @@ export class BootIndex implements FeedListener {
     return { text, raw: template.raw, ...(template.format && { format: template.format }) };
   }
 
+  /** @throws {BootError} notReady, tied, held, ambiguous, unreadable or withheld. */
+  #see(asked: Labels): Seen {
+    const { synced, machines } = this.#known;
+    if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
+    const found = machines.of(asked);
+    const sole = soleMachine(found, asked, undefined);
+    const labels = mergedLabels(asked, sole.machine, this.ledger?.reportedLabels(identitiesOf(asked)));
+    const group = this.#winner(labels);
+    assertSole(sole, group);
+    if (asked.flaws !== undefined) this.#assertIdentity(asked.flaws, group, found);
+    // An unreadable object may be this machine's own group.
+    if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
+    return { asked, labels, found, group };
+  }
+
+  /** @throws {BootError} noMatch, tied, oldProfile, refused, held, ambiguous or unapproved. */
+  #choose(seen: Seen): Chosen {
+    const { asked, found, group } = seen;
+    if (group === undefined) throw new BootError("noMatch");
+    if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
+    const sole = soleMachine(found, asked, namespaceOf(group));
+    assertSole(sole, group);
+    if (group.permits?.approval !== undefined && sole.machine?.isApproved !== true)
+      throw new BootError("unapproved", { group: group.id });
+    return { ...seen, group, machine: sole.machine };
+  }
+
+  /** Returns the group with the metadata of the Machine. */
+  #groupOf({ group, machine }: Chosen): BootGroup {
+    return machine === undefined ? group : this.#machineGroups.of(group, machine);
+  }
+
+  /** Returns the plan if the machine needs a permit; undefined also without a usable Profile. */
+  #planOf({ group }: Seen, purpose: PermitPurpose): InstallPlan | undefined {
+    const profile = group && this.#known.profiles.get(group.profileId);
+    return profile === undefined || profile.hasFailed ? undefined : planOf(profile, purpose);
+  }
+
+  /** Returns what a machine gets that needs no permit. */
+  #free(seen: Seen): Machine {
+    this.#assertPresent(seen);
+    const chosen = this.#choose(seen);
+    const profile = this.#profileOf(chosen);
+    if (profile.isInstall) this.#assertCertain(chosen, profile);
+    return { group: this.#groupOf(chosen), profile };
+  }
+
+  /** Like `candidate`, for a machine that needs a permit. @param isDisk the desk says that the machine boots its disk. */
+  #planned(seen: Seen, purpose: PermitPurpose, plan: InstallPlan, isDisk = false): Candidate {
+    const chosen = this.#choose(seen);
+    const profile = this.#profileOf(chosen);
+    const machine = { group: this.#groupOf(chosen), profile };
+    const ask = askOf(machine, { labels: seen.asked, machine: chosen.machine }, purpose, plan);
+    const isKnown = this.ledger !== undefined && verdictOf(ask, this.ledger).kind === "disk";
+    if (isKnown || isDisk) {
+      this.#assertPresent(seen, "disk");
+      return isKnown ? { machine: this.#disks.of(machine, plan), ask: undefined } : { machine, ask };
+    }
+    this.#assertPresent(seen);
+    this.#assertCertain(chosen, profile);
+    return { machine, ask };
+  }
+
+  #presentDoubt(group: BootGroup): Doubt | undefined {
+    return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
+  }
+
+  /** @throws {BootError} noProfile, vanished, withheld or failed. */
+  #profileOf({ group }: Chosen): BootProfile {
+    const profile = this.#known.profiles.get(group.profileId);
+    const subject = { group: group.id, profile: group.profileId };
+    if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);
+    if (profile.hasFailed) throw new BootError("failed", subject);
+    return profile;
+  }
+
+  /**
+   * Refuses a machine that waits for a Group that was just removed.
+   * @param asked see `KnownDocuments.waitsForRemovedGroup`.
+   * @throws {BootError} bereft.
+   */
+  #assertPresent({ labels, group }: Seen, asked?: "config" | "disk"): void {
+    if (this.#known.waitsForRemovedGroup(labels, group, asked))
+      throw new BootError("bereft", group && { group: group.id });
+  }
+
   /**
    * Refuses an Install that is not certain.
    * @throws {BootError} withheld and doubtful.
    */
-  #assertCertain(machine: Machine, labels: Labels): void {
-    const subject = { group: machine.group.id, profile: machine.profile.id };
+  #assertCertain(chosen: Chosen, profile: BootProfile): void {
+    const { group } = chosen;
+    const subject = { group: group.id, profile: profile.id };
     // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
     if (this.isWithholding) throw new BootError("withheld", subject);
-    const doubt = this.#doubtOf(machine, labels);
+    const doubt = doubtOf(chosen, profile, this.#known, this.#selectors) ?? this.#presentDoubt(group);
     if (doubt === undefined) return;
-    const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: machine.group.flaw };
+    const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw };
     throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, known) });
   }
 
@@ -249,36 +364,14 @@ export class BootIndex implements FeedListener {
    * a name.
    * @throws {BootError} ambiguous or unreadable.
    */
-  #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined): void {
+  #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined, found: readonly KnownMachine[]): void {
     const subject = group && { group: group.id };
     if (flaws.repeated.size > 0) throw new BootError("ambiguous", subject);
-    if (!namesMachine(group) && this.#mayMatter(flaws)) throw new BootError("unreadable", subject);
-  }
-
-  /** True if a Group selects by one of the unreadable labels, or a Group that was removed a moment ago did. */
-  #mayMatter({ unreadable }: LabelFlaws): boolean {
-    return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
-  }
-
-  /**
-   * True for a Group that nothing in the source defines any more, unless another Group that is alike and has the same
-   * outcome selects the machine. A user who renames a Group can create the new one before deleting the old one.
-   */
-  #mayBeGone(group: BootGroup, labels: Labels): boolean {
-    if (!group.isLeaving) return false;
-    const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);
-    const isCopy = (other: BootGroup) => stays(other) && matches(other, labels);
-    return !this.#selectors.listsFor(labels).some((groups) => groups.some(isCopy));
-  }
-
-  /** Returns why this Group and Profile may be wrong for the machine; undefined if nothing is in doubt. */
-  #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
-    if (group.flaw !== undefined) return "flawedGroup";
-    if (group.isOutdated || this.#mayBeGone(group, labels)) return "outdatedGroup";
-    if (profile.isOutdated) return "outdatedProfile";
-    if (labels.flaws !== undefined && this.#mayMatter(labels.flaws)) return "identity";
-    if (this.#selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";
-    return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
+    if (!namesMachine(group) && mayMatter(flaws, this.#known, this.#selectors))
+      throw new BootError("unreadable", subject);
+    // The machine may have a Machine object that is held.
+    const mayBeMachine = (label: string) => this.#known.machines.speaksOf(label);
+    if (found.length === 0 && [...flaws.unreadable].some(mayBeMachine)) throw new BootError("unreadable", subject);
   }
 
   /** Logs only the path, because the document contains its user's text. */

@@ -22,7 +22,11 @@ import { CheckedTexts } from "./checked-texts.ts";
 
 /** The input of every job. */
 interface MakerScope {
-  readonly group: { readonly metadata: JsonObject; readonly selector: Readonly<Record<string, string>> };
+  readonly group: {
+    readonly metadata: JsonObject;
+    readonly selector: Readonly<Record<string, string>>;
+    readonly machine?: JsonObject | undefined;
+  };
   /** The Profile's metadata. */
   readonly defaults: JsonObject | undefined;
   /** Where machines reach davit, such as `http://192.0.2.1:8080`. */
@@ -42,6 +46,8 @@ export interface PartJob extends MakerScope, Asking {
   readonly text: string;
   readonly raw: boolean;
   readonly format?: GenericFormat | undefined;
+  /** See `TemplateScope`. */
+  readonly reportUrl?: string | undefined;
 }
 
 export interface IpxeJob extends MakerScope {

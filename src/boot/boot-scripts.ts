@@ -13,9 +13,9 @@ import { counted, type Rendered } from "../render/core/rendered.ts";
 import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../render/grub/grub.ts";
 import { type GrubGuard, guardedScript, guardOf } from "../render/grub/guard.ts";
 import { BootError } from "./boot-error.ts";
-import type { Machine } from "./boot-index.ts";
 import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
 import type { BootProfile, KeptText } from "./known-documents.ts";
+import type { Machine } from "./selected.ts";
 
 export interface BootScriptsOptions {
   /** `host:port` at which machines reach the boot service. It comes from the configuration, never from a request. */

@@ -6,10 +6,13 @@
 
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
+import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from "../model/permit.ts";
 import { type ProfileContent, partsOf, type TemplatePart } from "../model/profile.ts";
 import { BootError } from "./boot-error.ts";
-import type { BootIndex, BootView, Machine, TemplateText } from "./boot-index.ts";
-import type { BootGroup, BootProfile } from "./known-documents.ts";
+import type { BootIndex, BootView } from "./boot-index.ts";
+import { type BootGroup, type BootProfile, toBootGroup } from "./known-documents.ts";
+import { type SeenMachine, seenMachine } from "./seen-machine.ts";
+import type { Candidate, Machine, TemplateText } from "./selected.ts";
 
 /** The result of a call: a value, or the refusal that it threw. */
 type CallOutcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;
@@ -22,28 +25,41 @@ interface Refused {
 export class BootSnapshot implements BootView {
   /** Every Group. */
   readonly groups: readonly BootGroup[];
+  /** The machine's labels, and where they come from. */
+  readonly seen: SeenMachine;
   /** The winning Group, even if davit refuses its machines; undefined if none is known. */
   readonly chosen: BootGroup | undefined;
   /** The effect of that Group's Profile on disks. Undefined if the Profile sets none, or is missing. */
   readonly effect: ProfileContent["effect"];
   readonly #group: CallOutcome<BootGroup>;
-  readonly #machine: CallOutcome<Machine>;
+  readonly #candidates: Readonly<Record<PermitPurpose, CallOutcome<Candidate>>>;
+  /** By the purpose of the question. */
+  readonly #verdicts: Readonly<Record<PermitPurpose, Verdict | undefined>>;
   readonly #defaults: CallOutcome<JsonObject | undefined>;
   readonly #templates: ReadonlyMap<TemplatePart, CallOutcome<TemplateText>>;
 
   /** Queries the index, as a request of a machine with these labels would. */
   constructor(index: BootIndex, labels: Labels) {
-    this.#group = outcomeOf(() => unkept(index.selectGroup(labels)));
+    const unkept = new Unkept();
+    this.seen = seenMachine(index, labels);
+    this.#group = outcomeOf(() => unkept.group(index.selectGroup(labels)));
     const group = this.#group;
-    this.#machine = outcomeOf(() => {
-      const { group: selected, profile } = index.select(labels);
-      return { group: group.kind === "given" ? group.value : selected, profile };
-    });
-    const machine = this.#machine;
+    const candidate = (purpose: PermitPurpose) =>
+      outcomeOf(() => {
+        const { machine, ask } = index.candidate(labels, purpose);
+        return { machine: { group: unkept.group(machine.group), profile: machine.profile }, ask };
+      });
+    this.#candidates = { script: candidate("script"), config: candidate("config") };
+    const verdict = (purpose: PermitPurpose) => {
+      const ask = askOf(this.#candidates[purpose]);
+      return ask && index.verdictOn(ask);
+    };
+    this.#verdicts = { script: verdict("script"), config: verdict("config") };
     this.#defaults = outcomeOf(() => index.defaultsOf(given(group)));
-    const parts = machine.kind === "given" ? partsOf(machine.value.profile.content.templates) : [];
+    const { config } = this.#candidates;
+    const parts = config.kind === "given" ? partsOf(config.value.machine.profile.content.templates) : [];
     this.#templates = new Map(
-      parts.map((part) => [part, outcomeOf(() => index.template(given(machine), part, labels))] as const),
+      parts.map((part) => [part, outcomeOf(() => index.template(given(config).machine, part, labels))] as const),
     );
     this.groups = [...index.groups.values()];
     this.chosen = group.kind === "given" ? group.value : index.groups.get(group.error.group ?? "");
@@ -52,12 +68,24 @@ export class BootSnapshot implements BootView {
 
   /** The refusal of every boot script, whatever the Profile contains; undefined if there is none. */
   get refusal(): BootError | undefined {
-    return this.#machine.kind === "refused" ? this.#machine.error : undefined;
+    const { script } = this.#candidates;
+    if (script.kind === "refused") return script.error;
+    const verdict = this.#verdicts.script;
+    return verdict?.kind === "refused" ? noPermit(script.value.machine, permitRefusals[verdict.why]) : undefined;
   }
 
   /** The Profile that the machine gets; undefined if it is refused. */
   get profile(): BootProfile | undefined {
-    return this.#machine.kind === "given" ? this.#machine.value.profile : undefined;
+    const { config } = this.#candidates;
+    return config.kind === "given" ? config.value.machine.profile : undefined;
+  }
+
+  /** What the ledger says of a boot script; undefined if the machine needs no permit, or is refused before. */
+  get permit(): Verdict | undefined {
+    const { script } = this.#candidates;
+    if (script.kind === "refused") return undefined;
+    const isDisk = script.value.ask === undefined && script.value.machine.profile !== this.profile;
+    return isDisk ? { kind: "disk" } : this.#verdicts.script;
   }
 
   /** @throws {BootError} as the index did. */
@@ -66,8 +94,20 @@ export class BootSnapshot implements BootView {
   }
 
   /** @throws {BootError} as the index did. */
+  candidate(_labels: Labels, purpose: PermitPurpose): Candidate {
+    return given(this.#candidates[purpose]);
+  }
+
+  /** A snapshot has no desk. @throws {BootError} as the index did. */
   select(): Machine {
-    return given(this.#machine);
+    const { machine, ask } = given(this.#candidates.script);
+    if (ask === undefined) return machine;
+    throw noPermit(machine, permitRefusals.noDesk);
+  }
+
+  /** Decides a question of this snapshot. */
+  verdictOn({ purpose }: Pick<PermitAsk, "purpose">): Verdict {
+    return this.#verdicts[purpose] ?? { kind: "refused", why: "noLedger" };
   }
 
   /** @throws {BootError} as the index did. */
@@ -97,8 +137,21 @@ function given<Value>(outcome: CallOutcome<Value>): Value {
   return outcome.value;
 }
 
-/** Copies a Group without its cached texts. New texts are cached in the copy and vanish with it. */
-function unkept(group: BootGroup): BootGroup {
-  const nothing = { script: undefined, boot: undefined, lines: undefined, defaults: undefined, configs: undefined };
-  return { ...group, ...nothing };
+function askOf(outcome: CallOutcome<Candidate>): PermitAsk | undefined {
+  return outcome.kind === "given" ? outcome.value.ask : undefined;
+}
+
+function noPermit({ group, profile }: Machine, problem: string): BootError {
+  return new BootError("noPermit", { group: group.id, profile: profile.id, problem });
+}
+
+/** Copies Groups without their cached texts. New texts are cached in the copies and vanish with them. */
+class Unkept {
+  readonly #copies = new Map<BootGroup, BootGroup>();
+
+  group(group: BootGroup): BootGroup {
+    const copy = this.#copies.get(group) ?? toBootGroup(group, group.profileId, group);
+    this.#copies.set(group, copy);
+    return copy;
+  }
 }

@@ -6,8 +6,8 @@
 
 import type { TemplatePart } from "../model/profile.ts";
 import type { Rendered } from "../render/core/rendered.ts";
-import type { Machine } from "./boot-index.ts";
 import type { BootGroup, KeptConfig } from "./known-documents.ts";
+import type { Machine } from "./selected.ts";
 
 export class KeptConfigs {
   readonly #limitBytes: number;

@@ -15,10 +15,14 @@ import { installs, type ProfileContent, type TemplatePart } from "../model/profi
 import type { GrubSource } from "../render/boot/own-scripts.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import type { GroupLines } from "../render/metadata/metadata.ts";
+import { KnownMachines } from "./known-machines.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
-export interface BootGroup extends Group, RenderedTexts {}
+export interface BootGroup extends Group, RenderedTexts {
+  /** The variable `machine` of templates. Undefined unless the Group is that of one Machine (`machine-groups.ts`). */
+  readonly machine: JsonObject | undefined;
+}
 
 /**
  * The texts of a Group that no request changes. The Group itself holds them, not a map beside it. With 100,000 Groups,
@@ -79,6 +83,7 @@ export class KnownDocuments {
    */
   readonly #profileIds = new Map<string, string>();
   readonly #tombstones = new KnownTombstones();
+  readonly machines = new KnownMachines();
   /** Profiles that were removed a moment ago, by `namespace/name`. */
   readonly goneProfiles = new Set<string>();
   /** Paths whose newest text cannot be read. */
@@ -106,8 +111,9 @@ export class KnownDocuments {
       case "group":
         return this.#learnGroup(address.namespace, address.name, text);
       case "machine":
+        return this.machines.learn(address.namespace, address.name, text);
       case "goneMachine":
-        return true;
+        return this.machines.learnGone(address.namespace, address.name, text);
       case "secret":
         this.secrets.set(addressedSecretId(address), text);
         return true;
@@ -134,6 +140,7 @@ export class KnownDocuments {
     if (address?.kind === "synced") this.synced = older.synced;
     if (address?.kind === "profile") copy(older.profiles, this.profiles, objectId(address));
     if (address?.kind === "group") copy(older.groups, this.groups, objectId(address));
+    if (address?.kind === "machine") this.machines.inherit(objectId(address), older.machines);
   }
 
   /** Forgets the document at a path. */
@@ -146,18 +153,21 @@ export class KnownDocuments {
     if (address?.kind === "secret") this.secrets.delete(addressedSecretId(address));
     if (address?.kind === "tombstone") this.#tombstones.forget(address);
     if (address?.kind === "goneProfile") this.goneProfiles.delete(objectId(address));
+    if (address?.kind === "machine") this.machines.forget(objectId(address));
+    if (address?.kind === "goneMachine") this.machines.forgetGone(objectId(address));
   }
 
   /**
    * True if the machine must wait for a Group that was just removed, instead of getting `group`.
-   * @param isConfig true if the machine asks for a config, not for a boot script. The config of an `Install` can
-   * install even if the Profile now boots the machine from its disk.
+   * @param asked what the machine asks for. The config of an `Install` can install even if the Profile now boots the
+   * machine from its disk. `disk` for a boot from the disk by `InstallPlan.then`.
    */
-  waitsForRemovedGroup(labels: Labels, group: Group | undefined, isConfig = false): boolean {
+  waitsForRemovedGroup(labels: Labels, group: Group | undefined, asked: "boot" | "config" | "disk" = "boot"): boolean {
     if (this.#tombstones.isEmpty) return false;
     const isInstall = ({ profileId }: Group) => {
+      if (asked === "disk") return false;
       const profile = this.profiles.get(profileId);
-      return profile?.isInstall === true || (isConfig && profile?.content.effect === "Install");
+      return profile?.isInstall === true || (asked === "config" && profile?.content.effect === "Install");
     };
     return this.#tombstones.waitsForRemovedGroup(labels, group, isInstall);
   }
@@ -186,46 +196,57 @@ export class KnownDocuments {
   #learnGroup(namespace: string, name: string, text: string): boolean {
     const document = decodeGroup(text);
     if (document === undefined || !isSelecting(document.spec)) return false;
-    const group = this.#toBootGroup(toGroup(namespace, name, document.spec, document));
-    this.groups.set(group.id, group);
-    return true;
-  }
-
-  /**
-   * Copies each member by name. With a spread, V8 would put members into a second object, which each request would have
-   * to fetch.
-   */
-  #toBootGroup(group: Group): BootGroup {
-    const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata, permits } = group;
-    const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
+    const group = toGroup(namespace, name, document.spec, document);
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
-    return {
-      id,
-      profileId,
-      selector,
-      expressions,
-      requirementCount,
-      selectorText,
-      priority,
-      args,
-      metadata,
-      permits,
-      barrier,
-      isOutdated,
-      flaw,
-      isLeaving,
-      claimedAt,
-      claimedLater,
-      isTenant,
-      rankCount,
-      script: undefined,
-      boot: undefined,
-      lines: undefined,
-      defaults: undefined,
-      configs: undefined,
-    };
+    this.groups.set(group.id, toBootGroup(group, profileId));
+    return true;
   }
+}
+
+/** What a copy of a Group has instead of the Group's own members. */
+interface OfMachine {
+  readonly metadata: JsonObject;
+  readonly machine: JsonObject | undefined;
+}
+
+/**
+ * Returns a Group ready for boots, without cached texts. It copies each member by name. With a spread, V8 would put
+ * members into a second object, which each request would have to fetch.
+ */
+export function toBootGroup(
+  group: Group,
+  profileId = group.profileId,
+  { metadata, machine }: OfMachine = { metadata: group.metadata, machine: undefined },
+): BootGroup {
+  const { id, selector, expressions, requirementCount, selectorText, priority, args, permits } = group;
+  const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
+  return {
+    id,
+    profileId,
+    selector,
+    expressions,
+    requirementCount,
+    selectorText,
+    priority,
+    args,
+    metadata,
+    permits,
+    machine,
+    barrier,
+    isOutdated,
+    flaw,
+    isLeaving,
+    claimedAt,
+    claimedLater,
+    isTenant,
+    rankCount,
+    script: undefined,
+    boot: undefined,
+    lines: undefined,
+    defaults: undefined,
+    configs: undefined,
+  };
 }
 
 /** The key of a secret template's text. */

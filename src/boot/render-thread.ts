@@ -130,8 +130,9 @@ export class RenderThread {
   }
 
   #sent(job: BootJob): SentJob {
+    const { selector, machine } = job.group;
     return {
-      job: { ...job, group: { selector: job.group.selector, metadata: {} }, defaults: undefined },
+      job: { ...job, group: { selector, machine, metadata: {} }, defaults: undefined },
       metadataText: this.#textOf(job.group.metadata),
       defaultsText: this.#textOf(job.defaults),
       asked: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),

@@ -104,6 +104,9 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   unreadable: 503,
   ambiguous: 503,
   doubtful: 503,
+  unapproved: 503,
+  noPermit: 503,
+  late: 503,
   withheld: 503,
   busy: 503,
   // Ignition retries for ever after a 500. After a lower error status it enters its emergency shell.
@@ -113,6 +116,9 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
 // The pause before a client retries. iPXE reads it from `Retry-After`, GRUB from the script of `waitingConfig`. It is
 // long enough to limit the load, and short enough for a person who watches.
 const retryAfterSeconds = 5;
+
+// The ledger logs a claim within a second, so a machine that was too early may ask again soon.
+const lateRetrySeconds = 1;
 
 // A machine that requires signatures cannot boot without them, so most reasons get 503: the machine retries. `withheld`
 // is final.
@@ -129,7 +135,7 @@ export const notReadyStatus = bootStatuses.notReady;
 /** Answers errors of the boot and operations listeners in plain text. */
 export const answerError: AnswerError = (thrown, path) => {
   if (thrown instanceof BootError)
-    return plainAnswer(bootStatuses[thrown.reason], thrown.message, path, bootReport(thrown));
+    return bootAnswer(thrown, path);
   if (thrown instanceof SigningError) {
     const { reason, message, cause } = thrown;
     return plainAnswer(
@@ -148,12 +154,23 @@ export const answerError: AnswerError = (thrown, path) => {
   return plainAnswer(500, "internal error", path, { err: thrown });
 };
 
-function plainAnswer(status: number, text: string, path: string, report?: object): ErrorAnswer {
-  const body = bodyOf(status, `${status} ${text}`, path);
+function bootAnswer(error: BootError, path: string): ErrorAnswer {
+  const retrySeconds = error.reason === "late" ? lateRetrySeconds : retryAfterSeconds;
+  return plainAnswer(bootStatuses[error.reason], error.message, path, bootReport(error), retrySeconds);
+}
+
+function plainAnswer(
+  status: number,
+  text: string,
+  path: string,
+  report?: object,
+  retrySeconds = retryAfterSeconds,
+): ErrorAnswer {
+  const body = bodyOf(status, `${status} ${text}`, path, retrySeconds);
   const headers = {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": "no-store",
-    ...(status === 503 && { "retry-after": String(retryAfterSeconds) }),
+    ...(status === 503 && { "retry-after": String(retrySeconds) }),
   };
   return { status, headers, body, ...(report && { report }) };
 }
@@ -162,10 +179,10 @@ function plainAnswer(status: number, text: string, path: string, report?: object
  * Returns the body. GRUB runs it as a script, whatever the status. So a 503 of `/grub` is a script that waits and
  * retries. Other errors of `/grub` end that waiting. Its signatures have the same text.
  */
-function bodyOf(status: number, words: string, path: string): string {
+function bodyOf(status: number, words: string, path: string, retrySeconds: number): string {
   if (!/^\/grub(\.(sig|asc))?$/.test(path)) return `${words}\n`;
   if (status !== 503) return answeringError(words);
-  return path === "/grub" ? waitingConfig(words, retryAfterSeconds) : `# ${words}\n`;
+  return path === "/grub" ? waitingConfig(words, retrySeconds) : `# ${words}\n`;
 }
 
 // The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.

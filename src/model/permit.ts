@@ -138,6 +138,7 @@ export interface PermitAsk {
 /** Why a machine may not install, with the text for people. The texts quote nothing of an object or a request. */
 export const permitRefusals = {
   noLedger: "davit knows no ledger yet",
+  noDesk: "this davit asks no ledger for permits",
   noIdentity: "the machine sends neither a uuid of its own nor a mac",
   ambiguousIdentity:
     "its uuid and its mac are known as different machines, or only one of them is known: list both in one Machine",

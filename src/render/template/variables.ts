@@ -1,6 +1,6 @@
 /**
- * Makes the variables of templates. Their values come from the Profile's metadata, the Group's metadata, the selector,
- * and davit itself. If several of these define one name, the last one wins.
+ * Makes the variables of templates. Their values come from the Machine object, the Profile's metadata, the Group's
+ * metadata, the selector, and davit itself. If several of these define one name, the last one wins.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -19,8 +19,14 @@ interface DavitAddress {
   readonly davitUrl: string;
 }
 
+/** The members of a Group that templates use. */
+interface GroupScope extends Pick<Group, "metadata" | "selector"> {
+  /** What the machine's Machine object says; undefined without one. */
+  readonly machine?: JsonObject | undefined;
+}
+
 interface BootScope extends DavitAddress {
-  readonly group: Pick<Group, "metadata" | "selector">;
+  readonly group: GroupScope;
   /** The Profile's metadata. */
   readonly defaults?: JsonObject | undefined;
 }
@@ -29,6 +35,8 @@ export interface TemplateScope extends BootScope {
   readonly labels: Labels;
   /** The query as sent, without the `?`. */
   readonly rawQuery: string;
+  /** The URL at which the machine reports its install; undefined unless the machine has a permit. */
+  readonly reportUrl?: string | undefined;
 }
 
 /** Records what a template reads of its request. Anything of the request that a template prints is recorded here. */
@@ -56,14 +64,15 @@ export class RequestReads {
 }
 
 /**
- * Returns the variables of configs: metadata, the selector under lower-cased keys, `request` and `davit`.
+ * Returns the variables of configs: `machine`, metadata, the selector under lower-cased keys, `request` and `davit`.
  * @param reads records what the template reads of the request.
  */
 export function templateVariables(
-  { group, defaults, labels, rawQuery, davitUrl }: TemplateScope,
+  { group, defaults, labels, rawQuery, davitUrl, reportUrl }: TemplateScope,
   reads = new RequestReads(),
 ): Variables {
-  const variables = Object.fromEntries([...groupEntries(group, defaults), davitEntry(davitUrl)]);
+  const davit = reportUrl === undefined ? davitEntry(davitUrl) : watchedDavit(davitUrl, reportUrl, reads);
+  const variables = Object.fromEntries([...groupEntries(group, defaults), davit]);
   let request: JsonObject | undefined;
   const get = () => {
     reads.note();
@@ -72,6 +81,15 @@ export function templateVariables(
     return request;
   };
   return Object.defineProperty(variables, "request", { enumerable: true, get });
+}
+
+/** The URL for reports has a token of one machine and one install. So its read counts as a read of the request. */
+function watchedDavit(url: string, reportUrl: string, reads: RequestReads): NamedValue {
+  const get = () => {
+    reads.note();
+    return reportUrl;
+  };
+  return ["davit", Object.defineProperty({ url }, "report", { enumerable: true, get })];
 }
 
 function watchedRequest(labels: ReadonlyMap<string, string>, rawQuery: string, reads: RequestReads): JsonObject {
@@ -110,13 +128,15 @@ export function bootVariables({ group, defaults, davitUrl }: BootScope): Variabl
 type NamedValue = readonly [name: string, value: JsonValue];
 
 function groupEntries(
-  { metadata, selector }: BootScope["group"],
+  { metadata, selector, machine }: GroupScope,
   defaults: JsonObject | undefined,
 ): readonly NamedValue[] {
   // If two keys differ only in case, the lower one in byte order wins, as in `/metadata`.
   const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
   const own = Object.entries(withDefaults(metadata, defaults));
-  return [...own, ...labels.map(([label, value]): NamedValue => [label.toLowerCase(), value])];
+  // `machine` comes first, so that a Machine object never replaces metadata that already has this name.
+  const ofMachine: readonly NamedValue[] = machine === undefined ? [] : [["machine", machine]];
+  return [...ofMachine, ...own, ...labels.map(([label, value]): NamedValue => [label.toLowerCase(), value])];
 }
 
 function davitEntry(davitUrl: string): NamedValue {

@@ -1,0 +1,130 @@
+/**
+ * The gate before Profiles with an `InstallPlan`. Selection asks it for every script and every config, whoever asks. It
+ * never opens by itself: it needs an answer of the desk that fits the objects as they are when davit serves.
+ */
+
+import type { Labels } from "../model/labels.ts";
+import { identitiesOf } from "../model/machine.ts";
+import {
+  type InstallPlan,
+  type LedgerView,
+  type NamedGrant,
+  type PermitAsk,
+  type PermitPurpose,
+  permitRefusals,
+  type SpentGrant,
+} from "../model/permit.ts";
+import type { DeskAnswer } from "../model/permit-desk.ts";
+import { BootError } from "./boot-error.ts";
+import { type BootGroup, type BootProfile, toBootGroup } from "./known-documents.ts";
+import type { KnownMachine } from "./known-machines.ts";
+import type { Machine } from "./selected.ts";
+
+/** A question and the desk's answer to it. */
+export interface Pass {
+  readonly ask: PermitAsk;
+  readonly answer: DeskAnswer;
+}
+
+/** Returns the plan if a machine needs a permit for what it asks of a Profile; undefined if it needs none. */
+export function planOf({ content, isInstall }: BootProfile, purpose: PermitPurpose): InstallPlan | undefined {
+  // A script that boots the machine from its disk needs no permit. Its configs do: an installer may ask for them.
+  return purpose === "config" || isInstall ? content.install : undefined;
+}
+
+/** What a machine is, for its question. */
+interface Asker {
+  /** Of the request. */
+  readonly labels: Labels;
+  readonly machine: KnownMachine | undefined;
+}
+
+/** Returns the question of a machine that gets a Profile with a plan. */
+export function askOf(
+  { group, profile }: Machine,
+  { labels, machine }: Asker,
+  purpose: PermitPurpose,
+  plan: InstallPlan,
+): PermitAsk {
+  const listed = machine?.spec.identities;
+  return {
+    purpose,
+    identities: identitiesOf(labels),
+    ...(listed && { listed }),
+    grants: grantsOf(group, machine),
+    plan,
+    group: group.id,
+    profile: profile.id,
+  };
+}
+
+function grantsOf({ id, permits }: BootGroup, machine: KnownMachine | undefined): readonly NamedGrant[] {
+  const grant = permits?.install;
+  return [
+    ...(machine?.grant === undefined ? [] : [machine.grant]),
+    ...(grant === undefined ? [] : [{ key: `group/${id}`, grant }]),
+  ];
+}
+
+/**
+ * Checks that an answer opens the gate, or sends the machine to its disk, for the question as the objects ask it now.
+ * @returns how the machine boots.
+ * @throws {BootError} noPermit or late.
+ */
+export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId: LedgerView["id"]): "install" | "disk" {
+  const subject = { group: ask.group, profile: ask.profile };
+  // The objects changed while the desk decided. The machine asks again, and the desk decides by the new ones.
+  if (ask.group !== asked.group || ask.profile !== asked.profile || ask.purpose !== asked.purpose)
+    throw new BootError("late", subject);
+  switch (answer.kind) {
+    case "granted":
+      if (ask.purpose === "script" && !hasGrant(ask, answer.entry.grant, ledgerId))
+        throw new BootError("late", subject);
+      return "install";
+    case "disk":
+      if (ask.purpose === "script") return "disk";
+      throw new BootError("noPermit", { ...subject, problem: permitRefusals.over });
+    case "refused":
+      throw new BootError("noPermit", { ...subject, problem: permitRefusals[answer.why] });
+    case "late":
+      throw new BootError("late", subject);
+  }
+}
+
+/** True if the objects still have the grant that the machine has spent. */
+function hasGrant({ grants }: PermitAsk, spent: SpentGrant | undefined, ledgerId: LedgerView["id"]): boolean {
+  return grants.some(
+    ({ key, grant }) =>
+      key === spent?.key &&
+      grant.generation === spent.generation &&
+      (ledgerId === undefined || grant.ledger === ledgerId),
+  );
+}
+
+/** Boots from the disk that stand in for Profiles. */
+export class DiskBoots {
+  readonly #profiles = new WeakMap<BootProfile, BootProfile>();
+  /** Groups of their own, so that a Group's cached script stays that of the install. */
+  readonly #groups = new WeakMap<BootGroup, BootGroup>();
+
+  /** Returns how a machine boots whose permit is closed: by `InstallPlan.then`. */
+  of({ group, profile }: Machine, { then }: InstallPlan): Machine {
+    const known = this.#profiles.get(profile);
+    const ofProfile = known ?? asDisk(profile, then);
+    if (known === undefined) this.#profiles.set(profile, ofProfile);
+    const ofGroup = this.#groups.get(group) ?? toBootGroup({ ...group, args: [] }, group.profileId, group);
+    this.#groups.set(group, ofGroup);
+    return { group: ofGroup, profile: ofProfile };
+  }
+}
+
+function asDisk({ id, content, isOutdated }: BootProfile, local: InstallPlan["then"]): BootProfile {
+  const { displayName, metadata } = content;
+  return {
+    id,
+    content: { displayName, ...(metadata && { metadata }), boot: { kind: "local", local }, templates: {} },
+    hasFailed: false,
+    isInstall: false,
+    isOutdated,
+  };
+}

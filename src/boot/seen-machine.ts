@@ -1,0 +1,33 @@
+/** Shows people what davit knows of a machine besides its request. Boots do not compute this. */
+
+import { type Labels, sentLabels } from "../model/labels.ts";
+import { identitiesOf } from "../model/machine.ts";
+import type { BootIndex } from "./boot-index.ts";
+import { type KnownMachine, mergedLabels, soleMachine } from "./known-machines.ts";
+
+/** Where a label comes from: the request, a Machine object, or a report of the machine. */
+export type LabelOrigin = "query" | "machine" | "reported";
+
+export interface SeenMachine {
+  /** The labels by which Groups select. */
+  readonly labels: Labels;
+  /** The labels to show to people. */
+  readonly origins: readonly { readonly name: string; readonly value: string; readonly origin: LabelOrigin }[];
+  /** The Machine objects that the request names. More than one is a mistake. */
+  readonly machines: readonly KnownMachine[];
+}
+
+/** Returns the labels and the Machine of a request, as selection sees them. */
+export function seenMachine(index: Pick<BootIndex, "machinesOf" | "ledger">, asked: Labels): SeenMachine {
+  const machines = index.machinesOf(asked);
+  const { machine } = soleMachine(machines, asked, undefined);
+  const labels = mergedLabels(asked, machine, index.ledger?.reportedLabels(identitiesOf(asked)));
+  const own = new Map(machine?.labels);
+  const shown = new Map([...labels, ...sentLabels(asked), ...own]);
+  const originOf = (name: string): LabelOrigin => {
+    if (own.has(name)) return "machine";
+    return sentLabels(asked).has(name) ? "query" : "reported";
+  };
+  const origins = [...shown].map(([name, value]) => ({ name, value, origin: originOf(name) }));
+  return { labels, origins, machines };
+}

@@ -1,0 +1,34 @@
+/** The steps between a request and the Group that its machine gets. */
+
+import type { Labels } from "../model/labels.ts";
+import { BootError } from "./boot-error.ts";
+import type { BootGroup } from "./known-documents.ts";
+import type { KnownMachine, SoleMachine } from "./known-machines.ts";
+
+/** A request, with what selection knows of its machine. */
+export interface Seen {
+  /** The labels of the request. */
+  readonly asked: Labels;
+  /** The labels by which Groups select: see `mergedLabels`. */
+  readonly labels: Labels;
+  /** The Machines that the request names, wherever they count. */
+  readonly found: readonly KnownMachine[];
+  /** The Group that wins; undefined if no Group matches. */
+  readonly group: BootGroup | undefined;
+}
+
+/** A request whose Group nothing holds back. */
+export interface Chosen extends Seen {
+  readonly group: BootGroup;
+  readonly machine: KnownMachine | undefined;
+}
+
+/** @throws {BootError} held or ambiguous. */
+export function assertSole({ isHeld, isAmbiguous }: SoleMachine, group: BootGroup | undefined): void {
+  if (!isHeld && !isAmbiguous) return;
+  throw new BootError(isHeld ? "held" : "ambiguous", group && { group: group.id });
+}
+
+export function namespaceOf({ id }: BootGroup): string {
+  return id.slice(0, id.indexOf("/"));
+}
