@@ -203,7 +203,12 @@ describe("a preview", () => {
     const grub = { separator: "auto", commands: "auto" } as const;
     const uncached = (view: BootView): BootView => ({
       ...{ selectGroup: (labels) => view.selectGroup(labels), defaultsOf: (group) => view.defaultsOf(group) },
-      select: (labels) => ({ ...view.select(labels), group: { ...view.selectGroup(labels) } }),
+      candidate: (labels, purpose) => ({
+        machine: { ...view.candidate(labels, purpose).machine, group: { ...view.selectGroup(labels) } },
+        ask: undefined,
+      }),
+      select: (labels) => view.select(labels),
+      verdictOn: (question) => view.verdictOn(question),
       template: (machine, part, labels) => view.template(machine, part, labels),
     });
     const configsOver = (view: BootView) => new BootConfigs({ index: uncached(view), authority: "davit:80", grub });

@@ -1,0 +1,67 @@
+/**
+ * What an older davit reads of documents with permits. Its decoders know `failed` of a Profile and `refused` of a Group,
+ * and neither `gated` nor `exact`. It ignores the paths of Machines.
+ */
+
+import { describe, expect, it } from "vitest";
+import { BootIndex } from "../../src/boot/boot-index.ts";
+import type { GroupSpec } from "../../src/model/group.ts";
+import type { ProfileContent } from "../../src/model/profile.ts";
+import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
+import { gateWorld, grant, machineDocument, machineTombstone, plan } from "./gate-world.ts";
+import { type Documents, log, refusal } from "./open-index.ts";
+
+/** The document without the members that an older davit does not know. */
+function asOlder([path, text]: Documents[number]): Documents[number] {
+  const { gated: _, exact: __, ...rest } = JSON.parse(text);
+  return [path, JSON.stringify(rest)];
+}
+
+function olderRefusal(documents: Documents): string | undefined {
+  const index = new BootIndex({ log });
+  index.replaced(documents.map(asOlder));
+  index.open();
+  return refusal(index, "mac=52-54-00-a1-9c-ae");
+}
+
+const install: Partial<ProfileContent> = { effect: "Install", install: plan };
+const web = profileDocument("lab/web");
+const node = (spec: Partial<GroupSpec> = {}) => groupDocument("lab/node", { matchAll: true, ...spec });
+
+describe("an older davit", () => {
+  it.each<[name: string, documents: Documents, reason: string | undefined]>([
+    ["a Profile with a plan wait", [profileDocument("lab/web", install), node({ install: grant() })], "failed"],
+    ["a Group with approval wait", [web, node({ approval: "Required" })], "refused"],
+    [
+      "a Group with approval and expressions wait",
+      [
+        web,
+        node({ approval: "Required", matchAll: false, expressions: [{ key: "mac", operator: "Exists", values: [] }] }),
+      ],
+      "refused",
+    ],
+    ["a Profile without a plan boot, beside Machines", [web, node(), machineDocument("lab/m")], undefined],
+    ["a Group that only grants boot what boots", [web, node({ install: grant() })], undefined],
+  ])("has the machines of %s", (_, documents, reason) => {
+    expect(olderRefusal([...documents, syncedDocument()])).toBe(reason);
+  });
+
+  it("reads a Profile with a plan as failed, and this davit reads the truth", () => {
+    const [path, text] = profileDocument("lab/web", install);
+    expect(JSON.parse(text)).toMatchObject({ failed: true, gated: { failed: false } });
+    const { index } = gateWorld([[path, text], node(), syncedDocument()]);
+    expect(refusal(index, "mac=52-54-00-a1-9c-ae")).toBe("noPermit");
+    const failed = [path, JSON.stringify({ ...JSON.parse(text), gated: { failed: true } })] as const;
+    expect(refusal(gateWorld([failed, node(), syncedDocument()]).index, "")).toBe("failed");
+  });
+
+  it("reads a Group with approval as refused", () => {
+    const [, text] = node({ approval: "Required" });
+    expect(JSON.parse(text)).toMatchObject({ refused: true, exact: { expressions: [], refused: false } });
+  });
+
+  it("ignores Machines and their tombstones", () => {
+    expect(machineDocument("lab/m")[0]).toBe("/davit/machines/lab/m");
+    expect(machineTombstone("lab/m", { identities: [] })[0]).toBe("/davit/tombstones/machine/lab/m");
+  });
+});
