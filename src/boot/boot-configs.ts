@@ -8,7 +8,7 @@ import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
 import { type PermitAsk, type PermitPurpose, type PermitRefusal, permitRefusals } from "../model/permit.ts";
-import type { PermitDesk } from "../model/permit-desk.ts";
+import type { DeskAsk, PermitDesk } from "../model/permit-desk.ts";
 import { fieldOf, type GenericPart, isOfSecret, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
@@ -81,7 +81,7 @@ type Make = (job: BootJob, subject: Subject) => Soon<MadeFor>;
 type MachineConfigName = Exclude<ConfigName, "metadata">;
 
 /** A request, and how to answer it. */
-interface Asking {
+interface AskedConfigRequest {
   readonly request: ConfigRequest;
   readonly make: Make;
   /** Undefined if the request spends no permit. */
@@ -151,7 +151,7 @@ export class BootConfigs {
     }
   }
 
-  #configOf(name: ConfigName, asking: Asking): Soon<MachineConfig> {
+  #configOf(name: ConfigName, asking: AskedConfigRequest): Soon<MachineConfig> {
     const { request, make } = asking;
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
@@ -160,15 +160,19 @@ export class BootConfigs {
         (rendered) => ({ rendered, group: group.id, profile: undefined }),
       );
     }
-    const { machine, ask } = this.#index.candidate(request.labels, purposeOf(name));
+    const { machine, ask, isDisk } = this.#index.candidate(request.labels, purposeOf(name));
     if (ask === undefined) return this.#made(name, machine, asking);
     const { desk } = asking;
+    if (isDisk) {
+      if (desk !== undefined && request.mayClaim === true) noteDisk(desk, questionOf(ask, request));
+      return this.#made(name, machine, asking);
+    }
     if (desk === undefined) return this.#shown(name, { machine, ask }, asking);
     // First without the permit: a machine must not spend it on a config that davit cannot make.
     return after(this.#tried(name, machine, asking), () => this.#permitted(name, ask, { ...asking, desk }));
   }
 
-  #made(name: MachineConfigName, machine: Machine, asking: Asking): Soon<MachineConfig> {
+  #made(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<MachineConfig> {
     const { group, profile } = machine;
     return after(
       asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, asking)),
@@ -180,7 +184,7 @@ export class BootConfigs {
   }
 
   /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
-  #tried(name: MachineConfigName, machine: Machine, asking: Asking): Soon<unknown> {
+  #tried(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<unknown> {
     if (name === "ipxe" || name === "grub") return this.#made(name, machine, asking);
     const part = partAt(name);
     assertUsable(machine, part);
@@ -191,12 +195,11 @@ export class BootConfigs {
   #permitted(
     name: MachineConfigName,
     ask: PermitAsk,
-    asking: Asking & { readonly desk: Pick<PermitDesk, "ask"> },
+    asking: AskedConfigRequest & { readonly desk: Pick<PermitDesk, "ask"> },
   ): Soon<MachineConfig> {
-    const { labels, rawQuery, mayClaim = false, address } = asking.request;
-    const question = { ...ask, mayClaim, rawQuery, address: address?.() };
-    return after(asking.desk.ask(question), (answer) => {
-      const machine = this.#index.select(labels, { ask, answer });
+    const { request, desk } = asking;
+    return after(desk.ask(questionOf(ask, request)), (answer) => {
+      const machine = this.#index.select(request.labels, { ask, answer });
       const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
       return this.#made(name, machine, { ...asking, reportToken });
     });
@@ -206,7 +209,7 @@ export class BootConfigs {
    * Makes a config for people, by what the ledger permits now.
    * @throws {BootError} noPermit; also for a machine, if davit has no desk.
    */
-  #shown(name: MachineConfigName, { machine, ask }: AskedCandidate, asking: Asking): Soon<MachineConfig> {
+  #shown(name: MachineConfigName, { machine, ask }: AskedCandidate, asking: AskedConfigRequest): Soon<MachineConfig> {
     const why = this.#whyNotShown(ask, asking.request.labels);
     if (why === undefined) return this.#made(name, machine, { ...asking, reportToken: sampleToken });
     throw new BootError("noPermit", { group: ask.group, profile: ask.profile, problem: permitRefusals[why] });
@@ -223,7 +226,7 @@ export class BootConfigs {
     return isOpen ? undefined : verdict.why;
   }
 
-  #renderFor(name: MachineConfigName, machine: Machine, asking: Asking): Soon<Rendered | undefined> {
+  #renderFor(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
     const { request, make } = asking;
     switch (name) {
       case "ipxe":
@@ -235,7 +238,7 @@ export class BootConfigs {
     }
   }
 
-  #config(part: TemplatePart, machine: Machine, asking: Asking): Soon<Rendered | undefined> {
+  #config(part: TemplatePart, machine: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
     const { request, make, reportToken } = asking;
     assertUsable(machine, part);
     const template = this.#index.template(machine, part, request.labels);
@@ -275,6 +278,19 @@ export class BootConfigs {
     if (slowWork === undefined) return this.#atOnce;
     return (job, subject) => slowWork.make(job, this.#maker, subject, () => client?.() ?? "");
   }
+}
+
+function questionOf(ask: PermitAsk, { mayClaim = false, rawQuery, address }: ConfigRequest): DeskAsk {
+  return { ...ask, mayClaim, rawQuery, address: address?.() };
+}
+
+/**
+ * Reports a boot from the disk to the desk, which records a machine of an adopted Group. The machine does not wait for
+ * it. A failure is the desk's to log: the machine asks again at its next boot.
+ */
+function noteDisk(desk: Pick<PermitDesk, "ask">, question: DeskAsk): void {
+  const answer = desk.ask(question);
+  if (answer instanceof Promise) answer.catch(() => undefined);
 }
 
 function purposeOf(name: MachineConfigName): PermitPurpose {

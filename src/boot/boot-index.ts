@@ -34,7 +34,7 @@ import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./kn
 import { type KnownMachine, mergedLabels, soleMachine } from "./known-machines.ts";
 import { MachineGroups } from "./machine-groups.ts";
 import type { BootLedger, Candidate, Machine, TemplateText } from "./selected.ts";
-import { assertSole, type Chosen, namespaceOf, type Seen } from "./selection.ts";
+import { assertSole, type ChosenGroup, namespaceOf, type LabelledRequest } from "./selection.ts";
 import { Settling } from "./settling.ts";
 
 /** The methods of the index that making a config needs. */
@@ -163,7 +163,8 @@ export class BootIndex implements FeedListener {
   candidate(labels: Labels, purpose: PermitPurpose): Candidate {
     const seen = this.#see(labels);
     const plan = this.#planOf(seen, purpose);
-    return plan === undefined ? { machine: this.#free(seen), ask: undefined } : this.#planned(seen, purpose, plan);
+    if (plan !== undefined) return this.#planned(seen, purpose, plan);
+    return { machine: this.#free(seen), ask: undefined, isDisk: false };
   }
 
   /**
@@ -177,8 +178,8 @@ export class BootIndex implements FeedListener {
     const seen = this.#see(labels);
     const plan = this.#planOf(seen, purpose);
     if (plan === undefined) return this.#free(seen);
-    const { machine, ask } = this.#planned(seen, purpose, plan, pass?.answer.kind === "disk");
-    if (ask === undefined) return machine;
+    const { machine, ask, isDisk } = this.#planned(seen, purpose, plan, pass?.answer.kind === "disk");
+    if (isDisk || ask === undefined) return machine;
     const subject = { group: machine.group.id, profile: machine.profile.id };
     if (pass === undefined) throw new BootError("noPermit", { ...subject, problem: permitRefusals.noDesk });
     return openedBy(ask, pass, this.ledger?.id) === "disk" ? this.#disks.of(machine, plan) : machine;
@@ -238,7 +239,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** @throws {BootError} notReady, tied, held, ambiguous, unreadable or withheld. */
-  #see(asked: Labels): Seen {
+  #see(asked: Labels): LabelledRequest {
     const { synced, machines } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
     const found = machines.of(asked);
@@ -253,7 +254,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** @throws {BootError} noMatch, tied, oldProfile, refused, held, ambiguous or unapproved. */
-  #choose(seen: Seen): Chosen {
+  #choose(seen: LabelledRequest): ChosenGroup {
     const { asked, found, group } = seen;
     if (group === undefined) throw new BootError("noMatch");
     if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
@@ -265,18 +266,18 @@ export class BootIndex implements FeedListener {
   }
 
   /** Returns the group with the metadata of the Machine. */
-  #groupOf({ group, machine }: Chosen): BootGroup {
+  #groupOf({ group, machine }: ChosenGroup): BootGroup {
     return machine === undefined ? group : this.#machineGroups.of(group, machine);
   }
 
   /** Returns the plan if the machine needs a permit; undefined also without a usable Profile. */
-  #planOf({ group }: Seen, purpose: PermitPurpose): InstallPlan | undefined {
+  #planOf({ group }: LabelledRequest, purpose: PermitPurpose): InstallPlan | undefined {
     const profile = group && this.#known.profiles.get(group.profileId);
     return profile === undefined || profile.hasFailed ? undefined : planOf(profile, purpose);
   }
 
   /** Returns what a machine gets that needs no permit. */
-  #free(seen: Seen): Machine {
+  #free(seen: LabelledRequest): Machine {
     this.#assertPresent(seen);
     const chosen = this.#choose(seen);
     const profile = this.#profileOf(chosen);
@@ -284,20 +285,20 @@ export class BootIndex implements FeedListener {
     return { group: this.#groupOf(chosen), profile };
   }
 
-  /** Like `candidate`, for a machine that needs a permit. @param isDisk the desk says that the machine boots its disk. */
-  #planned(seen: Seen, purpose: PermitPurpose, plan: InstallPlan, isDisk = false): Candidate {
+  /** Like `candidate`, for a machine that needs a permit. @param isSentToDisk by the desk. */
+  #planned(seen: LabelledRequest, purpose: PermitPurpose, plan: InstallPlan, isSentToDisk = false): Candidate {
     const chosen = this.#choose(seen);
     const profile = this.#profileOf(chosen);
     const machine = { group: this.#groupOf(chosen), profile };
     const ask = askOf(machine, { labels: seen.asked, machine: chosen.machine }, purpose, plan);
     const isKnown = this.ledger !== undefined && verdictOf(ask, this.ledger).kind === "disk";
-    if (isKnown || isDisk) {
+    if (isKnown || isSentToDisk) {
       this.#assertPresent(seen, "disk");
-      return isKnown ? { machine: this.#disks.of(machine, plan), ask: undefined } : { machine, ask };
+      return { machine: isKnown ? this.#disks.of(machine, plan) : machine, ask, isDisk: isKnown };
     }
     this.#assertPresent(seen);
     this.#assertCertain(chosen, profile);
-    return { machine, ask };
+    return { machine, ask, isDisk: false };
   }
 
   #presentDoubt(group: BootGroup): Doubt | undefined {
@@ -305,7 +306,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** @throws {BootError} noProfile, vanished, withheld or failed. */
-  #profileOf({ group }: Chosen): BootProfile {
+  #profileOf({ group }: ChosenGroup): BootProfile {
     const profile = this.#known.profiles.get(group.profileId);
     const subject = { group: group.id, profile: group.profileId };
     if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);
@@ -318,7 +319,7 @@ export class BootIndex implements FeedListener {
    * @param asked see `KnownDocuments.waitsForRemovedGroup`.
    * @throws {BootError} bereft.
    */
-  #assertPresent({ labels, group }: Seen, asked?: "config" | "disk"): void {
+  #assertPresent({ labels, group }: LabelledRequest, asked?: "config" | "disk"): void {
     if (this.#known.waitsForRemovedGroup(labels, group, asked))
       throw new BootError("bereft", group && { group: group.id });
   }
@@ -327,7 +328,7 @@ export class BootIndex implements FeedListener {
    * Refuses an Install that is not certain.
    * @throws {BootError} withheld and doubtful.
    */
-  #assertCertain(chosen: Chosen, profile: BootProfile): void {
+  #assertCertain(chosen: ChosenGroup, profile: BootProfile): void {
     const { group } = chosen;
     const subject = { group: group.id, profile: profile.id };
     // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.

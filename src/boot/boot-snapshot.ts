@@ -46,8 +46,8 @@ export class BootSnapshot implements BootView {
     const group = this.#group;
     const candidate = (purpose: PermitPurpose) =>
       outcomeOf(() => {
-        const { machine, ask } = index.candidate(labels, purpose);
-        return { machine: { group: unkept.group(machine.group), profile: machine.profile }, ask };
+        const { machine, ...rest } = index.candidate(labels, purpose);
+        return { machine: { group: unkept.group(machine.group), profile: machine.profile }, ...rest };
       });
     this.#candidates = { script: candidate("script"), config: candidate("config") };
     const verdict = (purpose: PermitPurpose) => {
@@ -83,9 +83,7 @@ export class BootSnapshot implements BootView {
   /** What the ledger says of a boot script; undefined if the machine needs no permit, or is refused before. */
   get permit(): Verdict | undefined {
     const { script } = this.#candidates;
-    if (script.kind === "refused") return undefined;
-    const isDisk = script.value.ask === undefined && script.value.machine.profile !== this.profile;
-    return isDisk ? { kind: "disk" } : this.#verdicts.script;
+    return script.kind === "refused" ? undefined : this.#verdicts.script;
   }
 
   /** @throws {BootError} as the index did. */
@@ -100,8 +98,8 @@ export class BootSnapshot implements BootView {
 
   /** A snapshot has no desk. @throws {BootError} as the index did. */
   select(): Machine {
-    const { machine, ask } = given(this.#candidates.script);
-    if (ask === undefined) return machine;
+    const { machine, ask, isDisk } = given(this.#candidates.script);
+    if (isDisk || ask === undefined) return machine;
     throw noPermit(machine, permitRefusals.noDesk);
   }
 

@@ -33,7 +33,7 @@ export function planOf({ content, isInstall }: BootProfile, purpose: PermitPurpo
 }
 
 /** What a machine is, for its question. */
-interface Asker {
+interface AskingMachine {
   /** Of the request. */
   readonly labels: Labels;
   readonly machine: KnownMachine | undefined;
@@ -42,7 +42,7 @@ interface Asker {
 /** Returns the question of a machine that gets a Profile with a plan. */
 export function askOf(
   { group, profile }: Machine,
-  { labels, machine }: Asker,
+  { labels, machine }: AskingMachine,
   purpose: PermitPurpose,
   plan: InstallPlan,
 ): PermitAsk {

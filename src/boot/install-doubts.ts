@@ -6,11 +6,11 @@ import type { LabelFlaws } from "../model/labels.ts";
 import type { SelectorIndex } from "../model/selector-index.ts";
 import type { Doubt } from "./doubt.ts";
 import type { BootGroup, BootProfile, KnownDocuments } from "./known-documents.ts";
-import { type Chosen, namespaceOf } from "./selection.ts";
+import { type ChosenGroup, namespaceOf } from "./selection.ts";
 
 /** Returns the doubt about the objects of one machine; undefined if there is none. */
 export function doubtOf(
-  chosen: Chosen,
+  chosen: ChosenGroup,
   profile: BootProfile,
   known: KnownDocuments,
   selectors: SelectorIndex<BootGroup>,
@@ -30,7 +30,7 @@ export function doubtOf(
  * True for a Group that nothing in the source defines any more, unless another Group that is alike and has the same
  * outcome selects the machine. A user who renames a Group can create the new one before deleting the old one.
  */
-function mayBeGone({ group, labels }: Chosen, selectors: SelectorIndex<BootGroup>): boolean {
+function mayBeGone({ group, labels }: ChosenGroup, selectors: SelectorIndex<BootGroup>): boolean {
   if (!group.isLeaving) return false;
   const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);
   const isCopy = (other: BootGroup) => stays(other) && matches(other, labels);

@@ -13,8 +13,10 @@ export interface Machine {
 /** A Group and a Profile that a machine may get. */
 export interface Candidate {
   readonly machine: Machine;
-  /** The question to the desk, if the machine gets the Profile only with a permit. */
+  /** The question to the desk; undefined if the machine needs no permit for what it asks. */
   readonly ask: PermitAsk | undefined;
+  /** True if the machine boots its disk instead, by `InstallPlan.then`. It need not wait for the desk. */
+  readonly isDisk: boolean;
 }
 
 /** What the boot service reads of the ledger. */

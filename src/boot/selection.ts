@@ -6,7 +6,7 @@ import type { BootGroup } from "./known-documents.ts";
 import type { KnownMachine, SoleMachine } from "./known-machines.ts";
 
 /** A request, with what selection knows of its machine. */
-export interface Seen {
+export interface LabelledRequest {
   /** The labels of the request. */
   readonly asked: Labels;
   /** The labels by which Groups select: see `mergedLabels`. */
@@ -18,7 +18,7 @@ export interface Seen {
 }
 
 /** A request whose Group nothing holds back. */
-export interface Chosen extends Seen {
+export interface ChosenGroup extends LabelledRequest {
   readonly group: BootGroup;
   readonly machine: KnownMachine | undefined;
 }

@@ -120,14 +120,27 @@ describe("a machine whose permit is closed", () => {
     const { configs, ledger, desk } = gateWorld([profile, group(), synced]);
     expect(await answerOf(configs, asMac)).toBe(kernel);
     ledger.nowMs += 60_000;
-    desk.asked.splice(0);
+    desk.isLate = true;
     expect(await answerOf(configs, asMac)).toBe(sanboot);
     expect(await answerOf(configs, asMac, "grub")).not.toContain("/installer");
+    expect(await answerOf(configs, asMac, "generic")).toBe("late");
+    desk.isLate = false;
     expect(await answerOf(configs, asMac, "generic")).toBe(report);
-    expect(desk.asked.map(({ purpose }) => purpose)).toEqual(["config"]);
     ledger.entries = [entry({ state: "Installed", changedAtMs: ledger.nowMs })];
     expect(await answerOf(configs, asMac)).toBe(sanboot);
     expect(await answerOf(configs, asMac, "generic")).toBe("noPermit: the machine's install is over");
+  });
+
+  it("is noted by the desk, which records machines of an adopted Group, unless it must not", async () => {
+    const { configs, ledger, desk } = gateWorld([profile, group(), synced]);
+    ledger.entries = [entry({ state: "Installed" })];
+    expect(await answerOf(configs, asMac, "ipxe", false)).toBe(sanboot);
+    expect(desk.asked).toEqual([]);
+    desk.meanwhile = () => {
+      throw new Error("the desk fails");
+    };
+    expect(await answerOf(configs, asMac)).toBe(sanboot);
+    expect(desk.asked).toMatchObject([{ purpose: "script", mayClaim: true }]);
   });
 
   it("is answered 404 where the plan says so", async () => {
@@ -156,10 +169,10 @@ describe("a machine whose permit is closed", () => {
   ])("boots its disk also while %s, and installs nothing then", async (_, documents) => {
     const { configs, ledger, desk } = gateWorld(documents);
     expect(await answerOf(configs, asMac)).toMatch(/^doubtful/);
+    expect(desk.asked).toEqual([]);
     ledger.entries = [entry({ state: "Installed" })];
     expect(await answerOf(configs, asMac)).toBe(sanboot);
     expect(await answerOf(configs, asMac, "generic")).toMatch(/^doubtful/);
-    expect(desk.asked).toEqual([]);
   });
 
   it("boots its disk with a stale copy", async () => {

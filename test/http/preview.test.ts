@@ -206,6 +206,7 @@ describe("a preview", () => {
       candidate: (labels, purpose) => ({
         machine: { ...view.candidate(labels, purpose).machine, group: { ...view.selectGroup(labels) } },
         ask: undefined,
+        isDisk: false,
       }),
       select: (labels) => view.select(labels),
       verdictOn: (question) => view.verdictOn(question),

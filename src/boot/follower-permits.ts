@@ -1,0 +1,39 @@
+/**
+ * Answers the questions of followers at the ledger's writer. The writer selects by its own objects and asks the ledger,
+ * as for a machine of its own. So no follower can choose what opens.
+ */
+
+import { LabelError, labelsFromQuery } from "../model/labels.ts";
+import type { DeskAnswer, PermitDesk } from "../model/permit-desk.ts";
+import type { PermitQuestion, PermitReply } from "../model/permit-wire.ts";
+import { BootError } from "./boot-error.ts";
+import type { BootIndex } from "./boot-index.ts";
+
+export interface FollowerPermitsOptions {
+  readonly index: Pick<BootIndex, "candidate" | "select">;
+  readonly desk: Pick<PermitDesk, "ask">;
+}
+
+/** Decides a follower's question. It is late if this davit itself would refuse the machine, or give it no install. */
+export async function followerPermit(
+  { index, desk }: FollowerPermitsOptions,
+  { rawQuery, purpose, mayClaim, address }: PermitQuestion,
+): Promise<PermitReply> {
+  try {
+    const labels = labelsFromQuery(rawQuery);
+    const { ask } = index.candidate(labels, purpose);
+    if (ask === undefined) return late;
+    const answer = await desk.ask({ ...ask, mayClaim, rawQuery, address });
+    if (answer.kind === "granted") index.select(labels, { ask, answer });
+    return replyOf(answer, { group: ask.group, profile: ask.profile });
+  } catch (error) {
+    if (error instanceof BootError || error instanceof LabelError) return late;
+    throw error;
+  }
+}
+
+const late: PermitReply = { kind: "late" };
+
+function replyOf(answer: DeskAnswer, chosen: { readonly group: string; readonly profile: string }): PermitReply {
+  return answer.kind === "late" ? late : { ...answer, ...chosen };
+}
