@@ -34,7 +34,7 @@ import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./kn
 import { type KnownMachine, mergedLabels, soleMachine } from "./known-machines.ts";
 import { MachineGroups } from "./machine-groups.ts";
 import type { BootLedger, Candidate, Machine, TemplateText } from "./selected.ts";
-import { assertSole, type ChosenGroup, namespaceOf, type LabelledRequest } from "./selection.ts";
+import { assertSole, type ChosenGroup, type LabelledRequest, namespaceOf } from "./selection.ts";
 import { Settling } from "./settling.ts";
 
 /** The methods of the index that making a config needs. */

@@ -117,7 +117,8 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
 // long enough to limit the load, and short enough for a person who watches.
 const retryAfterSeconds = 5;
 
-// The ledger logs a claim within a second, so a machine that was too early may ask again soon.
+// The ledger logs a claim within a second, so a machine that was too early may ask again soon. GRUB still waits the
+// usual time: its script keeps the first pause, whatever the reasons of later answers.
 const lateRetrySeconds = 1;
 
 // A machine that requires signatures cannot boot without them, so most reasons get 503: the machine retries. `withheld`
@@ -134,15 +135,14 @@ export const notReadyStatus = bootStatuses.notReady;
 
 /** Answers errors of the boot and operations listeners in plain text. */
 export const answerError: AnswerError = (thrown, path) => {
-  if (thrown instanceof BootError)
-    return bootAnswer(thrown, path);
+  if (thrown instanceof BootError) return bootAnswer(thrown, path);
   if (thrown instanceof SigningError) {
     const { reason, message, cause } = thrown;
     return plainAnswer(
       signingStatuses[reason],
       message,
       path,
-      reason === "failed" ? { err: cause ?? thrown } : undefined,
+      reason === "failed" ? { report: { err: cause ?? thrown } } : {},
     );
   }
   if (thrown instanceof LabelError) return plainAnswer(requestRefusals.badRequest.status, "too many labels", path);
@@ -151,22 +151,28 @@ export const answerError: AnswerError = (thrown, path) => {
     const answer = plainAnswer(status, text, path);
     return { ...answer, headers: { ...answer.headers, ...thrown.headers } };
   }
-  return plainAnswer(500, "internal error", path, { err: thrown });
+  return plainAnswer(500, "internal error", path, { report: { err: thrown } });
 };
 
 function bootAnswer(error: BootError, path: string): ErrorAnswer {
   const retrySeconds = error.reason === "late" ? lateRetrySeconds : retryAfterSeconds;
-  return plainAnswer(bootStatuses[error.reason], error.message, path, bootReport(error), retrySeconds);
+  return plainAnswer(bootStatuses[error.reason], error.message, path, { report: bootReport(error), retrySeconds });
+}
+
+interface AnswerDetails {
+  /** See `ErrorAnswer`. */
+  readonly report?: object | undefined;
+  /** For a 503. */
+  readonly retrySeconds?: number;
 }
 
 function plainAnswer(
   status: number,
   text: string,
   path: string,
-  report?: object,
-  retrySeconds = retryAfterSeconds,
+  { report, retrySeconds = retryAfterSeconds }: AnswerDetails = {},
 ): ErrorAnswer {
-  const body = bodyOf(status, `${status} ${text}`, path, retrySeconds);
+  const body = bodyOf(status, `${status} ${text}`, path);
   const headers = {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": "no-store",
@@ -179,10 +185,10 @@ function plainAnswer(
  * Returns the body. GRUB runs it as a script, whatever the status. So a 503 of `/grub` is a script that waits and
  * retries. Other errors of `/grub` end that waiting. Its signatures have the same text.
  */
-function bodyOf(status: number, words: string, path: string, retrySeconds: number): string {
+function bodyOf(status: number, words: string, path: string): string {
   if (!/^\/grub(\.(sig|asc))?$/.test(path)) return `${words}\n`;
   if (status !== 503) return answeringError(words);
-  return path === "/grub" ? waitingConfig(words, retrySeconds) : `# ${words}\n`;
+  return path === "/grub" ? waitingConfig(words, retryAfterSeconds) : `# ${words}\n`;
 }
 
 // The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.
