@@ -15,6 +15,7 @@ import { inputLabel } from "../offline/read-input.ts";
 import { type AssetOptions, assetFindings } from "./assets.ts";
 import { placeOfField } from "./fields.ts";
 import { compareFindings, findingAt, type LintFinding, objectText } from "./finding.ts";
+import { installFindings } from "./installs.ts";
 import { kindsOutOfInput, statusFindings } from "./statuses.ts";
 import { type TrialOptions, trialFindings } from "./trials.ts";
 
@@ -42,6 +43,7 @@ export async function lint(manifests: Manifests, options: LintOptions): Promise<
     ...tried.filter((finding) => !known.has(placeText(finding))),
     ...(hasAsset === undefined ? [] : await assetFindings(manifests, { davitUrl, hasAsset })),
     ...useFindings(manifests),
+    ...installFindings(manifests),
   ];
   const shown = found.map((finding) => ({ ...finding, file: shownFile(finding.file, directories) }));
   return shown.toSorted(compareFindings);

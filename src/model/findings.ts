@@ -58,7 +58,7 @@ const documentFindings = {
   "non-text-key": error("A key is not text", "Write a name before the colon"),
   "not-an-object": error("A document is no Kubernetes object", "Write apiVersion, kind, metadata and spec"),
   "unknown-version": error("davit.dev has no such version", `Write ${apiVersion}`),
-  "unknown-kind": error("davit.dev has no such kind", "Write Profile or Group"),
+  "unknown-kind": error("davit.dev has no such kind", "Write Profile, Group or Machine"),
   "misspelt-group": error("A Profile or Group is of a group that is almost davit.dev", `Write ${apiVersion}`),
   "nested-list": error("A List is malformed, or is inside another List", "Write its entries as documents"),
   "missing-field": error("A field that must be there is not", "Add it"),
@@ -181,6 +181,26 @@ const usageFindings = {
   "unnamed-initrd": advice(
     "Kernels that an older UEFI iPXE starts do not find the initrds",
     "Set boot.efiInitrd: true",
+  ),
+  "install-for-all": warning(
+    "A Group that unknown machines get boots a Profile with effect: Install, and requires no approval",
+    "Set approval: Required, or select by more exact values",
+  ),
+  "unreported-install": warning(
+    "A Profile has install, and no config reports the end: each install becomes Unconfirmed when its time is over",
+    "Report by {{davit.report}} at the end of the installer (docs/use/install-once.md)",
+  ),
+  "asleep-grant": advice(
+    "A grant names no ledger or no end, so it opens no install",
+    "Run davit machine install group/NAME or machine/NAME, or copy the patch of the condition Permitted",
+  ),
+  "foreign-install-asset": advice(
+    "A kernel or initrd of an install is not davit's, which cannot see when the machine has read it",
+    "Put it below --assets-dir, or accept that the script is served for 60 s after the claim",
+  ),
+  "reported-label": advice(
+    "A selector asks for a label that machines report about themselves, and a report can be lost",
+    "Be sure that the Group which they get without the label does no harm; permits hold back its installs",
   ),
   "missing-asset": error("A kernel or initrd is not below --assets-dir: 404", "Put it there, or correct the path"),
   "unused-profile": advice("No Group names a Profile", "Remove it, or add the Group"),

@@ -46,6 +46,11 @@ function withKernel(value: string): string {
   return stream(profileText("web", '  boot: {kernel: "/{{a}}"}'), `${group}  metadata: {a: ${value}}\n`);
 }
 
+function installer(kernel: string, config: string): string {
+  const spec = `effect: Install\n  install: {then: exit, timeout: 1h}\n  boot: {kernel: "${kernel}"}`;
+  return profileText("web", `  ${spec}\n  generic: {inline: "${config}"}`);
+}
+
 function list(item: string): string {
   return `apiVersion: v1\nkind: List\nitems:\n  - ${item}\n`;
 }
@@ -69,6 +74,39 @@ export const provocations: readonly Provocation[] = [
     code: "unmarked-installer",
     what: "an installer's argument that a Group adds",
     input: stream(profileText("web", "  boot: {kernel: k}"), `${group}  args: [autoinstall]\n`),
+  },
+  {
+    code: "install-for-all",
+    what: "an installer for all machines",
+    input: stream(profileText("web", `  effect: Install\n  boot: {kernel: k}`), groupText("g", "  matchAll: true")),
+  },
+  {
+    code: "install-for-all",
+    what: "an installer for nearly all machines",
+    input: stream(
+      profileText("web", `  effect: Install\n  boot: {kernel: k}`),
+      groupText("g", "  selector: {matchExpressions: [{key: mac, operator: Exists}]}"),
+    ),
+  },
+  {
+    code: "unreported-install",
+    what: "an installer that reports nothing",
+    input: stream(installer("k", "no report"), group),
+  },
+  {
+    code: "foreign-install-asset",
+    what: "an installer's kernel from elsewhere",
+    input: stream(installer("http://192.0.2.7/k", "{{davit.report}}"), group),
+  },
+  {
+    code: "asleep-grant",
+    what: "a grant without a ledger",
+    input: stream(installer("k", "{{davit.report}}"), `${group}  install: {generation: 1}\n`),
+  },
+  {
+    code: "reported-label",
+    what: "a selector that asks for a label which machines report",
+    input: stream(`${installer("k", "{{davit.report}}")}  reports: {labels: {role: [g]}}\n`, group),
   },
   {
     code: "invalid-url",

@@ -1,0 +1,122 @@
+/** Finds installs that are valid but will probably not go as intended. Permits decide whether a machine may install. */
+
+import type { FindingCode } from "../model/findings.ts";
+import { type GroupSpec, isCatchAll } from "../model/group.ts";
+import type { InstallGrant } from "../model/permit.ts";
+import { isLocation, kernelTexts, partsOf, type TemplateSource } from "../model/profile.ts";
+import { holderOf, type ObjectName, type ProfileObject } from "../model/source.ts";
+import type { Manifests } from "../offline/load-manifests.ts";
+import { parseInitrd } from "../render/boot/initrd.ts";
+import { placeOfField } from "./fields.ts";
+import { findingAt, type LintFinding, objectText } from "./finding.ts";
+
+interface Fault {
+  readonly code: FindingCode;
+  readonly field: string;
+  readonly text: string;
+}
+
+/** Returns the findings about installs of Profiles, Groups and Machines. */
+export function installFindings(manifests: Manifests): readonly LintFinding[] {
+  const { view } = manifests;
+  const reported = reportedLabels(manifests);
+  const found = (object: ObjectName & { readonly refusal?: string }, faults: readonly Fault[]) =>
+    object.refusal === undefined ? faults.map((fault) => toFinding(manifests, object, fault)) : [];
+  return [
+    ...[...view.all("Profile")].flatMap((profile) => found(profile, profileFaults(manifests, profile))),
+    ...[...view.all("Group")].flatMap((group) => {
+      const { namespace, spec } = group;
+      const profile = view.get("Profile", namespace, spec.profile);
+      const faults = [...asleep(group, spec.install), ...forEverybody(spec, profile), ...byReports(spec, reported)];
+      return found(group, faults);
+    }),
+    ...[...view.all("Machine")].flatMap((machine) => found(machine, asleep(machine, machine.spec.install))),
+  ];
+}
+
+function toFinding(manifests: Manifests, name: ObjectName, { code, field, text }: Fault): LintFinding {
+  return findingAt(placeOfField(manifests, name, { field }), code, `${objectText(name)}: ${text}`);
+}
+
+function profileFaults(manifests: Manifests, profile: ProfileObject): readonly Fault[] {
+  if (profile.spec.install === undefined) return [];
+  return [...unreported(manifests, profile), ...foreignAssets(profile)];
+}
+
+function unreported(manifests: Manifests, { namespace, spec }: ProfileObject): readonly Fault[] {
+  const texts = partsOf(spec.templates).map((part) => {
+    const template = spec.templates[part];
+    return template === undefined ? "" : textOf(manifests, namespace, template);
+  });
+  // A text that is not in the input may have it.
+  if (texts.some((text) => text === undefined || readsReport.test(text))) return [];
+  const text = "no config has {{davit.report}}: each of its installs becomes Unconfirmed after install.timeout";
+  return [{ code: "unreported-install", field: "spec.install", text }];
+}
+
+const readsReport = /\{\{[^}]*\bdavit\.report\b/;
+
+/** Returns the text of a template; undefined if the input does not have it. */
+function textOf({ view }: Manifests, namespace: string, template: TemplateSource): string | undefined {
+  // davit does not render it.
+  if (template.raw) return "";
+  if (template.kind === "inline") return template.text;
+  const { kind, name } = holderOf(template, namespace);
+  return view.get(kind, namespace, name)?.data[template.key];
+}
+
+function foreignAssets({ spec: { boot } }: ProfileObject): readonly Fault[] {
+  if (boot?.kind !== "kernel") return [];
+  const [first] = kernelTexts(boot).filter(([field, text]) => isLocation(field) && isForeign(text));
+  if (first === undefined) return [];
+  const [field] = first;
+  const text = `boot.${field} is not davit's: the script stays open for 60 s after a claim, whatever the machine has read`;
+  return [{ code: "foreign-install-asset", field: `spec.boot.${field}`, text }];
+}
+
+function isForeign(text: string): boolean {
+  return /^[a-z]+:\/\//i.test(parseInitrd(text).location);
+}
+
+function asleep({ kind, name }: ObjectName, grant: InstallGrant | undefined): readonly Fault[] {
+  if (grant === undefined) return [];
+  const { ledger, untilMs } = grant;
+  const lacking = [...(ledger === undefined ? ["ledger"] : []), ...(untilMs === undefined ? ["until"] : [])];
+  if (lacking.length === 0) return [];
+  const cure = `davit machine install ${kind.toLowerCase()}/${name}`;
+  const text = `spec.install has no ${lacking.join(" and no ")}, so the grant is asleep: "${cure}" fills it in`;
+  return [{ code: "asleep-grant", field: "spec.install", text }];
+}
+
+function forEverybody(spec: GroupSpec, profile: ProfileObject | undefined): readonly Fault[] {
+  if (profile?.spec.effect !== "Install" || spec.approval !== undefined || !isCatchAll(spec)) return [];
+  const field = spec.matchAll ? "spec.matchAll" : "spec.selector";
+  const text = "unknown machines get a Profile with effect: Install, and no approval is required";
+  return [{ code: "install-for-all", field, text }];
+}
+
+type ReportedLabels = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Labels that machines may report, with the values that some Profile permits. */
+function reportedLabels({ view }: Manifests): ReportedLabels {
+  const labels = new Map<string, Set<string>>();
+  for (const { spec } of view.all("Profile")) {
+    for (const [label, values] of Object.entries(spec.reports?.labels ?? {})) {
+      labels.set(label, new Set([...(labels.get(label) ?? []), ...values]));
+    }
+  }
+  return labels;
+}
+
+function byReports({ selector, expressions = [] }: GroupSpec, reported: ReportedLabels): readonly Fault[] {
+  const wanted = [
+    ...Object.entries(selector).map(([key, value]) => ({ key, values: [value] })),
+    ...expressions.filter(({ operator }) => operator === "In"),
+  ];
+  const label = wanted.find(({ key, values = [] }) => values.some((value) => reported.get(key)?.has(value) === true));
+  if (label === undefined) return [];
+  const text =
+    `the selector asks for ${label.key}, which machines report about themselves: a machine whose report is lost or ` +
+    "over gets another Group";
+  return [{ code: "reported-label", field: "spec.selector", text }];
+}
