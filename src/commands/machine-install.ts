@@ -5,7 +5,7 @@
 
 import { toRfc3339 } from "../lib/clock.ts";
 import { StartError } from "../lib/start-error.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { InstallScope } from "../model/permit.ts";
 import { configWithout } from "../options/rules.ts";
 import { workCommand } from "./command-line.ts";
@@ -26,6 +26,8 @@ import {
 } from "./machine-options.ts";
 
 const maxAheadMs = 7 * 24 * 3_600_000;
+/** Of the CRDs. */
+const maxGeneration = 2_147_483_647;
 
 const installOptions = {
   until: untilOption("when the grant ends: after this time, or at this time; at most 7 days ahead"),
@@ -52,6 +54,9 @@ export const installMachines = workCommand({
     const word = onlyWord(words, problems, grantable);
     const target = readNamedObject(word);
     if (target === undefined) problems.push(`Bad name "${word}": give ${grantable}`);
+    if (target?.kind === "Machine" && values.scope !== undefined) {
+      problems.push("No --scope for a Machine: its grant installs it, whatever is on its disks");
+    }
     return configWithout(problems, { ...values, target, ...patchTarget(values, environment, paths) });
   },
   work: async (config, host) => {
@@ -83,28 +88,47 @@ interface NewGrant {
 
 /** @param generation of the object in the cluster; undefined if davit's view of it must do. */
 async function newGrant(
-  config: OperationsOptions & { readonly until: Until; readonly scope: InstallScope },
+  config: OperationsOptions & { readonly until: Until; readonly scope: InstallScope | undefined },
   place: ObjectPlace,
   generation: number | undefined,
 ): Promise<NewGrant> {
-  const { kind, namespace, name } = place;
-  const key = `${kind.toLowerCase()}/${namespace}/${name}`;
-  const answer = await readOperations(config, `/ledger?grant=${encodeURIComponent(key)}`);
-  const { id, now, grant } = answer;
+  const { id, nowMs, isKnown, highest } = await askLedger(config, place);
+  if (generation === undefined && !isKnown) {
+    throw new StartError(`${nameOf(place)}: davit does not know it: create it first, or correct the name`);
+  }
+  const until = untilText(config.until, nowMs);
+  const next = Math.max(highest, generation ?? 0) + 1;
+  if (next > maxGeneration) throw new StartError(`${nameOf(place)}: it has the highest generation: name it anew`);
+  // The scope of a Group is always set: a patch would leave the scope of the grant before.
+  const ofGroup = { scope: config.scope ?? "NeverInstalled" };
+  const install = { generation: next, ledger: id, until, ...(place.kind === "Group" && ofGroup) };
+  return { install, until };
+}
+
+interface LedgerAnswer {
+  readonly id: string;
+  /** The ledger's clock. */
+  readonly nowMs: number;
+  /** True if davit knows the object. */
+  readonly isKnown: boolean;
+  /** The highest generation that any machine has spent, that has ended, or that the object has as davit knows it. */
+  readonly highest: number;
+}
+
+/** @throws {StartError} also if there is no ledger. */
+async function askLedger(operations: OperationsOptions, { kind, namespace, name }: ObjectPlace): Promise<LedgerAnswer> {
+  const key = encodeURIComponent(`${kind.toLowerCase()}/${namespace}/${name}`);
+  const { id, now, grant } = await readOperations(operations, `/ledger?grant=${key}`);
   const { spentGeneration, isKnown, object } = isJsonObject(grant) ? grant : {};
   const nowMs = typeof now === "string" ? Date.parse(now) : Number.NaN;
   if (typeof spentGeneration !== "number" || Number.isNaN(nowMs)) {
-    throw new StartError(`Asking "${config.operationsUrl.origin}": davit cannot read its answer: is it a later davit?`);
+    throw new StartError(
+      `Asking "${operations.operationsUrl.origin}": davit cannot read its answer: is it a later one?`,
+    );
   }
   if (typeof id !== "string") throw new StartError("No ledger: davit knows none yet, so nothing can be granted");
-  if (generation === undefined && isKnown !== true) {
-    throw new StartError(`${nameOf(place)}: davit does not know it: create it first, or correct the name`);
-  }
   const ofObject = isJsonObject(object) && typeof object.generation === "number" ? object.generation : 0;
-  const until = untilText(config.until, nowMs);
-  // The scope is always set: a patch would leave the scope of the grant before.
-  const highest = Math.max(spentGeneration, generation ?? 0, ofObject);
-  return { install: { generation: highest + 1, ledger: id, until, scope: config.scope }, until };
+  return { id, nowMs, isKnown: isKnown === true, highest: Math.max(spentGeneration, ofObject) };
 }
 
 /** @throws {StartError} for a time that the ledger would refuse. */
@@ -116,10 +140,13 @@ function untilText(until: Until, nowMs: number): string {
 }
 
 function doneText(place: ObjectPlace, { generation, scope, ledger }: JsonObject, until: string): string {
-  const machines =
-    scope === "All"
-      ? "every machine, installed ones included, installs once at its next boot"
-      : "machines that were never installed, or failed, install once at their next boot";
   const times = `generation ${String(generation)} of ledger ${String(ledger)} is open until ${until}`;
-  return `${nameOf(place)}: ${times}: ${machines}\n`;
+  return `${nameOf(place)}: ${times}: ${machinesText(scope)}\n`;
+}
+
+/** @param scope undefined for a Machine. */
+function machinesText(scope: JsonValue | undefined): string {
+  if (scope === undefined) return "it installs once at its next boot, whatever is on its disks";
+  if (scope === "All") return "every machine, installed ones included, installs once at its next boot";
+  return "machines that were never installed, or failed, install once at their next boot";
 }

@@ -90,8 +90,7 @@ export const scopeOption = {
   scope: {
     flag: "scope",
     value: installScopes.join("|"),
-    preset: "NeverInstalled",
-    help: "All: machines that are installed are installed again",
+    help: "of a Group's grant; All: machines that are installed are installed again; default: NeverInstalled",
     read: one(readChoice(installScopes)),
   } satisfies Option<(typeof installScopes)[number]>,
 };

@@ -133,14 +133,34 @@ describe("davit machine install", () => {
     expect(bed().cluster.objects.get(webPath)?.spec).toEqual({ install });
   });
 
-  it("takes the generation of the object where it is higher, and grants by Machine, too", async () => {
-    bed().cluster.put(nodePath, { spec: { install: { generation: 9 } } });
-    const { output } = await bed().runInCluster("install", "machines/node7", "--scope", "All", "--until", "2h");
+  it("takes the generation of the object where it is higher, and the scope that is given", async () => {
+    bed().cluster.put(webPath, { spec: { install: { generation: 9 } } });
+    const { output } = await bed().runInCluster("install", "groups/web", "--scope", "All", "--until", "2h");
     expect(output).toBe(
-      "Machine racks/node7: generation 10 of ledger 9f3c0a52 is open until 2026-11-25T14:00:00Z: every machine, " +
+      "Group racks/web: generation 10 of ledger 9f3c0a52 is open until 2026-11-25T14:00:00Z: every machine, " +
         "installed ones included, installs once at its next boot\n",
     );
-    expect(bed().cluster.objects.get(nodePath)?.spec).toMatchObject({ install: { generation: 10, scope: "All" } });
+    expect(bed().cluster.objects.get(webPath)?.spec).toMatchObject({ install: { generation: 10, scope: "All" } });
+  });
+
+  it("grants by a Machine, whose grant has no scope", async () => {
+    bed().cluster.put(nodePath, {});
+    const { output } = await bed().runInCluster("install", "machines/node7");
+    expect(output).toBe(
+      "Machine racks/node7: generation 1 of ledger 9f3c0a52 is open until 2026-11-26T12:00:00Z: it installs once at " +
+        "its next boot, whatever is on its disks\n",
+    );
+    const install = { generation: 1, ledger: "9f3c0a52", until: "2026-11-26T12:00:00Z" };
+    expect(bed().cluster.objects.get(nodePath)?.spec).toEqual({ install });
+    const scoped = await bed().runInCluster("install", "machine/node7", "--scope", "NeverInstalled");
+    expect([scoped.code, scoped.errors]).toEqual([2, expect.stringContaining("No --scope for a Machine: its grant")]);
+  });
+
+  it("has no generation above the highest that an object may have", async () => {
+    bed().cluster.put(webPath, { spec: { install: { generation: 2_147_483_647 } } });
+    expect((await bed().runInCluster("install", "group/web")).errors).toBe(
+      "Group racks/web: it has the highest generation: name it anew\n",
+    );
   });
 
   it("fails if somebody else grants an install at the same time", async () => {
