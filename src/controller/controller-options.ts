@@ -5,6 +5,8 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { Source, StatusSink } from "../model/source.ts";
 import type { Store } from "../store/store.ts";
+import type { EnrolmentOptions, MachineMaker } from "./machines/enrolment.ts";
+import type { MachineBoardOptions } from "./machines/machine-board.ts";
 import type { Sightings } from "./machines/sightings.ts";
 import type { LedgerFacts } from "./permits/ledger-facts.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
@@ -20,7 +22,9 @@ export interface ControllerOptions {
   readonly trials: TrialRunner;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions" | "machines"> &
+  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions"> &
+    MachineBoardOptions["metrics"] &
+    EnrolmentOptions["metrics"] &
     StatusBookOptions["metrics"] &
     StepMetricsOptions["metrics"];
   /** From 0 up to 1. */
@@ -35,6 +39,8 @@ export interface ControllerOptions {
   readonly ledger?: LedgerFacts | undefined;
   /** The requests of machines; undefined if nothing records them. */
   readonly sightings?: Sightings | undefined;
+  /** Undefined if the source has no place for Machines of unknown machines. */
+  readonly machineMaker?: MachineMaker | undefined;
   /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
   readonly adminNamespace?: string | undefined;
   /** Called once: when the first full list since the start is in the store. */

@@ -23,6 +23,7 @@ import { Documents, type DocumentWrite } from "./core/documents.ts";
 import { isEmpty, isGroup, isOwn } from "./core/names.ts";
 import { WorkQueue } from "./core/work-queue.ts";
 import { earlyMachineHolds } from "./machines/early-holds.ts";
+import { type Enrolled, Enrolment } from "./machines/enrolment.ts";
 import { MachineBoard } from "./machines/machine-board.ts";
 import { Planner } from "./planner.ts";
 import { earlyHolds } from "./reconcile/reconcile-group.ts";
@@ -65,6 +66,7 @@ export class Controller implements SourceListener {
   readonly #statuses: StatusBook;
   readonly #composer: StatusComposer;
   readonly #machines: MachineBoard;
+  readonly #enrolment: Enrolment;
   readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: DelayedNames;
@@ -96,10 +98,12 @@ export class Controller implements SourceListener {
       foundOn: (name) => this.#trials.of(name),
       show: (name, status) => this.#statuses.show(name, status),
     });
+    const { identities } = this.#planner;
+    this.#enrolment = new Enrolment({ ...options, documents: this.#documents, identities });
     this.#machines = new MachineBoard({
       ...options,
       documents: this.#documents,
-      identities: this.#planner.identities,
+      identities,
       show: (name, status) => this.#statuses.show(name, status),
     });
     this.#trials = new Trials({
@@ -133,6 +137,7 @@ export class Controller implements SourceListener {
     this.#statuses.start();
     this.#trials.start();
     this.#machines.start();
+    this.#enrolment.start();
     const works = [this.#run(), this.#resync(), this.#keepVigil(), this.#watchPermits()];
     this.#running = Promise.all(works).then(() => {});
     await this.#options.source.start(this, this.#documents.versions());
@@ -147,6 +152,7 @@ export class Controller implements SourceListener {
     await this.#running;
     this.#composer.stop();
     await this.#machines.stop();
+    await this.#enrolment.stop();
     await this.#trials.stop();
     await this.#statuses.stop();
     this.#documents.stop();
@@ -162,6 +168,11 @@ export class Controller implements SourceListener {
   /** For a person: what waits because part of the source cannot be read. */
   get attention(): readonly string[] {
     return this.#planner.attention;
+  }
+
+  /** Machines that wait for a person to write a Machine. Empty if davit creates Machines. */
+  pendingMachines(): Iterable<Enrolled> {
+    return this.#enrolment.listed();
   }
 
   /** Sets the metrics that are only known when they are scraped. */

@@ -270,6 +270,17 @@ function controllerMetrics(registers: Registry[]) {
       labelNames: ["phase"],
       registers,
     }),
+    pendingMachines: new Gauge({
+      name: "davit_pending_machines",
+      help: "Enrolled machines that wait for a person; at most 1,000.",
+      registers,
+    }),
+    enrolmentsRefused: new Counter({
+      name: "davit_enrolments_refused_total",
+      help: "Unknown machines that davit did not enrol: faster than the rate, full, or the API server failed.",
+      labelNames: ["reason"],
+      registers,
+    }),
     sourceProblems: new Gauge({
       name: "davit_source_problems",
       help: "Files and documents of the source that cannot be used.",

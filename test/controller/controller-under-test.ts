@@ -91,6 +91,10 @@ export class ControllerUnderTest {
     return this.#controller.attention;
   }
 
+  pendingMachines(): readonly object[] {
+    return [...this.#controller.pendingMachines()];
+  }
+
   /** How many Groups machines may get. */
   get groupCount(): number {
     return this.#index.groupCount;

@@ -42,11 +42,13 @@ describe("the status of a Machine", () => {
       result: "served",
       ...sighting,
     });
+    await under.settled();
     await under.clock.advance(1_000);
   }
 
   async function entered(entry: Parameters<FakeLedger["put"]>[0]): Promise<void> {
     ledger.put(entry);
+    await under.settled();
     await under.clock.advance(1_000);
   }
 
@@ -107,6 +109,7 @@ describe("the status of a Machine", () => {
     expect(shown()?.phase).toBe("Booted");
     under.source.put(groupObject({ hold: true }));
     under.source.tellChanged(groupObject());
+    await under.settled();
     await under.clock.advance(1_000);
     expect(shown()?.phase).toBe("Held");
   });

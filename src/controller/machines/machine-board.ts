@@ -49,6 +49,8 @@ export class MachineBoard {
   readonly #grants: Grants | undefined;
   readonly #ends: (() => void)[] = [];
   readonly #stopping = new AbortController();
+  /** Ends the wait for work. */
+  #wake = () => {};
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: MachineBoardOptions) {
@@ -71,6 +73,7 @@ export class MachineBoard {
   async stop(): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     this.#stopping.abort();
+    this.#wake();
     await this.#running;
   }
 
@@ -84,6 +87,7 @@ export class MachineBoard {
     const grant = this.#options.documents.machine(name.namespace, name.name)?.spec.install;
     if (grant === undefined) this.#grants?.forget(name);
     else this.#grants?.note(name, grant);
+    this.#wake();
   }
 
   forget(name: ObjectName): void {
@@ -98,26 +102,40 @@ export class MachineBoard {
   lookAtGroups(names: readonly ObjectName[]): void {
     const ids = new Set(names.map(({ namespace, name }) => `${namespace}/${name}`));
     for (const [key, { name, shown }] of this.#entries) {
-      if (ids.has(shown.machine?.group ?? "")) this.#due.set(key, name);
+      if (ids.has(shown.machine?.group ?? "")) this.#add(key, name);
     }
   }
 
   #lookAtEntries(entries: Parameters<Parameters<LedgerFacts["onChange"]>[0]>[0]): void {
-    if (entries === undefined) for (const [key, { name }] of this.#entries) this.#due.set(key, name);
+    if (entries === undefined) for (const [key, { name }] of this.#entries) this.#add(key, name);
     else for (const { identities } of entries) this.#lookAt(identities);
   }
 
   #lookAt(identities: readonly string[]): void {
-    for (const name of this.#options.identities.of(identities)) this.#due.set(objectKey(name), name);
+    for (const name of this.#options.identities.of(identities)) this.#add(objectKey(name), name);
   }
 
   async #run(): Promise<void> {
     for (;;) {
+      await this.#work();
       await this.#options.clock.sleep(turnMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
-      for (const name of this.#grants?.changed() ?? []) this.#due.set(objectKey(name), name);
+      for (const name of this.#grants?.changed() ?? []) this.#add(objectKey(name), name);
       this.#turn();
     }
+  }
+
+  /** Resolves when there may be something to do. A grant ends without any news. */
+  #work(): Promise<void> {
+    if (this.#due.size > 0 || (this.#grants?.size ?? 0) > 0 || this.#stopping.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #add(key: string, name: ObjectName): void {
+    this.#due.set(key, name);
+    this.#wake();
   }
 
   #turn(): void {

@@ -26,6 +26,11 @@ export class Grants {
     this.#known.set(objectKey(name), { name, grant, state: this.#stateOf(name, grant) });
   }
 
+  /** How many objects it remembers. */
+  get size(): number {
+    return this.#known.size;
+  }
+
   forget(name: ObjectName): void {
     this.#known.delete(objectKey(name));
   }
