@@ -23,7 +23,7 @@ export interface EventRecorderOptions {
   readonly instance: string;
 }
 
-/** An object's Ready condition before and after a change of its status. */
+/** A condition of an object before and after a change of its status: `Ready`, or `Installed` of a Machine. */
 export interface Transition {
   readonly object: ObjectName;
   readonly uid: string;
@@ -35,6 +35,8 @@ export interface Transition {
 // Reasons that often last only a moment: kubectl applies files in the order of their names, so a Group may arrive
 // before its Profile, and a Profile before its ConfigMap.
 const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
+// What people or objects want is no trouble: a hold, and an install on its way.
+const intended: ReadonlySet<string> = new Set(["Held", "Claimed", "Installing"]);
 const graceMs = 5_000;
 // How many events may wait. The rate limit permits fewer in one burst, so it would drop further events anyway.
 const maxWaiting = 256;
@@ -138,8 +140,7 @@ export class EventRecorder {
       action: "Reconcile",
       reason: after.reason,
       regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
-      // Somebody holds a Group on purpose, so this is no trouble.
-      type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
+      type: after.status === "True" || intended.has(after.reason) ? "Normal" : "Warning",
       note: after.message.slice(0, maxNoteLength),
     });
   }

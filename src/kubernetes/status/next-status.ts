@@ -33,9 +33,27 @@ export function nextStatus(
   return isShown(next, shown, before) ? undefined : next;
 }
 
-/** Returns the Ready condition of a shown status. */
-export function shownReady(status: JsonObject): JsonObject | undefined {
-  return shownConditions(status).get("Ready");
+/** A condition before and after a change of the status. */
+interface ConditionChange {
+  /** Undefined for an object without a status. */
+  readonly before: JsonObject | undefined;
+  readonly after: ShownCondition;
+}
+
+/** Returns the conditions whose change may be an event: `Ready`, and claims and ends of a Machine's install. */
+export function eventfulChanges(shown: JsonObject, { conditions }: NextStatus): readonly ConditionChange[] {
+  const known = shownConditions(shown);
+  return conditions.flatMap((after) => {
+    const before = known.get(after.type);
+    const isEventful = after.type === "Ready" || (after.type === "Installed" && isInstallNews(before, after));
+    return isEventful ? [{ before, after }] : [];
+  });
+}
+
+function isInstallNews(before: JsonObject | undefined, { reason }: Condition): boolean {
+  if (reason === "NeverInstalled" || before?.reason === reason) return false;
+  // After the claim, the beginning of the install is no news.
+  return reason !== "Installing" || before?.reason !== "Claimed";
 }
 
 function shownConditions({ conditions }: JsonObject): ReadonlyMap<JsonValue | undefined, JsonObject> {

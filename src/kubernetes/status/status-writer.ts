@@ -20,7 +20,7 @@ import type { SeenObject } from "../source/cluster-source.ts";
 import { failureText } from "../watch/failure-text.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import { MissingRights } from "./missing-rights.ts";
-import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
+import { eventfulChanges, type NextStatus, nextStatus } from "./next-status.ts";
 import { WriteLanes } from "./write-lanes.ts";
 
 export interface StatusWriterOptions {
@@ -255,9 +255,9 @@ export class StatusWriter implements StatusSink {
       entry.settled = wanted;
       this.#rights.granted(entry.name);
       this.#noteWritten(entry, { uid, resourceVersion, status: next });
-      const after = next.conditions.find(({ type }) => type === "Ready");
-      if (after !== undefined)
-        this.#options.events.record({ object: entry.name, uid, before: shownReady(shown), after });
+      for (const change of eventfulChanges(shown, next)) {
+        this.#options.events.record({ object: entry.name, uid, ...change });
+      }
       return "done";
     } catch (error) {
       return this.#failed(entry, error);
