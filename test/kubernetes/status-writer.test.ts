@@ -338,34 +338,6 @@ describe("events", () => {
     expect(suite.server.events.map(({ reason }) => reason)).toEqual(["Refused"]);
   });
 
-  it("tell of a claim and of each end of an install, but of no first status without one", async () => {
-    suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start(suite);
-    const installs = [
-      ["False", "NeverInstalled"],
-      ["False", "Claimed"],
-      ["False", "Installing"],
-      ["False", "Failed"],
-      ["False", "Installing"],
-      ["True", "Installed"],
-      ["Unknown", "Unconfirmed"],
-    ] as const;
-    for (const [at, [status, reason]] of installs.entries()) {
-      const installed: Condition = { type: "Installed", status, reason, message: reason };
-      const conditions = [installed, { type: "Ready", ...good } as const];
-      await under.write("a", { observedGeneration: at + 1, conditions });
-      await under.shows("a", at + 1);
-    }
-    await until(() => suite.server.events.length === 5);
-    expect(suite.server.events.map(({ reason, type }) => `${reason} ${type}`)).toEqual([
-      "Claimed Normal",
-      "Failed Warning",
-      "Installing Normal",
-      "Installed Normal",
-      "Unconfirmed Warning",
-    ]);
-  });
-
   it("that cannot be written are forgotten", async () => {
     suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start(suite);

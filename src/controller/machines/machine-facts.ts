@@ -32,10 +32,10 @@ export interface MachineFacts {
 
 /** Returns the status to show. */
 export function shownMachine(facts: MachineFacts): ObjectStatus {
-  const { status, ledger, document, mistaken } = facts;
+  const { status, ledger, document } = facts;
   const entries = document === undefined ? [] : (ledger?.entriesOf(document.spec.identities) ?? []);
   const more = [
-    ...(mistaken === undefined ? [] : identifiedConditions(status, mistaken)),
+    ...identifiedConditions(facts),
     ...(ledger?.id === undefined ? [] : ledgerConditions(facts, ledger, entries)),
   ];
   const machine = machineStatusOf(facts, latestOf(entries), entries);
@@ -130,10 +130,15 @@ function groupIdOf({ group }: MachineFacts): string {
 /**
  * Not a reason to be unready: anybody in the boot network can send a request with the identities of two machines.
  */
-function identifiedConditions({ conditions }: ObjectStatus, { namespace, name }: ObjectName): readonly Condition[] {
+function identifiedConditions({ status: { conditions }, sighting, mistaken }: MachineFacts): readonly Condition[] {
   if (conditions.some(({ type, status }) => type === "Identified" && status !== "True")) return [];
-  const message = `A request had identities of this Machine and of Machine ${namespace}/${name}, and was answered 503`;
-  return [{ type: "Identified", status: "False", reason: "Ambiguous", message }];
+  if (mistaken !== undefined) return [ambiguous(`Machine ${mistaken.namespace}/${mistaken.name}`)];
+  return sighting?.result === "ambiguous" ? [ambiguous("another machine")] : [];
+}
+
+function ambiguous(other: string): Condition {
+  const message = `A request had identities of this Machine and of ${other}: if it is one machine, list all here`;
+  return { type: "Identified", status: "False", reason: "Ambiguous", message };
 }
 
 function ledgerConditions(
