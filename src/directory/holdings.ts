@@ -1,7 +1,8 @@
 /**
  * Holds the objects of the directory source. The controller reads them as a view, which follows the files by rules:
  *
- * - If the newest version of an object is refused, its last accepted version stays.
+ * - If the newest version of an object is refused, its last accepted version stays. Of a Machine only what makes its
+ *   machine wait stays (model/refused-machine.ts).
  * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. The view becomes
  *   complete again when a look finds no problem and every file at rest. Until then, davit must expect that a missing
  *   object returns, for example when somebody mounts a volume again.
@@ -20,6 +21,7 @@ import { unreachable } from "../lib/errors.ts";
 import { countingAtOnce } from "../model/at-once.ts";
 import type { GroupSpec } from "../model/group.ts";
 import type { ProfileCaution } from "../model/profile.ts";
+import { refusedMachine } from "../model/refused-machine.ts";
 import {
   fileUid,
   type GroupObject,
@@ -169,7 +171,7 @@ export class Holdings implements SourceView {
     const held = this.#held(name);
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
     const message = problem?.message ?? (first.kind === "refused" ? first.text : "");
-    const object = held !== undefined && !isRefused(held) ? held : refusedGroup([...same.map(objectIn), held], message);
+    const object = refusedObject(held, same.map(objectIn), message);
     const refusal = toRefusal(name, message, same);
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
@@ -250,6 +252,7 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
   if (!isOwnKind(kind)) return undefined;
   const origin = same[0] === undefined ? "" : originOf(same[0]);
   const refusal = { kind, namespace, name, uid: fileUid(id), generation: 1, origin, message };
+  if (kind === "Machine") return refusal;
   if (kind === "Profile") return { ...refusal, caution: cautionOf(same) };
   const isVague = same.length > 1 || same.some(hidesMachines);
   return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
@@ -316,6 +319,19 @@ function duplicateProblem(first: Definition, second: Definition): FileProblem {
   const message = `${kind} ${namespace}/${name} is defined a second time, first in ${place}: remove or rename one`;
   const { file, at } = second.place;
   return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
+}
+
+/** Returns what counts of an object whose newest version is refused; undefined for nothing. */
+function refusedObject(
+  held: SourceObject | undefined,
+  read: readonly (SourceObject | undefined)[],
+  refusal: string,
+): SourceObject | undefined {
+  if (held?.kind === "Machine" || read.some((object) => object?.kind === "Machine")) {
+    const machines = read.filter((object) => object?.kind === "Machine");
+    return refusedMachine(held?.kind === "Machine" ? held : undefined, machines, refusal);
+  }
+  return held !== undefined && !isRefused(held) ? held : refusedGroup([...read, held], refusal);
 }
 
 /** Returns the first readable version of a Group as a refused Group; undefined if no version is readable. */

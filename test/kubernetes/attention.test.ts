@@ -72,7 +72,7 @@ describe("while the first list is not in, it is told", () => {
     suite.server.always(/./, () => undefined);
     const under = sourceOf();
     await under.start();
-    await until(() => suite.server.seen("list").length === 3);
+    await until(() => suite.server.seen("list").length === 4);
     await under.bed.clock.advance(30_000);
     await until(() => under.source.attention.length > 1);
     expect(under.source.attention[1]).toContain("does not answer in time");
@@ -97,7 +97,7 @@ describe("afterwards it is told", () => {
     suite.server.put(groupOf("a"));
     const under = sourceOf();
     await under.list();
-    await until(() => under.source.isFollowed && suite.server.openWatches === 3);
+    await until(() => under.source.isFollowed && suite.server.openWatches === 4);
     await until(() => under.source.attention.length === 0);
     expect(under.source.attention).toEqual([]);
   });
@@ -106,7 +106,7 @@ describe("afterwards it is told", () => {
     suite.server.put(groupOf("a"));
     const under = sourceOf();
     await under.list();
-    await until(() => suite.server.openWatches === 3);
+    await until(() => suite.server.openWatches === 4);
     const off = suite.server.always(/groups/, answers(403));
     suite.server.cut(/groups/);
     await until(() => under.source.attention.length === 2);

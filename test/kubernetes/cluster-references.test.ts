@@ -101,9 +101,9 @@ describe("what Profiles refer to", () => {
     suite.server.put(secretOf("keys", "s3cret"));
     const under = sourceOf();
     await under.list();
-    await until(() => suite.server.openWatches === 4);
+    await until(() => suite.server.openWatches === 5);
     await under.tells("Profile/default/web", () => suite.server.put(profileOf("web", {}, 2)));
-    await until(() => suite.server.openWatches === 3);
+    await until(() => suite.server.openWatches === 4);
     expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
     expect(under.source.view.get("ConfigMap", "default", "texts")).toBeUndefined();
   });
@@ -179,7 +179,7 @@ describe("what Profiles refer to", () => {
     suite.server.put(secretOf("keys", "s3cret"));
     const under = sourceOf();
     await under.list();
-    await until(() => suite.server.openWatches === 4);
+    await until(() => suite.server.openWatches === 5);
     const listed = suite.server.requests.length;
     suite.server.always(/./, (_, response) => sendStatus(response, 403, "Forbidden"));
     suite.server.cut();

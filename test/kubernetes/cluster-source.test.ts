@@ -321,7 +321,7 @@ describe("metrics", () => {
     suite.server.put(groupOf("a"));
     const under = sourceOf({ namespaces: ["default", "other"] });
     await under.list();
-    await until(() => suite.server.openWatches === 6);
+    await until(() => suite.server.openWatches === 8);
     const connected = () => under.bed.measured("davit_watch_connected");
     while ((await connected()).length < 3) await new Promise((resolve) => setImmediate(resolve));
     expect(await connected()).toEqual([

@@ -45,6 +45,7 @@ interface LoggedEvent {
 const plurals: Readonly<Record<string, string>> = {
   Profile: "profiles",
   Group: "groups",
+  Machine: "machines",
   ConfigMap: "configmaps",
   Secret: "secrets",
 };

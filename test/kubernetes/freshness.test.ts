@@ -13,7 +13,7 @@ const proveMs = 15_000;
 async function followed(): Promise<SourceUnderTest> {
   const under = suite.stopsLater(new SourceUnderTest(suite.server, { proveMs }));
   await under.list();
-  await until(() => suite.server.openWatches === 3 && under.source.isFollowed);
+  await until(() => suite.server.openWatches === 4 && under.source.isFollowed);
   return under;
 }
 
@@ -23,7 +23,7 @@ it("is not known before the first list, and then is the time of the list", async
   expect(under.source.provenAtMs).toBeUndefined();
   await under.start();
   expect(under.source.provenAtMs).toBeUndefined();
-  await until(() => under.source.isFollowed && suite.server.openWatches === 3);
+  await until(() => under.source.isFollowed && suite.server.openWatches === 4);
   expect(under.source.provenAtMs).toBe(0);
   await under.bed.clock.advance(4_000);
   suite.server.bookmark();
@@ -38,7 +38,7 @@ it("is the moment in which a list was asked for, however long that took", async 
   suite.server.once("watch", () => {}, /groups$/);
   const under = suite.stopsLater(new SourceUnderTest(suite.server, { proveMs }));
   await under.start();
-  await until(() => suite.server.seen("list").length === 3);
+  await until(() => suite.server.seen("list").length === 4);
   await under.bed.clock.advance(8_000);
   list();
   await until(() => under.listed.length > 0);
@@ -50,12 +50,12 @@ it("is asked for regularly, and is the time of the question", async () => {
   const under = await followed();
   await under.bed.clock.advance(proveMs);
   await until(() => under.source.provenAtMs === proveMs);
-  expect(suite.server.seen("look").map(({ query }) => query.get("limit"))).toEqual(["1", "1", "1"]);
+  expect(suite.server.seen("look").map(({ query }) => query.get("limit"))).toEqual(["1", "1", "1", "1"]);
   await under.bed.clock.advance(proveMs - 1);
   expect(under.source.provenAtMs).toBe(proveMs);
   await under.bed.clock.advance(1);
   await until(() => under.source.provenAtMs === 2 * proveMs);
-  expect(suite.server.seen("look")).toHaveLength(6);
+  expect(suite.server.seen("look")).toHaveLength(8);
 });
 
 it("stays where it was while the API server is away, and goes on when it is back", async () => {

@@ -49,7 +49,7 @@ it.each([
   "a change waits while $half are not heard, and no machine boots what no state of the objects says",
   async ({ path }) => {
     await under.list();
-    await until(() => server.openWatches === 3);
+    await until(() => server.openWatches === 4);
     const mend = server.always(path, (_, response) => sendStatus(response, 503, "ServiceUnavailable"));
     const tries = () => server.requests.filter((request) => path.test(request.path)).length;
     const triedBefore = tries();
@@ -78,7 +78,7 @@ it("another namespace waits, too: its Groups may be less specific than one that 
   await under.stop();
   under = new SourceUnderTest(server, { namespaces: ["default", "other"] });
   await under.list();
-  await until(() => server.openWatches === 6);
+  await until(() => server.openWatches === 8);
   const path = /\/default\/groups$/;
   const mend = server.always(path, (_, response) => sendStatus(response, 503, "ServiceUnavailable"));
   const tries = () => server.requests.filter((request) => path.test(request.path)).length;
@@ -108,7 +108,7 @@ it("a first list waits for nobody's watch", async () => {
 
 it("while an old state is shown, none is proven that is newer, however long the API server was away", async () => {
   await under.list();
-  await until(() => server.openWatches === 3 && under.source.isFollowed);
+  await until(() => server.openWatches === 4 && under.source.isFollowed);
   const mend = server.always(/./, answers(503));
   server.cut();
   await until(() => !under.source.isFollowed);
@@ -126,7 +126,7 @@ it("while an old state is shown, none is proven that is newer, however long the 
 
 it("a change waits while the list of another kind is under way, though nothing has failed", async () => {
   await under.list();
-  await until(() => server.openWatches === 3 && under.source.isFollowed);
+  await until(() => server.openWatches === 4 && under.source.isFollowed);
   let list = () => {};
   server.once("list", (request, response) => (list = () => server.answer(request, response)), /\/profiles$/);
   // One watch ends in good order, long before its time.
@@ -152,7 +152,7 @@ describe("with a ConfigMap", () => {
     server.put(texts("old"));
     server.put(profileOf("os", wipeBy, 2));
     await under.list();
-    await until(() => server.openWatches === 3 && under.source.isFollowed);
+    await until(() => server.openWatches === 4 && under.source.isFollowed);
     expect(ignitionOfOs()).toBe("old");
   });
 

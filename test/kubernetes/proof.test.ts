@@ -10,7 +10,7 @@ const suite = useFakeServer();
 const proveMs = 15_000;
 
 /** A source whose first list is in and whose watches stand, at the time 0. */
-async function followed(watches = 3, namespaces?: readonly string[]): Promise<SourceUnderTest> {
+async function followed(watches = 4, namespaces?: readonly string[]): Promise<SourceUnderTest> {
   const under = suite.stopsLater(new SourceUnderTest(suite.server, { proveMs, ...(namespaces && { namespaces }) }));
   await under.list();
   await until(() => suite.server.openWatches === watches && under.source.isFollowed);
@@ -83,7 +83,7 @@ it("is there although a watch brings nothing, where nothing has changed", async 
     await under.bed.clock.advance(proveMs);
     await until(() => under.source.provenAtMs === round * proveMs);
   }
-  expect(pathsOf("list").toSorted()).toEqual(["configmaps", "groups", "profiles"]);
+  expect(pathsOf("list").toSorted()).toEqual(["configmaps", "groups", "machines", "profiles"]);
 });
 
 it("needs a list where bookmarks lag behind, every other time", async () => {
@@ -114,8 +114,8 @@ it("is one question where the watch has brought what the API server has", async 
   suite.server.bookmark();
   await under.bed.clock.advance(proveMs);
   await until(() => under.source.provenAtMs === proveMs);
-  expect(pathsOf("look").toSorted()).toEqual(["configmaps", "groups", "profiles"]);
-  expect(pathsOf("watch")).toHaveLength(3);
+  expect(pathsOf("look").toSorted()).toEqual(["configmaps", "groups", "machines", "profiles"]);
+  expect(pathsOf("watch")).toHaveLength(4);
 });
 
 it("is an answer that a later change overtakes on its way: the cluster did not go back", async () => {
@@ -134,13 +134,13 @@ it("is an answer that a later change overtakes on its way: the cluster did not g
   await until(() => under.source.provenAtMs === proveMs);
   await quiet();
   expect(isSafe()).toBe(true);
-  expect(pathsOf("list").toSorted()).toEqual(["configmaps", "groups", "profiles"]);
+  expect(pathsOf("list").toSorted()).toEqual(["configmaps", "groups", "machines", "profiles"]);
 });
 
 it("is one question for a Secret, and holds back the whole while its watch brings nothing", async () => {
   suite.server.put(secretOf("texts", "one"));
   suite.server.put(profileOf("web", { generic: fromSecret("texts") }));
-  const under = await followed(4);
+  const under = await followed(5);
   const text = () => under.source.view.get("Secret", "default", "texts")?.data.text;
   expect(text()).toBe("one");
   suite.server.stall();

@@ -1,6 +1,6 @@
 /**
- * The cluster as a source: Profiles and Groups of one, several or all namespaces, and the ConfigMaps and Secrets that
- * the Profiles name.
+ * The cluster as a source: Profiles, Groups and Machines of one, several or all namespaces, and the ConfigMaps and
+ * Secrets that the Profiles name.
  *
  * The source reports its first list when it has read everything that the API server lets it read. No failure of the
  * connection removes objects or mixes states of different times (`held-changes.ts`). The source does not report a
@@ -17,6 +17,7 @@ import {
   isOwnKind,
   type ObjectName,
   type OwnName,
+  ownKinds,
   type Reference,
   type Source,
   type SourceListener,
@@ -39,6 +40,7 @@ import { OwnWatches, watchKey } from "./own-watches.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { ShownReferences } from "./shown-references.ts";
+import { UnknownResource, unknownText } from "./unknown-resource.ts";
 
 export interface ClusterSourceOptions {
   readonly client: Pick<ApiClient, "json" | "watch">;
@@ -126,7 +128,8 @@ export class ClusterSource implements Source {
   /** For people: which parts of the cluster are not heard now, and why. */
   get attention(): readonly string[] {
     const lost = [...this.view.unheard].map((namespace) => `namespace "${namespace}": ${lostText}`);
-    return [...this.#absence(), ...this.#health.troubles, ...lost].map((line) => `cluster: ${line}`);
+    const unknown = this.#parts?.watches.areUnknown === true ? [unknownText(resources.Machine)] : [];
+    return [...this.#absence(), ...this.#health.troubles, ...unknown, ...lost].map((line) => `cluster: ${line}`);
   }
 
   #absence(): readonly string[] {
@@ -201,7 +204,7 @@ export class ClusterSource implements Source {
     const references = new ShownReferences({ ConfigMap: configMaps, Secret: secrets });
     const view = new ClusterView(references, namespaces, watches);
     for (const namespace of this.#scopes) {
-      for (const kind of watchedKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
+      for (const kind of ownKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
     }
     return { view, references, namespaces, configMaps, secrets, held, watches };
   }
@@ -222,17 +225,23 @@ export class ClusterSource implements Source {
     });
   }
 
-  #makeWatch(context: WatchContext, kind: OwnName["kind"], namespace: string | undefined): RunningWatch<Judgement> {
+  #makeWatch(context: WatchContext, kind: OwnName["kind"], namespace: string | undefined) {
     const resource = resources[kind];
-    return makeWatch<Judgement>(context, {
+    // Machines are younger than the other kinds.
+    const client = kind === "Machine" ? new UnknownResource({ ...this.#options, resource, namespace }) : undefined;
+    const running = makeWatch<Judgement>(client === undefined ? context : { ...context, client }, {
       resource,
       namespace,
       read: (object, meta, before) => judge(context, resource, { object, meta, before }),
       listener: {
-        listed: () => this.#listed(watchKey(kind, namespace)),
+        listed: () => {
+          client?.listed();
+          this.#listed(watchKey(kind, namespace));
+        },
         changed: (changes) => this.#changed(changes.map((change) => ownChange(kind, change))),
       },
     });
+    return { ...running, ...(client && { client }) };
   }
 
   #listed(key: string): void {
@@ -251,7 +260,7 @@ export class ClusterSource implements Source {
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
     if (namespace === undefined) return;
-    const own = watchedKinds.flatMap((kind) => watches.of({ kind, namespace }) ?? []);
+    const own = ownKinds.flatMap((kind) => watches.of({ kind, namespace }) ?? []);
     if (own.every(({ isSynced }) => isSynced)) namespaces.listed(namespace, own.every(isEmpty));
   }
 
@@ -329,9 +338,6 @@ function isEmpty(watch: RunningWatch<Judgement>["watch"]): boolean {
   for (const _ of watch.all()) return false;
   return true;
 }
-
-// Machines follow with their CRD.
-const watchedKinds = ["Profile", "Group"] as const;
 
 interface OwnChange {
   readonly name: OwnName;

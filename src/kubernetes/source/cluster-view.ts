@@ -11,6 +11,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { countingAtOnce } from "../../model/at-once.ts";
+import { refusedMachine } from "../../model/refused-machine.ts";
 import {
   type GroupObject,
   isOwnKind,
@@ -103,7 +104,7 @@ export class ClusterView implements SourceView {
   }
 
   get isEmpty(): boolean {
-    return this.#profiles.size + this.#groups.size === 0;
+    return this.#profiles.size + this.#groups.size + this.#machines.size === 0;
   }
 
   /**
@@ -155,8 +156,18 @@ export class ClusterView implements SourceView {
     const id = `${name.namespace}/${name.name}`;
     // A refused object keeps its previous version. If the uid differs, the previous version is of an object that is
     // gone.
-    const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
-    return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
+    const object = name.kind === "Machine" ? this.#machineOf(id, judgement) : judgement?.object;
+    const isKept = isRefused !== undefined && object === undefined && this.#uidOf(name) === isRefused.uid;
+    return isKept ? isNews : this.#put(name.kind, id, object) || isNews;
+  }
+
+  #machineOf(id: string, judgement: Judgement | undefined): SourceObject | undefined {
+    if (judgement?.refusal === undefined) return judgement?.object;
+    const { object, uid, refusal } = judgement;
+    const shown = this.#machines.get(id);
+    const held = shown?.uid === uid ? shown : undefined;
+    const refused = refusedMachine(held, object?.kind === "Machine" ? [object] : [], refusal);
+    return isDeepStrictEqual(held, refused) ? held : refused;
   }
 
   /**

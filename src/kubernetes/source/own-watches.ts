@@ -1,4 +1,4 @@
-/** The watches of Profiles and Groups, by kind and namespace, and the state of all of them together. */
+/** The watches of Profiles, Groups and Machines, by kind and namespace, and the state of all of them together. */
 
 import type { ObjectName, OwnName } from "../../model/source.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
@@ -6,17 +6,22 @@ import type { Judgement } from "./judge.ts";
 
 type OwnWatch = RunningWatch<Judgement>["watch"];
 
+/** A watch, and whether the cluster knows its resource. */
+interface OwnRunning extends RunningWatch<Judgement> {
+  readonly client?: { readonly isUnknown: boolean };
+}
+
 export class OwnWatches {
   /** The lost namespaces (`held-changes.ts`). */
   readonly lost: ReadonlySet<string>;
-  readonly #running = new Map<string, RunningWatch<Judgement>>();
+  readonly #running = new Map<string, OwnRunning>();
 
   constructor(lost: ReadonlySet<string>) {
     this.lost = lost;
   }
 
   /** @param namespace undefined for all namespaces. */
-  add(kind: OwnName["kind"], namespace: string | undefined, running: RunningWatch<Judgement>): void {
+  add(kind: OwnName["kind"], namespace: string | undefined, running: OwnRunning): void {
     this.#running.set(watchKey(kind, namespace), running);
   }
 
@@ -33,17 +38,29 @@ export class OwnWatches {
     for (const watch of this.#all()) watch.relist();
   }
 
-  /** Returns the watch of a namespace's Profiles or Groups; undefined for a namespace that davit does not read. */
+  /** Returns the watch of a namespace's objects of a kind; undefined for a namespace that davit does not read. */
   of({ kind, namespace }: Pick<ObjectName, "kind" | "namespace">): OwnWatch | undefined {
-    return (this.#running.get(`${kind}/`) ?? this.#running.get(`${kind}/${namespace}`))?.watch;
+    return this.#of(kind, namespace)?.watch;
+  }
+
+  #of(kind: string, namespace: string): OwnRunning | undefined {
+    return this.#running.get(`${kind}/`) ?? this.#running.get(`${kind}/${namespace}`);
+  }
+
+  /** True while the cluster does not know a resource of davit. */
+  get areUnknown(): boolean {
+    return [...this.#running.values()].some(({ client }) => client?.isUnknown === true);
   }
 
   /**
-   * True when davit has read the list of a namespace's Profiles or Groups. For a namespace that davit does not watch:
-   * true when davit has read all lists.
+   * True when davit has read the list of a namespace's objects of a kind. For a namespace that davit does not watch:
+   * true when davit has read all lists. False while the cluster does not know the resource: an object that davit knows
+   * from before is then not certainly gone.
    */
   hasList(kind: OwnName["kind"], namespace: string): boolean {
-    return this.of({ kind, namespace })?.isSynced ?? this.areListed;
+    const running = this.#of(kind, namespace);
+    if (running?.client?.isUnknown === true) return false;
+    return running?.watch.isSynced ?? this.areListed;
   }
 
   /** True when every list was read. */

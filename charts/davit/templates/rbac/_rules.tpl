@@ -2,11 +2,16 @@
 
 {{- define "davit.rbac.rules" -}}
 - apiGroups: [davit.dev]
-  resources: [profiles, groups]
+  resources: [profiles, groups, machines]
   verbs: [get, list, watch]
 - apiGroups: [davit.dev]
-  resources: [profiles/status, groups/status]
+  resources: [profiles/status, groups/status, machines/status]
   verbs: [patch]
+{{- if .Values.machines.enroll }}
+- apiGroups: [davit.dev]
+  resources: [machines]
+  verbs: [create, delete]
+{{- end }}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
