@@ -6,7 +6,7 @@
  * complete change would not. Pure.
  */
 
-import { isDeepStrictEqual } from "node:util";
+import { isDeepEqual } from "../lib/deep-equal.ts";
 import type { GroupSpec } from "./group.ts";
 import { implies, selectionOf } from "./implication.ts";
 import type { MachineSpec } from "./machine.ts";
@@ -34,14 +34,14 @@ function isHeld(object: SourceObject): boolean {
 function groupAtOnce(held: GroupObject, wanted: GroupSpec | undefined): GroupObject {
   const { install, ...others } = held.spec;
   const isApproved = wanted?.approval === undefined && others.approval === undefined;
-  const keepsGrant = install === undefined || isDeepStrictEqual(wanted?.install, install);
+  const keepsGrant = install === undefined || isDeepEqual(wanted?.install, install);
   const spec: GroupSpec = {
     ...others,
     ...(install && keepsGrant && { install }),
     ...(!isApproved && { approval: "Required" }),
     hold: others.hold || !keepsAll(held.spec, wanted),
   };
-  return isDeepStrictEqual(spec, held.spec) ? held : { ...held, spec };
+  return isDeepEqual(spec, held.spec) ? held : { ...held, spec };
 }
 
 /** True when the newest version selects every machine of the previous one, and does not hold them. */
@@ -52,18 +52,18 @@ function keepsAll(spec: GroupSpec, wanted: GroupSpec | undefined): boolean {
 
 function machineAtOnce(held: MachineObject, wanted: MachineSpec | undefined): MachineObject {
   const { install, ...others } = held.spec;
-  const keepsGrant = install === undefined || isDeepStrictEqual(wanted?.install, install);
+  const keepsGrant = install === undefined || isDeepEqual(wanted?.install, install);
   const spec: MachineSpec = {
     ...others,
     ...(install && keepsGrant && { install }),
     approved: others.approved && wanted?.approved === true,
     hold: others.hold || !isSameMachine(others, wanted),
   };
-  return isDeepStrictEqual(spec, held.spec) ? held : { ...held, spec };
+  return isDeepEqual(spec, held.spec) ? held : { ...held, spec };
 }
 
 /** True when the newest version names every machine of the previous one, with the same labels, and does not hold it. */
 function isSameMachine({ identities, labels }: Omit<MachineSpec, "install">, wanted: MachineSpec | undefined): boolean {
   if (wanted === undefined || wanted.hold) return false;
-  return identities.every((each) => wanted.identities.includes(each)) && isDeepStrictEqual(wanted.labels, labels);
+  return identities.every((each) => wanted.identities.includes(each)) && isDeepEqual(wanted.labels, labels);
 }
