@@ -5,12 +5,16 @@
 
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import { hostname } from "node:os";
+import { followerPermit } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
+import type { ControllerOptions } from "../controller/controller-options.ts";
+import { Sightings } from "../controller/machines/sightings.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { StatusSinks } from "../controller/status/status-sinks.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
 import type { Address } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
+import { assert } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
@@ -18,6 +22,7 @@ import { publicProblem } from "../lib/private-path.ts";
 import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { davitRoot, tombstonesRoot } from "../model/documents.ts";
+import type { PermitQuestion } from "../model/permit-wire.ts";
 import type { Source } from "../model/source.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
@@ -28,10 +33,13 @@ import type { SourceProof } from "../store/open-etcd-store.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
-import { BootService } from "./boot-service.ts";
+import { BootService, type BootServiceOptions } from "./boot-service.ts";
 import { openDirectories } from "./directory-objects.ts";
+import { LedgerService } from "./ledger-service.ts";
+import { machineBook } from "./machine-book.ts";
 import { openSharedStore } from "./members.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import { sightingOf } from "./sight.ts";
 import { SourceFollower } from "./source-follower.ts";
 import { StoreService } from "./store-service.ts";
 
@@ -72,6 +80,9 @@ export interface Served {
 
 type ListeningAddresses = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
 
+/** What the controller needs beside the source and the store. */
+type Around = Required<Pick<ControllerOptions, "davitUrl" | "ledger">>;
+
 export class App {
   readonly #config: ServeConfig;
   readonly #log: Log;
@@ -80,7 +91,8 @@ export class App {
   readonly #version: string;
   readonly #storeSizes: AppOptions["storeSizes"];
   readonly #metrics: Metrics;
-  readonly #boot: BootService;
+  readonly #sightings = new Sightings();
+  #opened: BootService | undefined;
   readonly #environment: Environment;
   readonly #statuses: StatusLog;
   #sourceFollower: SourceFollower | undefined;
@@ -99,7 +111,6 @@ export class App {
     this.#version = version;
     this.#storeSizes = storeSizes;
     this.#metrics = createMetrics(version);
-    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
     this.#environment = environment;
     this.#statuses = new StatusLog({ log: log.child({ part: "status" }) });
   }
@@ -115,13 +126,16 @@ export class App {
     const objects = await this.#openObjects();
     this.#stops.unshift(() => objects.stop());
     const store = await this.#openStore();
-    this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
+    const ledger = await this.#openLedger(objects);
+    const boot = this.#openBoot(ledger);
+    this.#stops.unshift(store.follow(davitRoot, boot.index));
+    ledger.followObjects(store);
     const backups = this.#scheduleBackups(store);
-    const keys = this.#storeService(store, objects);
+    const keys = this.#storeService(store, ledger, objects);
     // The constructor of `keys` has started a timer. `stop` must end it even if one of the next lines fails.
     this.#stops.unshift(() => keys.stop());
-    this.#stops.unshift(() => this.#boot.stop());
-    const opsAddress = await this.#boot.listenForOperators({
+    this.#stops.unshift(() => boot.stop());
+    const opsAddress = await boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
       provenAtMs: () => this.#provenAtMs,
       attention: () => [
@@ -129,20 +143,32 @@ export class App {
         ...(this.#sourceFollower?.controller?.attention ?? []),
         ...this.#followed(objects).attention(),
         ...(backups?.attention ?? []),
+        ...ledger.attention,
       ],
       measure: () => {
         keys.measure();
         backups?.measure(this.#metrics);
+        ledger.measure();
         this.#followed(objects).measure();
         this.#sourceFollower?.controller?.measure();
       },
+      machines: this.#machines(ledger),
     });
     const storeAddress = await keys.listen();
-    const machines = await this.#boot.listenForMachines();
-    await this.#followSource(store, objects, `http://${machines.advertised}`);
+    const machines = await boot.listenForMachines();
+    await this.#followSource(store, objects, {
+      davitUrl: `http://${machines.advertised}`,
+      ledger: ledger.ledger.known,
+    });
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
-    const ready = this.#boot.openWhenHeard(this.#synced.promise);
+    const ready = boot.openWhenHeard(this.#synced.promise);
     return { ready: ready.then(() => this.#served(listening, this.#followed(objects))) };
+  }
+
+  /** What every part needs. */
+  get #shared() {
+    const [config, log, clock, metrics, version] = [this.#config, this.#log, this.#clock, this.#metrics, this.#version];
+    return { config, log, clock, metrics, version };
   }
 
   /** Monotonic: the store has everything that the source reported by then. */
@@ -158,7 +184,7 @@ export class App {
 
   /** Reports not ready. Then finishes the requests in flight, and stops every part and the store. Idempotent. */
   async stop(): Promise<void> {
-    this.#boot.beginStop();
+    this.#opened?.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
   }
 
@@ -206,6 +232,33 @@ export class App {
     return store;
   }
 
+  async #openLedger({ ledgerMark: mark }: ObjectSource): Promise<LedgerService> {
+    const rulesOf = (profile: string) => this.#opened?.index.reportRulesOf(profile);
+    const ledger = await LedgerService.open({ ...this.#shared, mark, rulesOf });
+    this.#stops.unshift(() => ledger.stop());
+    return ledger;
+  }
+
+  #openBoot({ ledger }: LedgerService): BootService {
+    const answered: BootServiceOptions["answered"] = (machine, answer) =>
+      this.#sightings.saw(sightingOf(machine, answer, this.#clock.nowMs()));
+    this.#opened = new BootService({ ...this.#shared, ledger: ledger.known, desk: ledger, answered });
+    return this.#opened;
+  }
+
+  get #boot(): BootService {
+    assert(this.#opened !== undefined, "The boot service is open after the ledger");
+    return this.#opened;
+  }
+
+  #machines({ ledger, objects }: LedgerService) {
+    const { index } = this.#boot;
+    return {
+      book: machineBook({ index, objects, known: ledger.known, problems: () => ledger.problems }),
+      office: ledger,
+    };
+  }
+
   #proof(): SourceProof {
     return {
       own: () => this.#suspensions.corrected(this.#sourceFollower?.controller?.provenAtMs),
@@ -237,28 +290,28 @@ export class App {
     return backups;
   }
 
-  #storeService(store: Store, { trust }: ObjectSource): StoreService {
+  #storeService(store: Store, ledger: LedgerService, { trust }: ObjectSource): StoreService {
+    const permit = (question: PermitQuestion) =>
+      followerPermit({ index: this.#boot.index, desk: ledger.ledger }, question);
     return new StoreService({
-      config: this.#config,
+      ...this.#shared,
       store,
+      ledger: { store: ledger.store, ledger: ledger.ledger, completeAtMs: () => ledger.completeAtMs, permit },
       trust,
-      log: this.#log,
-      clock: this.#clock,
-      metrics: this.#metrics,
       isReady: () => this.#boot.index.isReady,
       provenAtMs: () => this.#provenAtMs,
     });
   }
 
   /** Follows the source whenever this davit leads the store. */
-  async #followSource(store: Store, first: ObjectSource, davitUrl: string): Promise<void> {
+  async #followSource(store: Store, first: ObjectSource, around: Around): Promise<void> {
     const log = this.#log.child({ part: "controller" });
     const follower = new SourceFollower({
       clock: this.#clock,
       log,
       first,
       open: () => this.#openObjects(),
-      controllerOf: (objects) => this.#controllerOf(store, objects, { log, davitUrl }),
+      controllerOf: (objects) => this.#controllerOf(store, objects, { ...around, log }),
     });
     this.#sourceFollower = follower;
     this.#stops.unshift(() => follower.stop());
@@ -268,19 +321,19 @@ export class App {
   #controllerOf(
     store: Store,
     { source, statusSink, adminNamespace }: ObjectSource,
-    { log, davitUrl }: { readonly log: Log; readonly davitUrl: string },
+    around: Around & { readonly log: Log },
   ): Controller {
     return new Controller({
       source,
       store,
       statusSink: statusSink === undefined ? this.#statuses : new StatusSinks([this.#statuses, statusSink]),
-      trials: new TrialThread({ davitUrl, clock: this.#clock }),
+      trials: new TrialThread({ davitUrl: around.davitUrl, clock: this.#clock }),
       clock: this.#clock,
-      log,
+      ...around,
+      sightings: this.#sightings,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,
-      davitUrl,
       adminNamespace,
       random,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),

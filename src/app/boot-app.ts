@@ -18,6 +18,9 @@ import { FileError } from "../lib/watched-files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
 import { BootService } from "./boot-service.ts";
+import { FollowedLedger } from "./followed-ledger.ts";
+import { GrantedObjects } from "./granted-objects.ts";
+import { machineBook } from "./machine-book.ts";
 
 export interface BootAppOptions {
   readonly config: BootConfig;
@@ -43,6 +46,8 @@ export class BootApp {
   readonly #metrics: Metrics;
   readonly #boot: BootService;
   readonly #follower: StoreFollower;
+  readonly #ledger: FollowedLedger;
+  readonly #objects = new GrantedObjects(() => undefined);
   readonly #suspensions: Suspensions;
   readonly #credentialFiles: CredentialFiles;
 
@@ -50,21 +55,25 @@ export class BootApp {
     const { config, log, clock, version } = options;
     this.#options = options;
     this.#metrics = createMetrics(version);
-    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
     this.#credentialFiles = {
       tokenFile: shownTokenFile(config),
       caFile: config.storeCaFile,
       certFile: config.storeCertFile,
       keyFile: config.storeKeyFile,
     };
+    const credentials = () => readCredentials(this.#credentialFiles);
+    // Later than any proof that comes in time (`signs-of-life.ts`).
+    const unprovenMs = config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8;
+    this.#ledger = new FollowedLedger({ config, credentials, unprovenMs, clock, log });
+    const { known: ledger, desk } = this.#ledger;
+    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version, ledger, desk });
     const followLog = log.child({ part: "follow" });
     const { copyFile: path } = config;
     this.#suspensions = new Suspensions(clock);
     this.#follower = new StoreFollower({
       urls: config.store,
-      // Later than any proof that comes in time (`signs-of-life.ts`).
-      unprovenMs: config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8,
-      credentials: () => readCredentials(this.#credentialFiles),
+      unprovenMs,
+      credentials,
       copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
       clock,
       // Precise enough for waits of seconds.
@@ -82,16 +91,20 @@ export class BootApp {
   async start(): Promise<{ readonly ready: Promise<ServedFromStore> }> {
     const { version } = this.#options;
     await this.#checkCredentials();
+    await this.#ledger.start();
     this.#follower.follow(davitRoot, this.#boot.index);
+    this.#follower.follow(davitRoot, this.#objects);
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",
       attention: () => this.#attention(),
       provenAtMs: () => this.#suspensions.corrected(this.#follower.status.provenAtMs),
       measure: () => this.#measure(),
+      machines: { book: this.#book(), office: undefined },
     });
     const machines = await this.#boot.listenForMachines();
     await this.#follower.start();
-    const ready = this.#boot.openWhenHeard(this.#follower.heard).then(() => ({
+    const heard = this.#follower.heard.then(() => this.#ledger.heard());
+    const ready = this.#boot.openWhenHeard(heard).then(() => ({
       version,
       groups: this.#boot.index.groupCount,
       store: this.#stores,
@@ -106,6 +119,7 @@ export class BootApp {
     this.#boot.beginStop();
     await this.#follower.stop();
     await this.#boot.stop();
+    await this.#ledger.stop();
   }
 
   /**
@@ -121,7 +135,16 @@ export class BootApp {
     }
   }
 
+  #book() {
+    const problems = () => this.#ledger.attention;
+    return machineBook({ index: this.#boot.index, objects: this.#objects, known: this.#ledger.known, problems });
+  }
+
   #attention(): readonly string[] {
+    return [...this.#ownAttention(), ...this.#ledger.attention];
+  }
+
+  #ownAttention(): readonly string[] {
     const { isConnected, isWithheld, ageSeconds } = this.#follower.status;
     if (isConnected && !isWithheld) return [];
     const age = ageSeconds === undefined ? "there is no copy yet" : `the copy is ${Math.round(ageSeconds)} s old`;

@@ -3,17 +3,19 @@
  * operators. It does not know where the documents come from: the caller feeds the index.
  */
 
-import { BootConfigs } from "../boot/boot-configs.ts";
+import { BootConfigs, type Permits } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/boot-error.ts";
 import { BootIndex, type BootView } from "../boot/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/doubt.ts";
 import { Freshness } from "../boot/freshness.ts";
 import { NearMisses } from "../boot/near-misses.ts";
 import { RenderThread } from "../boot/render-thread.ts";
+import type { BootLedger } from "../boot/selected.ts";
 import { SlowWork } from "../boot/slow-work.ts";
 import { History } from "../history/history.ts";
 import { assetRoute } from "../http/assets/assets.ts";
-import { accessLog } from "../http/boot/access-log.ts";
+import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
+import { reportRoute } from "../http/boot/report.ts";
 import { bootHandler } from "../http/boot/routes.ts";
 import { watchedConfigs } from "../http/boot/watched-configs.ts";
 import { Clients } from "../http/client-shares.ts";
@@ -21,6 +23,7 @@ import { answerError } from "../http/errors.ts";
 import { LargeBodies } from "../http/large-bodies.ts";
 import { OpsDoor } from "../http/ops/door.ts";
 import { guardedRoutes } from "../http/ops/guarded-routes.ts";
+import type { MachineChangesOptions } from "../http/ops/machine-changes.ts";
 import { Previews } from "../http/ops/preview.ts";
 import { opsRoutes } from "../http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../http/ops/server.ts";
@@ -30,6 +33,7 @@ import { type Address, isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import type { PermitDesk } from "../model/permit-desk.ts";
 import type { ServiceConfig } from "../options/serve.ts";
 import type { Signer, SignerOptions } from "../sign/signer.ts";
 import { advertisedAuthority } from "./advertise.ts";
@@ -41,6 +45,12 @@ export interface BootServiceOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly version: string;
+  /** What is known of the ledger: the ledger itself, or a follower's copy. */
+  readonly ledger?: BootLedger | undefined;
+  /** Where installs are claimed and reported. Without it, davit refuses installs that need a permit. */
+  readonly desk?: PermitDesk | undefined;
+  /** Called for each answer to a machine. */
+  readonly answered?: AccessLogOptions["answered"];
 }
 
 /** What the listener for operators shows of the parts that feed the boot service. */
@@ -53,6 +63,8 @@ export interface Backend {
   readonly provenAtMs: () => number | undefined;
   /** Sets the metrics that are computed only for a scrape. Called before each scrape. */
   readonly measure: () => void;
+  /** Machines and the ledger, for operators; absent without a ledger. */
+  readonly machines?: Omit<MachineChangesOptions, "log">;
 }
 
 /** A signer is undefined if the operator gave no key for it. */
@@ -95,7 +107,8 @@ export class BootService {
     this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
     this.#renderThread = new RenderThread({ clock });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
-    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock, freshness: this.#freshness });
+    const { log, ledger } = options;
+    this.index = new BootIndex({ log: log.child({ part: "boot" }), clock, freshness: this.#freshness, ledger });
   }
 
   /**
@@ -131,13 +144,13 @@ export class BootService {
       ],
       metrics: { contentType: metrics.contentType, text },
     });
-    await this.#addGuardedRoutes(server);
+    await this.#addGuardedRoutes(server, behind);
     this.#opsAddress = await this.#listen(server, config.opsAddress, "--ops-address");
     return this.#opsAddress;
   }
 
   /** The routes that show machines and their configs, behind a door. */
-  async #addGuardedRoutes({ app }: OpsServer): Promise<void> {
+  async #addGuardedRoutes({ app }: OpsServer, { machines }: Backend): Promise<void> {
     const { config, log, clock, metrics } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
@@ -149,12 +162,17 @@ export class BootService {
       metrics,
     });
     this.#opsDoor = door;
-    const previews = new Previews({ index: this.index, configsOver: (view) => this.#configsOver(view) });
+    const previews = new Previews({ index: this.index, configsOver: (view) => this.#configsOver(view, "shown") });
     const bootFilesOf = (group: string) => {
       const machine = this.index.machineOf(group);
       return machine && this.#configs?.bootFilesOf(machine);
     };
-    await app.register(guardedRoutes, { door, previews, history: { history: this.#history, bootFilesOf } });
+    await app.register(guardedRoutes, {
+      door,
+      previews,
+      history: { history: this.#history, bootFilesOf },
+      machines: machines && { ...machines, log: log.child({ part: "ops" }) },
+    });
   }
 
   /**
@@ -163,9 +181,9 @@ export class BootService {
    * @throws {StartError}
    */
   async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
-    const { config, clock, metrics } = this.#options;
+    const { config, clock, metrics, desk } = this.#options;
     const log = this.#options.log.child({ part: "http" });
-    const access = accessLog({ log, clock, metrics, history: this.#history });
+    const access = accessLog({ log, clock, metrics, history: this.#history, answered: this.#options.answered });
     const nearMisses = new NearMisses({ index: this.index, clock, log });
     this.#nearMisses = nearMisses;
     const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
@@ -175,14 +193,16 @@ export class BootService {
     const unsent = this.#unsent.boot;
     const large = new LargeBodies(unsent.shares);
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
-    const routes = [assetRoute({ root, cacheBytes, clock, log, metrics, clients, maxOpen: maxAssetFiles() })];
+    const fetched = desk && ((address: string, path: string) => desk.fetched(address, path));
+    const assets = { root, cacheBytes, clock, log, metrics, clients, maxOpen: maxAssetFiles(), fetched };
+    const routes = [assetRoute(assets), ...(desk === undefined ? [] : [reportRoute({ desk, clients })])];
     const handler = bootHandler({ configs, ...this.#signers, accessLog: access, clients, large, routes });
     const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
     const server = createServer({ log, clock, answerError, connections, unsent, handler });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     this.#advertised = advertised;
-    this.#configs = this.#configsOver(this.index);
+    this.#configs = this.#configsOver(this.index, desk);
     return { bootAddress, advertised };
   }
 
@@ -270,12 +290,12 @@ export class BootService {
   }
 
   /** @throws {BootError} with the reason `notReady` while davit's address for machines is unknown. */
-  #configsOver(index: BootView): BootConfigs {
+  #configsOver(index: BootView, permits: Permits | undefined): BootConfigs {
     const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
     const isSigned = (grubSigningKey ?? signingKey) !== undefined;
     if (this.#advertised === undefined) throw new BootError("notReady");
     const grub = { separator, commands };
-    return new BootConfigs({ index, authority: this.#advertised, grub, isSigned, slowWork: this.#slowWork });
+    return new BootConfigs({ index, authority: this.#advertised, grub, isSigned, slowWork: this.#slowWork, permits });
   }
 
   #bootConfigs(): BootConfigs {

@@ -3,6 +3,7 @@
 import { ApiClient } from "../kubernetes/client/client.ts";
 import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
 import { loadClusterAccess } from "../kubernetes/client/kube-config.ts";
+import { ConfigMapMark } from "../kubernetes/ledger-mark.ts";
 import { ClusterSource } from "../kubernetes/source/cluster-source.ts";
 import { EventRecorder } from "../kubernetes/status/event-recorder.ts";
 import { StatusWriter } from "../kubernetes/status/status-writer.ts";
@@ -33,9 +34,11 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const configMap =
     storeCaConfigMap === undefined ? undefined : { namespace: access.namespace, name: storeCaConfigMap };
   const trust = new ApiServerTrust({ client, clock, random, log, configMap });
+  const ledgerMark = new ConfigMapMark({ client, clock, namespace: access.namespace });
   return {
     source,
     trust,
+    ledgerMark,
     statusSink: writer,
     adminNamespace,
     place: placeOf(access.server, namespaces),
@@ -50,6 +53,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
       await writer.stop();
       await events.stop();
       await trust.stop();
+      ledgerMark.stop();
       await client.stop();
     },
   };

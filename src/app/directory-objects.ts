@@ -11,6 +11,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
     source: new DirectorySource({ directories: manifests, rescanMs, clock, log: log.child({ part: "directory" }) }),
     statusSink: undefined,
     trust: undefined,
+    ledgerMark: undefined,
     adminNamespace,
     place: manifests.join(", "),
     firstCommand: `cp manifests/quickstart/*.yaml ${manifests[0] ?? "."}`,

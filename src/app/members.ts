@@ -1,4 +1,4 @@
-/** Opens a store that several davits share: its log is in etcd. */
+/** Opens stores that several davits share: their logs are in etcd. */
 
 import { hostname } from "node:os";
 import { diskFiles } from "../lib/files.ts";
@@ -26,16 +26,32 @@ type SharedStoreOptions = Pick<
 > & { readonly config: ServeConfig; readonly endpoints: readonly URL[] };
 
 /** @throws {StartError | WalError} one sentence for the operator. */
-export async function openSharedStore({ config, endpoints, ...options }: SharedStoreOptions): Promise<Store> {
+export async function openSharedStore(options: SharedStoreOptions): Promise<Store> {
+  const { config } = options;
   const mayBegin = !(await prepareDirectory(config.dataDir));
+  return await openAt(config.storeEtcdPrefix, { ...options, mayBegin });
+}
+
+/**
+ * Opens the store of the ledger, below a prefix of its own. If the main store was moved here, the ledger was not: a new
+ * one begins, and no grant names it.
+ * @throws {StartError | WalError} one sentence for the operator.
+ */
+export async function openSharedLedger(options: SharedStoreOptions): Promise<Store> {
+  // The main store compacts the etcd that both use.
+  return await openAt(`${options.config.storeEtcdPrefix}ledger/`, { ...options, mayBegin: true, compact: false });
+}
+
+async function openAt(
+  prefix: string,
+  { config, ...options }: SharedStoreOptions & Pick<OpenEtcdStoreOptions, "mayBegin" | "compact">,
+): Promise<Store> {
   // The client of etcd takes time and memory: davit loads it only if needed.
   const { openEtcdStore } = await import("../store/open-etcd-store.ts");
   return await openEtcdStore({
     ...options,
-    endpoints,
     ...etcdAccess(config),
-    prefix: config.storeEtcdPrefix,
-    mayBegin,
+    prefix,
     leaseSeconds: Math.ceil(config.storeEtcdLeaseMs / 1_000),
     member: { name: hostname(), clientUrls: [clientUrlOf(config)] },
   });

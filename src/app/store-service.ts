@@ -10,8 +10,9 @@ import { BackupStreams } from "../http/store/backup-streams.ts";
 import { StoreDoor } from "../http/store/door.ts";
 import { followAnswer } from "../http/store/follow-routes.ts";
 import { FollowStreams } from "../http/store/follow-streams.ts";
-import { storeHandler } from "../http/store/routes.ts";
-import { secretsGuard } from "../http/store/secrets-guard.ts";
+import { permitAnswers } from "../http/store/permit-routes.ts";
+import { type LedgerAnswers, storeHandler } from "../http/store/routes.ts";
+import { type SecretsGuard, secretsGuard } from "../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../http/unsent-answers.ts";
 import { type Address, isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -23,9 +24,11 @@ import { StartError } from "../lib/start-error.ts";
 import { localTokenFile, openLocalToken } from "../lib/token-file.ts";
 import { FileError } from "../lib/watched-files.ts";
 import type { ClusterTrust } from "../model/cluster-trust.ts";
+import type { PermitQuestion, PermitReply } from "../model/permit-wire.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import type { Store } from "../store/store.ts";
 import { advertisedAuthority } from "./advertise.ts";
+import type { LedgerService } from "./ledger-service.ts";
 import { connectionLimitOf } from "./open-files.ts";
 import { signsOfLife } from "./signs-of-life.ts";
 import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
@@ -33,6 +36,8 @@ import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store
 export interface StoreServiceOptions {
   readonly config: ServeConfig;
   readonly store: Store;
+  /** Absent without a ledger: then followers serve no install that needs a permit. */
+  readonly ledger?: SharedLedger;
   /** Undefined unless the source is a cluster. */
   readonly trust?: ClusterTrust | undefined;
   readonly log: Log;
@@ -44,12 +49,21 @@ export interface StoreServiceOptions {
   readonly provenAtMs: () => number | undefined;
 }
 
+/** The ledger for followers. */
+export interface SharedLedger extends Pick<LedgerService, "store" | "ledger"> {
+  /** See `LedgerService`. */
+  readonly completeAtMs: () => number;
+  /** Answers what followers ask for their machines. */
+  readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
+}
+
 /** davit disconnects a client that reads nothing of its answer for this long. */
 const unreadLimitMs = 30_000;
 
 export class StoreService {
   readonly #options: StoreServiceOptions;
   readonly #streams: FollowStreams;
+  readonly #ledgerStreams: FollowStreams | undefined;
   readonly #backups: BackupStreams;
   #trusted: readonly ({ stop(): void | Promise<void> } | undefined)[] = [];
   #door: StoreDoor | undefined;
@@ -65,6 +79,9 @@ export class StoreService {
     this.#term = options.store.indexes.raftTerm;
     const { beatMs } = signsOfLife(options.config.maxStalenessMs);
     this.#streams = new FollowStreams({ ...options, beatMs });
+    const { clock, ledger } = options;
+    this.#ledgerStreams =
+      ledger && new FollowStreams({ store: ledger.store, clock, provenAtMs: ledger.completeAtMs, beatMs });
     this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
   }
 
@@ -94,6 +111,7 @@ export class StoreService {
       keys: keysHandler({ store, answers, clients, unsent, clock, advertiseUrl: () => this.#url }),
       follow: followAnswer({ store, streams: this.#streams, log, guard, isReady }),
       backup: backupAnswer({ store, streams: this.#backups, guard }),
+      ledger: this.#ledgerAnswers(guard, log),
     });
     const server = createServer({
       log,
@@ -110,6 +128,19 @@ export class StoreService {
     const own = `${this.hasTls ? "https" : "http"}://${advertisedAuthority(undefined, { host, port })}`;
     this.#url = config.storeAdvertiseUrl?.origin ?? own;
     return { host, port };
+  }
+
+  #ledgerAnswers(guard: SecretsGuard, log: Log): LedgerAnswers | undefined {
+    const streams = this.#ledgerStreams;
+    if (this.#options.ledger === undefined || streams === undefined) return undefined;
+    const { store, ledger, permit } = this.#options.ledger;
+    // A copy of a ledger that has not begun would say less than what a follower has.
+    const isReady = () => ledger.known.meta !== undefined;
+    const followLog = log.child({ part: "ledger" });
+    return {
+      follow: followAnswer({ store, streams, log: followLog, guard, isReady }),
+      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger }),
+    };
   }
 
   /** @throws {StartError} */
@@ -178,6 +209,7 @@ export class StoreService {
     for (const part of this.#trusted) await part?.stop();
     this.#door?.stop();
     this.#streams.stop();
+    this.#ledgerStreams?.stop();
     this.#backups.endAll();
     await this.#server?.close();
     this.#server = undefined;

@@ -19,6 +19,7 @@ import {
   type PermitAsk,
   type PermitPurpose,
   permitRefusals,
+  type ReportRules,
   type Verdict,
   verdictOf,
 } from "../model/permit.ts";
@@ -193,6 +194,11 @@ export class BootIndex implements FeedListener {
   /** Decides a question by what this process knows of the ledger. It changes nothing. */
   verdictOn(ask: PermitAsk): Verdict {
     return this.ledger === undefined ? { kind: "refused", why: "noLedger" } : verdictOf(ask, this.ledger);
+  }
+
+  /** Returns which labels the machines of a Profile (`namespace/name`) may report; undefined for none. */
+  reportRulesOf(profileId: string): ReportRules | undefined {
+    return this.#known.profiles.get(profileId)?.content.reports;
   }
 
   /** Returns a group by its `namespace/name`, and its Profile; undefined if either is missing. */

@@ -33,6 +33,7 @@ export function createMetrics(version: string) {
     ...listenerMetrics(registers),
     ...signingMetrics(registers),
     ...storeMetrics(registers),
+    ...ledgerMetrics(registers),
     ...followMetrics(registers),
     ...controllerMetrics(registers),
     ...kubernetesMetrics(registers),
@@ -167,6 +168,30 @@ function signingMetrics(registers: Registry[]) {
     }),
     signingKeyExpiry,
     signingKeyProblem,
+  };
+}
+
+function ledgerMetrics(registers: Registry[]) {
+  const ledgerWritable = new Gauge({
+    name: "davit_ledger_writable",
+    help: "1 while installs can be claimed and reported, 0 while they wait; absent in davit boot.",
+    registers,
+  });
+  ledgerWritable.remove();
+  return {
+    ledgerWritable,
+    ledgerEntries: new Gauge({
+      name: "davit_ledger_machines",
+      help: "Machines in the ledger, by the state of their last install.",
+      labelNames: ["state"],
+      registers,
+    }),
+    installs: new Counter({
+      name: "davit_installs_total",
+      help: "Installs that came to this result; of several members only the leader counts.",
+      labelNames: ["result"],
+      registers,
+    }),
   };
 }
 

@@ -32,6 +32,17 @@ export interface AccessLogOptions {
   readonly metrics: Pick<Metrics, "bootRequests" | "bootRequestSeconds">;
   /** Where history entries are stored; undefined: nowhere. */
   readonly history?: Recorder | undefined;
+  /** Called for each answer to a machine. */
+  readonly answered?: ((machine: RequestedMachine, answer: MachineAnswer) => void) | undefined;
+}
+
+/** What a machine was answered. */
+export interface MachineAnswer {
+  /** The endpoint's name in metrics. */
+  readonly endpoint: string;
+  readonly status: number;
+  /** The client's address; undefined if it has gone. */
+  readonly address: string | undefined;
 }
 
 /** Longer label values and paths are left out of the log line, because strangers can send anything. */
@@ -50,29 +61,21 @@ export interface LoggedRequest {
 /** Called when a request begins. Records the request when its response closes. */
 export type AccessLog = (exchange: Exchange, request: LoggedRequest) => void;
 
-export function accessLog({ log, clock, metrics, history }: AccessLogOptions): AccessLog {
+export function accessLog(options: AccessLogOptions): AccessLog {
+  const { log, clock, metrics, history, answered } = options;
   const count = requestCounter(metrics);
+  const note = noting(options);
   return ({ request: { method = "", socket }, response, path: sentPath }, request) => {
     const path = withoutToken(sentPath);
     const startedAtMs = clock.monotonicMs();
     // Read now, because a closed socket no longer has its address.
-    const address = history && socket.remoteAddress;
+    const address = (history ?? answered) && socket.remoteAddress;
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
       const { statusCode } = response;
       const { route, machine, isSignature } = request;
       const endpoint = count(countedAs(route, isSignature), statusCode, durationMs / 1000);
-      if (history !== undefined && address !== undefined) {
-        recordRequest(history, response, {
-          method,
-          path,
-          endpoint,
-          machine,
-          startedMs: startedAtMs,
-          durationMs,
-          address,
-        });
-      }
+      note({ method, path, endpoint, machine, startedMs: startedAtMs, durationMs, address }, response);
       // Every entry has all members, because objects of one shape are faster to make. The log line omits undefined
       // members.
       const entry: LogEntry = {
@@ -89,6 +92,20 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
       };
       log.info(entry, "request");
     });
+  };
+}
+
+type Ended = Omit<Parameters<typeof recordRequest>[2], "address" | "machine"> & {
+  readonly address: string | undefined;
+  readonly machine: RequestedMachine | undefined;
+};
+
+/** Returns a function that passes on an ended request. */
+function noting({ history, answered }: AccessLogOptions) {
+  return (ended: Ended, response: Exchange["response"]): void => {
+    const { address, machine, endpoint } = ended;
+    if (history !== undefined && address !== undefined) recordRequest(history, response, { ...ended, address });
+    if (machine !== undefined) answered?.(machine, { endpoint, status: response.statusCode, address });
   };
 }
 

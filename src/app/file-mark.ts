@@ -1,0 +1,36 @@
+/**
+ * The mark of a ledger in files: a file beside the ledger's directory. So a directory that alone was replaced by an
+ * older copy is recognised. A whole data directory that was rolled back is not: a cluster keeps its mark elsewhere.
+ */
+
+import { join } from "node:path";
+import type { LedgerMark } from "../ledger/mark-keeper.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { Files } from "../lib/files.ts";
+import { writeWholeFile } from "../lib/whole-file.ts";
+import { parseJsonObject } from "../model/json.ts";
+
+const fileName = "ledger-mark";
+
+/** Returns the mark in a data directory. */
+export function fileMark(files: Files, directory: string): LedgerMark {
+  const read = async () => {
+    const text = await files.read(join(directory, fileName)).catch((error: unknown) => {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    });
+    if (text === undefined) return undefined;
+    const { id, index } = parseJsonObject(text.toString("utf8")) ?? {};
+    // Without a readable mark, nobody knows whether the ledger is whole.
+    if (typeof id !== "string" || typeof index !== "number") throw new Error(`"${fileName}" is damaged`);
+    return { id, index };
+  };
+  return {
+    read,
+    write: async (id, index) => {
+      const known = await read();
+      if (known?.id === id && known.index >= index) return;
+      await writeWholeFile(files, directory, fileName, [Buffer.from(`${JSON.stringify({ id, index })}\n`)]);
+    },
+  };
+}

@@ -1,0 +1,99 @@
+/** What the operations listener shows of machines, over the objects, the boot index and the ledger. */
+
+import { BootError } from "../boot/boot-error.ts";
+import type { BootIndex } from "../boot/boot-index.ts";
+import type { LedgerBook, MachineBook, MachineBoot } from "../http/ops/machine-book.ts";
+import type { KnownLedger } from "../ledger/known-ledger.ts";
+import { type Labels, labelsFromQuery } from "../model/labels.ts";
+import type { NamedGrant } from "../model/permit.ts";
+import type { GrantedObjects } from "./granted-objects.ts";
+
+export interface MachineBookOptions {
+  readonly index: Pick<BootIndex, "candidate" | "groups" | "machineOf">;
+  readonly objects: GrantedObjects;
+  readonly known: KnownLedger;
+  /** Why nothing installs now, one line each. */
+  readonly problems: () => readonly string[];
+}
+
+export function machineBook({ index, objects, known, problems }: MachineBookOptions): MachineBook {
+  return {
+    ledger: ledgerBook(known, problems),
+    *machines() {
+      for (const [name, document] of objects.machines()) yield { name, document };
+    },
+    grantOf: (key) => {
+      const found = objects.of(key);
+      return found === undefined ? { kind: "missing" } : { kind: "object", grant: found.grant?.grant };
+    },
+    bootOf: (identities) => bootOf({ index, objects }, identities),
+  };
+}
+
+function ledgerBook(known: KnownLedger, problems: () => readonly string[]): LedgerBook {
+  return {
+    get id() {
+      return known.id;
+    },
+    get nowMs() {
+      return known.nowMs;
+    },
+    get entries() {
+      return known.entries;
+    },
+    get ended() {
+      return known.ended;
+    },
+    get adopted() {
+      return known.adopted;
+    },
+    get problems() {
+      return problems();
+    },
+    endedGeneration: (key) => known.endedGeneration(key),
+    adoptedUntilMs: (group) => known.adoptedUntilMs(group),
+    entriesOf: (identities) => known.entriesOf(identities),
+  };
+}
+
+type Objects = Pick<MachineBookOptions, "index" | "objects">;
+
+function bootOf({ index, objects }: Objects, identities: readonly string[]): MachineBoot | undefined {
+  try {
+    const { machine, ask } = index.candidate(labelsOf(identities), "script");
+    return bootFor({ index, objects }, machine.group.id, { isHeld: false, asked: ask?.grants });
+  } catch (error) {
+    if (!(error instanceof BootError)) throw error;
+    return error.group === undefined
+      ? undefined
+      : bootFor({ index, objects }, error.group, { isHeld: error.reason === "held" });
+  }
+}
+
+function bootFor(
+  { index, objects }: Objects,
+  group: string,
+  { isHeld, asked }: { readonly isHeld: boolean; readonly asked?: readonly NamedGrant[] | undefined },
+): MachineBoot | undefined {
+  const known = index.groups.get(group);
+  if (known === undefined) return undefined;
+  const own = objects.of(`group/${group}`)?.grant;
+  return {
+    group,
+    profile: known.profileId,
+    isHeld,
+    needsApproval: known.permits?.approval !== undefined,
+    grants: asked ?? (own === undefined ? [] : [own]),
+    plan: index.machineOf(group)?.profile.content.install,
+  };
+}
+
+/** The labels that a machine with these identities sends at least. */
+function labelsOf(identities: readonly string[]): Labels {
+  const query = new URLSearchParams();
+  for (const label of ["uuid", "mac"]) {
+    const found = identities.find((identity) => identity.startsWith(`${label}/`));
+    if (found !== undefined) query.set(label, found.slice(label.length + 1));
+  }
+  return labelsFromQuery(query.toString());
+}

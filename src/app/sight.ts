@@ -1,0 +1,24 @@
+/** Converts an answer to a machine into a sighting, which the machine's status shows. */
+
+import type { Sightings } from "../controller/machines/sightings.ts";
+import type { MachineAnswer, RequestedMachine } from "../http/boot/access-log.ts";
+import { identitiesOf } from "../model/machine.ts";
+
+type Sighting = Parameters<Sightings["saw"]>[0];
+
+/** @param atMs Unix milliseconds. */
+export function sightingOf(
+  { labels, group, profile, refusal }: RequestedMachine,
+  { endpoint, status, address }: MachineAnswer,
+  atMs: number,
+): Sighting {
+  return {
+    identities: identitiesOf(labels),
+    atMs,
+    ...(address !== undefined && { address }),
+    ...(group !== undefined && { group }),
+    ...(profile !== undefined && { profile }),
+    stage: endpoint,
+    result: refusal ?? (status < 400 ? "served" : "failed"),
+  };
+}
