@@ -3,6 +3,7 @@
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { isJsonObject } from "../../src/model/json.ts";
 import {
   type DavitBootProcess,
@@ -86,7 +87,7 @@ apiVersion: davit.dev/v1alpha1
 kind: Group
 metadata: {name: all}
 spec:
-  matchAll: true
+  selector: {matchLabels: {role: lab}}
   profileRef: {name: wipe}
 ${grant === undefined ? "" : `  install: ${JSON.stringify({ ...named, until })}\n`}`;
 }
@@ -100,9 +101,22 @@ export function macOf(number: number): string {
   return `52-54-00-${number.toString(16).padStart(6, "0").replaceAll(/(..)(?=.)/g, "$1-")}`;
 }
 
-/** Asks for a boot script as iPXE does. */
-export async function bootOf({ bootUrl }: Pick<DavitBootProcess, "bootUrl">, number = 1, method = "GET"): Promise<Boot> {
-  const response = await fetch(`${bootUrl}/ipxe?mac=${macOf(number)}`, { method });
+/** What the machine with this number sends. A catch-all Group installs nobody right after a start. */
+export function queryOf(number: number): string {
+  return `mac=${macOf(number)}&role=lab`;
+}
+
+/** Asks for a boot script as iPXE does: again while davit has no proof of its objects, as right after a start. */
+export async function bootOf(davit: Pick<DavitBootProcess, "bootUrl">, number = 1, method = "GET"): Promise<Boot> {
+  for (;;) {
+    const boot = await askOnce(davit, number, method);
+    if (boot !== "503 install not certain") return boot;
+    await setTimeout(100);
+  }
+}
+
+async function askOnce({ bootUrl }: Pick<DavitBootProcess, "bootUrl">, number: number, method: string): Promise<Boot> {
+  const response = await fetch(`${bootUrl}/ipxe?${queryOf(number)}`, { method });
   const body = await response.text();
   if (response.status !== 200) return body.trim() || String(response.status);
   if (method === "HEAD") return "200";
@@ -111,7 +125,7 @@ export async function bootOf({ bootUrl }: Pick<DavitBootProcess, "bootUrl">, num
 
 /** Reads the config of an installer: the path of its report, or the status with its text. */
 export async function configOf({ bootUrl }: Pick<DavitBootProcess, "bootUrl">, number = 1): Promise<string> {
-  const response = await fetch(`${bootUrl}/generic?mac=${macOf(number)}`);
+  const response = await fetch(`${bootUrl}/generic?${queryOf(number)}`);
   const body = await response.text();
   return /(\/report\/\S+)/.exec(body)?.[1] ?? body.trim();
 }

@@ -7,7 +7,7 @@ import { cp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DavitProcess } from "../../tools/davit-process.ts";
-import { bootOf, configOf, type Grant, InstallWorld, ledgerId, report, stateOf } from "../helpers/install-world.ts";
+import { bootOf, configOf, type Grant, InstallWorld, ledgerId, queryOf, report, stateOf } from "../helpers/install-world.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
 const limitMs = 180_000;
@@ -30,7 +30,7 @@ async function serveGranted(timeout?: string): Promise<{ davit: DavitProcess; le
 
 /** By a preview, which spends nothing. */
 async function isPermitted({ opsUrl }: DavitProcess, number = 9): Promise<boolean> {
-  const response = await fetch(`${opsUrl}/preview?mac=52-54-00-00-00-0${number}`);
+  const response = await fetch(`${opsUrl}/preview?${queryOf(number)}`);
   return (await response.text()).includes("/assets/wipe");
 }
 
