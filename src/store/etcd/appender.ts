@@ -15,10 +15,11 @@ import { type BatchFrame, encodeBatch, framedBytes } from "./batch-frame.ts";
 import { defaultTryMs, defaultWithinMs, type EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxnAnswer } from "./client/messages.ts";
-import type { Delivery, EtcdProposal, PlacedBatch } from "./delivery.ts";
+import type { Delivery, EtcdProposal, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./etcd-failure.ts";
 import type { FormatLevel } from "./format-level.ts";
 import type { LargeBatches } from "./large-batches.ts";
+import { followsOn, lastBatchIn, lastBatchKey } from "./last-batch.ts";
 import type { BatchName, Layout } from "./layout.ts";
 import { numberIn } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
@@ -72,6 +73,12 @@ interface OwnBatch extends Fenced {
   readonly proposals: readonly EtcdProposal[];
 }
 
+interface NextBatch extends Pick<PlacedBatch, "name" | "value"> {
+  /** How far the log was delivered before it was sent. */
+  readonly position: LogPosition;
+}
+
+const reloadMs = 200;
 // etcd takes requests of 1.5 MiB by default.
 const maxBatchBytes = 1024 * 1024;
 const maxInFlight = 2;
@@ -253,29 +260,67 @@ export class Appender {
   }
 
   async #writeInSomeEpoch(batch: OwnBatch): Promise<void> {
-    const { delivery, look, wentBack, layout, run } = this.#options;
-    for (;;) {
+    const { delivery, run } = this.#options;
+    let isOver = false;
+    while (!isOver && this.#own.has(this.#idOf(batch))) {
       // Others' batches show a later epoch before an own one fails.
       this.skipTo(delivery().position.epoch);
       const name = { epoch: this.#epoch, id: `${run}/${batch.number}` };
       const value = await this.#valueOf(batch, name);
       // What arrives after the transaction says nothing about the log that the transaction found.
-      const { place } = delivery().position;
-      const answer = await this.#send(batch, { name, value, place });
+      const { position } = delivery();
+      const answer = await this.#send(batch, { name, value, position });
       if (answer.succeeded) {
         const previous = answer.answers[0]?.keys[0];
         delivery().add({ name, value, place: (previous?.version ?? 0) + 1, revision: answer.header.revision });
         return;
       }
-      const found = new Map(answer.answers.flatMap(({ keys }) => keys).map((key) => [key.key, key]));
-      if (found.has(layout.batch(name))) return look();
-      const isShorter = (found.get(layout.head)?.version ?? 0) < place;
-      // It rejects the proposals.
-      if (isShorter) return wentBack();
-      const mark = found.get(layout.moved);
-      if (mark !== undefined) return this.#moved(batch, mark);
-      this.#nextEpoch(name, found);
+      isOver = await this.#refused(batch, { name, position }, answer);
     }
+  }
+
+  /** @returns false if the batch must be sent again. @throws {WalError} */
+  async #refused(
+    batch: OwnBatch,
+    { name, position }: Omit<NextBatch, "value">,
+    { answers }: EtcdTxnAnswer,
+  ): Promise<boolean> {
+    const { look, wentBack, layout } = this.#options;
+    const found = new Map(answers.flatMap(({ keys }) => keys).map((key) => [key.key, key]));
+    const mark = found.get(layout.moved);
+    const last = this.#lastIn(found, position);
+    if (found.has(layout.batch(name))) look();
+    // It rejects the proposals.
+    else if (last === "gone") wentBack();
+    else if (mark !== undefined) this.#moved(batch, mark);
+    else {
+      if (last === "there") this.#nextEpoch(name, found);
+      else await this.#afterReload(batch);
+      return false;
+    }
+    return true;
+  }
+
+  /** What became of the log up to a position. */
+  #lastIn(found: ReadonlyMap<string, EtcdKey>, position: LogPosition): ReturnType<typeof lastBatchIn> {
+    const { layout } = this.#options;
+    if ((found.get(layout.head)?.version ?? 0) < position.place) return "gone";
+    const key = lastBatchKey(layout, position);
+    if (key === undefined) return "there";
+    return lastBatchIn({ batch: found.get(key), current: found.get(layout.current) }, position);
+  }
+
+  /** Waits for the snapshot that this member needs, because batches that it lacks are deleted. @throws {WalError} */
+  async #afterReload({ sinceMs }: OwnBatch): Promise<void> {
+    const { clock, look, withinMs = defaultWithinMs } = this.#options;
+    if (clock.monotonicMs() - sinceMs > withinMs) {
+      throw new WalError(
+        "appendFailed",
+        "Writing the log: this member is behind, and reads a snapshot; try again later",
+      );
+    }
+    look();
+    await clock.sleep(reloadMs);
   }
 
   #moved(batch: OwnBatch, mark: EtcdKey): void {
@@ -306,8 +351,7 @@ export class Appender {
     return bytes.length <= maxBatchBytes + 1_024 ? bytes : await large.save(name, frame);
   }
 
-  /** @param place of the last batch that was delivered. */
-  #send(batch: OwnBatch, { name, value, place }: Omit<PlacedBatch, "revision">): Promise<EtcdTxnAnswer> {
+  #send(batch: OwnBatch, { name, value, position }: NextBatch): Promise<EtcdTxnAnswer> {
     const { client, clock, layout, withinMs = defaultWithinMs } = this.#options;
     const { fence, leaderRevision, sinceMs } = batch;
     // A batch that waited for its turn has less time left, but enough for one whole try.
@@ -317,19 +361,23 @@ export class Appender {
       { key: layout.epoch, is: "equal", value: bytesOf(String(name.epoch)) },
       { key, is: "equal", createRevision: 0 },
       // In an etcd that was restored from a backup, this record would follow others than it was made for.
-      { key: layout.head, is: "greater", version: place - 1 },
+      { key: layout.head, is: "greater", version: position.place - 1 },
+      ...followsOn(layout, position),
       // A davit without a lease does not prevent a move, and may still write.
       { key: layout.moved, is: "equal", createRevision: 0 },
     ];
     if (fence !== "none") when.push({ key: layout.leader, is: "equal", createRevision: leaderRevision });
+    const last = lastBatchKey(layout, position);
+    const looks = [key, layout.head, layout.epoch, layout.leader, layout.current, layout.moved];
     return client.txn(
       {
         when,
         // etcd refuses two writes of one key in a transaction, not of two keys.
         success: [{ put: { key: layout.head, value: bytesOf(name.id), previous: true } }, { put: { key, value } }],
-        failure: [key, layout.head, layout.epoch, layout.leader, layout.current, layout.moved].map((each) => ({
-          range: { key: each },
-        })),
+        failure: [
+          ...looks.map((each) => ({ range: { key: each } })),
+          ...(last === undefined ? [] : [{ range: { key: last, keysOnly: true } }]),
+        ],
       },
       { repeat: true, withinMs: leftMs },
     );

@@ -21,6 +21,8 @@ export interface LogPosition {
   /** The revision of that batch in etcd. */
   readonly revision: number;
   readonly epoch: number;
+  /** The id of that batch; undefined before the first batch, and in a snapshot of an older davit. */
+  readonly id?: string;
   /** How many terms have begun. */
   readonly term: number;
 }
@@ -213,7 +215,7 @@ export class Delivery {
     assert(this.#skipped <= records.length, "A snapshot has no more of a batch than there is");
     const skipped = this.#skipped;
     this.#skipped = 0;
-    this.#position = { ...this.#position, place, revision, epoch: name.epoch, records: skipped };
+    this.#position = { ...this.#position, place, revision, ...name, records: skipped };
     for (const [number, bytes] of records.entries()) {
       if (number < skipped) continue;
       const term = this.#position.term + (kind === "term" ? 1 : 0);

@@ -13,7 +13,9 @@ import { bytesOf, type EtcdTxn } from "./client/messages.ts";
 import { OwnMember, type OwnMemberOptions } from "./own-member.ts";
 import { SeenMembers, type SeenMembersOptions } from "./seen-members.ts";
 
-export interface ElectionOptions extends OwnMemberOptions, Pick<SeenMembersOptions, "proof" | "reached"> {
+export interface ElectionOptions
+  extends OwnMemberOptions,
+    Pick<SeenMembersOptions, "proof" | "reached" | "isVerified"> {
   readonly log: Log;
   /** The place of the last delivered batch. */
   readonly place: () => number;

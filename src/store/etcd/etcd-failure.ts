@@ -22,7 +22,7 @@ export function etcdFailure(doing: string, error: EtcdError): WalError {
 /** The error of a member that has applied more than etcd has. */
 export function wentBack(): WalError {
   const advice = "etcd was restored or emptied: restart all members, see docs/operate/several-members.md";
-  return new WalError("damaged", `Reading the log in etcd: it is shorter than what this member has applied; ${advice}`);
+  return new WalError("damaged", `Reading the log in etcd: it lacks what this member has applied; ${advice}`);
 }
 
 /** See `LogPort.trouble`. */

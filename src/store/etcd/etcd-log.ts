@@ -253,6 +253,7 @@ export class EtcdLog implements LogPort {
       proof: this.#options.proof,
       place: () => delivery().position.place,
       reached: (place) => delivery().reached(place),
+      isVerified: () => tail.isVerified(),
       caughtUp: () => tail.barrier(),
       elected: () => membership.elected(),
       deposed: () => membership.deposed(),

@@ -3,7 +3,7 @@
  *
  *   meta                        {"cluster":"…"}: made once
  *   epoch                       the number of the present epoch; a snapshot begins the next one
- *   l/head                      "<batch id>/<records>" of the last batch. Its version is that batch's place in the log
+ *   l/head                      the batch id of the last batch. Its version is that batch's place in the log
  *   l/<epoch>/<batch id>        a batch (`batch-frame.ts`); never written twice
  *   b/<epoch>/<batch id>/<i>    pieces of a batch that is too large for one key
  *   snap/current                which snapshot is valid (`snapshots.ts`)

@@ -45,6 +45,11 @@ export interface SeenMembersOptions {
   readonly proof?: SourceProof | undefined;
   /** Resolves once the batch of a place is delivered. @throws {WalError} closed. */
   readonly reached: (place: number) => Promise<void>;
+  /**
+   * True if etcd certainly has the log that this member knows; see `Tail.isVerified`. Otherwise, what the leader proves
+   * may concern another log. @throws {EtcdError}
+   */
+  readonly isVerified: () => Promise<boolean>;
   /** True if this run wrote the time into its own key. */
   readonly hasAsked: (atMs: number) => boolean;
   /** True for the revision of the leader's key that this member made itself. */
@@ -96,20 +101,31 @@ export class SeenMembers {
 
   /** Follows until `signal` aborts. */
   async follow(signal: AbortSignal): Promise<void> {
-    const { client, layout, clock, changed } = this.#options;
+    const { clock } = this.#options;
     while (!signal.aborted) {
       try {
-        const { keys, header } = await client.range(layout.membership, { signal });
-        this.#all.clear();
-        if (!keys.some(({ key }) => key === layout.leader)) this.setLeader(undefined);
-        for (const key of keys) this.#put(key);
-        changed();
-        const startRevision = header.revision + 1;
-        for await (const part of client.watch({ ...layout.membership, startRevision }, { signal })) this.#take(part);
+        await this.#followOnce(signal);
       } catch (error) {
         if (!(error instanceof EtcdError)) throw error;
-        await clock.sleep(retryMs, signal);
       }
+      await clock.sleep(retryMs, signal);
+    }
+  }
+
+  /** Until the watch ends. @throws {EtcdError} */
+  async #followOnce(signal: AbortSignal): Promise<void> {
+    const { client, layout, changed, isVerified } = this.#options;
+    const { keys, header } = await client.range(layout.membership, { signal });
+    if (!(await isVerified())) return;
+    this.#all.clear();
+    if (!keys.some(({ key }) => key === layout.leader)) this.setLeader(undefined);
+    for (const key of keys) this.#put(key);
+    changed();
+    const startRevision = header.revision + 1;
+    for await (const part of client.watch({ ...layout.membership, startRevision }, { signal })) {
+      // The first part has no events.
+      if (part.events.length > 0) this.#take(part);
+      else if (!(await isVerified())) return;
     }
   }
 

@@ -312,7 +312,9 @@ function clockFrom(fields: StoredFields): LeaderTime {
 }
 
 function positionFrom(fields: StoredFields): LogPosition {
+  const { id } = fields;
   return {
+    ...(id === undefined ? {} : { id: textFrom(id) }),
     sequence: numberFrom(fields.sequence),
     place: numberFrom(fields.place),
     records: numberFrom(fields.records),

@@ -14,6 +14,7 @@ import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
 import type { Delivery, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./etcd-failure.ts";
+import { lastBatchIn, lastBatchKey } from "./last-batch.ts";
 import type { BatchName, Layout } from "./layout.ts";
 import { movedTo } from "./moved-mark.ts";
 
@@ -130,6 +131,27 @@ export class Tail {
     }
   }
 
+  /**
+   * True if the log certainly goes on from what was delivered. Call it after a stream from etcd is open, and before
+   * anything of the stream is believed: etcd may have been restored from a backup in between. False if the log is lost,
+   * or was read anew: then open another stream.
+   * @throws {EtcdError}
+   */
+  async isVerified(): Promise<boolean> {
+    const { client, layout, delivery, wentBack } = this.#options;
+    const { position } = delivery();
+    const key = lastBatchKey(layout, position);
+    if (key === undefined) return true;
+    const success = [{ range: { key, keysOnly: true } }, { range: { key: layout.current } }];
+    const { answers } = await client.txn({ success }, { repeat: true });
+    const [batch, current] = answers.map(({ keys }) => keys[0]);
+    const last = lastBatchIn({ batch, current }, position);
+    if (last === "gone") wentBack();
+    // Only a snapshot has it now.
+    if (last === "deleted") await this.#catchUpCalmly();
+    return last === "there";
+  }
+
   /** Reads everything that was not delivered yet. @throws {EtcdError}; {WalError} */
   async catchUp(): Promise<void> {
     this.#catchingUp ??= this.#catchUp().finally(() => {
@@ -187,8 +209,9 @@ export class Tail {
 
   /** The head is the last batch that was delivered, or a later one. */
   #check(head: EtcdKey | undefined, before: LogPosition): void {
-    const { version = 0, modRevision = 0 } = head ?? {};
-    const isSame = version === before.place && (version === 0 || modRevision === before.revision);
+    const { version = 0, modRevision = 0, value } = head ?? {};
+    const isLast = () => modRevision === before.revision && isText(value, before.id);
+    const isSame = version === before.place && (version === 0 || isLast());
     if (!isSame && (version <= before.place || modRevision <= before.revision)) this.#options.wentBack();
   }
 
@@ -225,13 +248,21 @@ export class Tail {
       try {
         this.#partial.clear();
         const startRevision = delivery().position.revision + 1;
-        const parts = client.watch({ ...layout.log, startRevision, noDeletes: true }, { signal });
-        for await (const part of parts) this.#take(part);
+        await this.#takeAll(client.watch({ ...layout.log, startRevision, noDeletes: true }, { signal }));
       } catch (error) {
         if (!isTrouble(error)) throw error;
         if (error instanceof EtcdError && error.reason === "compacted") await this.#catchUpCalmly();
         await clock.sleep(retryMs, signal);
       }
+    }
+  }
+
+  /** Until the watch ends. @throws {EtcdError} */
+  async #takeAll(parts: AsyncIterable<EtcdWatchPart>): Promise<void> {
+    for await (const part of parts) {
+      // The first part has no events.
+      if (part.events.length > 0) this.#take(part);
+      else if (!(await this.isVerified())) return;
     }
   }
 
@@ -270,6 +301,8 @@ export class Tail {
     const keys = await this.#readLog();
     const head = keys.find(({ key }) => key === layout.head);
     this.#check(head, position);
+    const isLast = ({ key, modRevision }: EtcdKey) => key !== layout.head && modRevision === position.revision;
+    if (position.place > 0 && !keys.some(isLast)) return undefined;
     const isWanted = nextPlace > position.place ? position.revision + 1 : position.revision;
     const found: Omit<PlacedBatch, "place">[] = [];
     for (const { key, value, modRevision: revision } of keys) {
@@ -308,6 +341,11 @@ export class Tail {
     const either = AbortSignal.any([poked, this.#stopping.signal]);
     await this.#options.clock.sleep(durationMs, either);
   }
+}
+
+/** True without a text. */
+function isText(value: Uint8Array | undefined, text: string | undefined): boolean {
+  return text === undefined || (value !== undefined && Buffer.from(value).toString() === text);
 }
 
 /** True for what may go by itself: etcd does not answer, or the log ends. */
