@@ -37,7 +37,7 @@ test-cluster-long: install ## remove 5,000 Groups in every way while their machi
 test-chaos: install ## 2,000 random changes and faults beside 200 machines, of one davit and of three, an hour and a half; DAVIT_TEST_CHANGES=N does another number (needs make cluster-tools)
 	@npm --silent run test:chaos
 
-test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools)
+test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each
 	@npm --silent run test:members
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
