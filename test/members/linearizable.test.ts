@@ -1,6 +1,6 @@
 /**
- * Clients of three stores on three etcds read with quorum, put, compare and delete a few keys, and the leader changes a
- * key as davit's controller does. Meanwhile etcds stand still or are killed, answers and events are lost, and a leader is
+ * Clients of three stores on three etcds read with quorum, put, compare and delete a few keys, and fill a queue. The
+ * leader changes a key as davit's controller does. Meanwhile etcds stand still or are killed, answers and events are lost, and a leader is
  * cut off. porcupine decides whether one order of all requests explains every answer. Ways to be wrong are tried, too:
  * each must be found.
  */
@@ -32,6 +32,15 @@ interface HistoryLine {
   readonly end: number;
 }
 
+/** A value for the queue. Its key is the index of the write, so the order of all of them is known. */
+interface Post {
+  readonly value: string;
+  /** Undefined if the outcome is unknown. */
+  readonly path?: string;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** What makes these tests' clients wrong on purpose. */
 type Mutant = "none" | "localReads" | "repeatedWrites" | "lostWrite" | "unfenced";
 
@@ -48,6 +57,7 @@ interface HistoryOptions {
 
 const keys = ["/a", "/b"];
 const leadersKey = "/davit/c";
+const queue = storePath("/queue");
 const clientsPerStore = 3;
 // `make test-members` makes longer histories, and tries the mutants.
 const isLong = process.env.DAVIT_TEST_ROUNDS !== undefined;
@@ -61,6 +71,7 @@ let members: readonly StoreMember[] = [];
 let areEventsLost = false;
 /** Why writes were refused that were certainly not made. */
 let refusals: string[] = [];
+let posts: Post[] = [];
 
 beforeEach(async () => {
   etcd = await startEtcdV3({ count: 3 });
@@ -127,6 +138,46 @@ async function run({ client, store, history, mutant, isOver, pick }: RunOptions)
     if (answer === undefined) await pause(10);
     else
       history.push({ client, kind, key, value, ...(prev !== undefined && { prev }), ...answer, start, end: micros() });
+  }
+}
+
+/** One client: it fills the queue. */
+async function fill({ client, store, isOver }: RunOptions): Promise<void> {
+  for (let number = 0; !isOver(); number++) {
+    await post(store, `${client}-${number}`);
+    await pause(20);
+  }
+}
+
+async function post(store: Store, value: string): Promise<void> {
+  const start = micros();
+  try {
+    const { event } = await store.submit({ kind: "createInOrder", path: queue, value });
+    posts.push({ value, path: event.node.path, start, end: micros() });
+  } catch (error) {
+    if (answerOf(error) !== undefined) posts.push({ value, start, end: micros() });
+  }
+}
+
+/** Each value once, if it was acknowledged, and no later than one whose request began after its answer. */
+function expectQueue(store: Store): void {
+  const found = [...store.dump()].filter(({ path }) => path.startsWith(`${queue}/`));
+  const paths = new Map(found.map(({ path, value }) => [value, path]));
+  expect(paths.size).toBe(found.length);
+  const known = posts.filter(({ path }) => path !== undefined);
+  for (const { value, path } of known) expect(paths.get(value)).toBe(path);
+  const sent = new Set(posts.map(({ value }) => value));
+  expect(found.filter(({ value = "" }) => !sent.has(value))).toEqual([]);
+  const late = known.filter(({ path = "", start }) => known.some((one) => one.end < start && path < (one.path ?? "")));
+  expect(late).toEqual([]);
+}
+
+/** Dumps, histories and indexes of all stores are the same. */
+async function expectEqual(): Promise<void> {
+  await Promise.all(members.map(({ store }) => store.catchUp()));
+  for (const { store } of members) {
+    expect(stateOf(store)).toBe(stateOf(members[0]?.store ?? store));
+    expectQueue(store);
   }
 }
 
@@ -260,6 +311,7 @@ async function historyOf(options: HistoryOptions): Promise<readonly HistoryLine[
   const { seed, mutant = "none", faults: kinds = faultKinds, withinMs = 7_000 } = options;
   members = await Promise.all([1, 2, 3].map((member) => openMember(member, withinMs)));
   refusals = [];
+  posts = [];
   const start = micros();
   await members[0]?.store.submit(set(leadersKey, "first"));
   const client = -1;
@@ -268,9 +320,8 @@ async function historyOf(options: HistoryOptions): Promise<readonly HistoryLine[
   ];
   let isOver = false;
   const runs = members.flatMap(({ store }, member) =>
-    Array.from({ length: clientsPerStore + 1 }, (_, number) => {
-      const client = member * (clientsPerStore + 1) + number;
-      const work = number < clientsPerStore ? run : control;
+    [...Array.from({ length: clientsPerStore }, () => run), control, fill].map((work, number) => {
+      const client = member * (clientsPerStore + 2) + number;
       return work({ client, store, history, mutant, isOver: () => isOver, pick: seededPick(seed + client) });
     }),
   );
@@ -308,10 +359,10 @@ describe.skipIf(isSkipped)("three stores on three etcds", { timeout: limitMs }, 
     const seed = Number(process.env.DAVIT_TEST_SEED ?? randomInt(2 ** 31));
     const history = await historyOf({ seed });
     const unknown = history.filter(({ outcome }) => outcome === "unknown").length;
-    console.log(`seed ${seed}: ${history.length} requests, ${unknown} unknown, refused:`, counted(refusals));
+    const line = `${history.length} requests, ${unknown} unknown, ${posts.length} for the queue, refused:`;
+    console.log(`seed ${seed}: ${line}`, counted(refusals));
     expect(verdictOf(history)).toBe("Ok");
-    await Promise.all(members.map(({ store }) => store.catchUp()));
-    for (const { store } of members) expect(stateOf(store)).toBe(stateOf(members[0]?.store ?? store));
+    await expectEqual();
   });
 });
 
@@ -320,6 +371,7 @@ describe.skipIf(isSkipped || !isLong)("for long (make test-members)", { timeout:
     const history = await historyOf({ seed: 11, withinMs: impatientMs });
     expect(history.filter(({ outcome }) => outcome === "unknown").length).toBeGreaterThan(0);
     expect(verdictOf(history)).toBe("Ok");
+    await expectEqual();
   });
 
   it.each<Omit<HistoryOptions, "seed">>([
