@@ -113,6 +113,25 @@ export function plannedAdoption(
   };
 }
 
+/**
+ * Plans a change of an entry that also records what else the machine calls itself, so that a later request by another
+ * of its identities finds the entry.
+ */
+export function plannedNaming(
+  entry: LedgerEntry,
+  { identities, entries }: { readonly identities: readonly string[]; readonly entries: readonly LedgerEntry[] },
+  writing: Pick<EntryWriting, "indexOf">,
+): PlannedEntry {
+  const added = newIdentities({ identities }, entries);
+  const named = { ...entry, identities: [...entry.identities, ...added] };
+  return { entry: named, commands: [change(named, writing), ...added.map((identity) => naming(identity, entry.id))] };
+}
+
+/** True if a machine calls itself something that none of its entries has. */
+export function hasNewIdentity(identities: readonly string[], entries: readonly LedgerEntry[]): boolean {
+  return newIdentities({ identities }, entries).length > 0;
+}
+
 /** Returns an entry in another state. */
 export function ended(entry: LedgerEntry, state: LedgerEntry["state"], nowMs: number): LedgerEntry {
   return { ...entry, state, changedAtMs: Math.max(nowMs, entry.changedAtMs) };

@@ -3,9 +3,19 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
-import { knownEntries, type LedgerEntry, type Verdict, verdictOf } from "../model/permit.ts";
+import { grantRefusal, knownEntries, type LedgerEntry, type Verdict, verdictOf } from "../model/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../model/permit-desk.ts";
-import { change, isNewAddress, isOpen, type PlannedEntry, plannedAdoption, plannedClaim, seenAt } from "./claim.ts";
+import {
+  hasNewIdentity,
+  isNewAddress,
+  isOpen,
+  type PlannedEntry,
+  plannedAdoption,
+  plannedClaim,
+  plannedNaming,
+  seenAt,
+} from "./claim.ts";
+import { endingCommands } from "./ended-grants.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import { entryPath } from "./ledger-documents.ts";
 import type { Decision, LedgerLog } from "./ledger-log.ts";
@@ -34,7 +44,7 @@ const late: DeskAnswer = { kind: "late" };
 export class InstallClaims {
   readonly #options: InstallClaimsOptions;
   readonly #bucket: TokenBucket;
-  /** How many new entries are being logged. */
+  /** How many requests may be logging a new entry. */
   #beginning = 0;
 
   constructor(options: InstallClaimsOptions) {
@@ -48,9 +58,9 @@ export class InstallClaims {
     if (![...question.identities, ...(question.listed ?? [])].every(isIdentity)) return refusedIdentity;
     if (!isTrusted()) return this.#answerUntrusted(question);
     const verdict = verdictOf(question, known);
-    if (verdict.kind === "refused") return verdict;
+    if (verdict.kind === "refused") return question.mayClaim ? this.#afterEndings(question, verdict) : verdict;
     if (verdict.kind === "disk") {
-      if (question.mayClaim) this.#noteAdopted(question);
+      if (question.mayClaim) this.#note(question);
       return verdict;
     }
     return log.inTime(this.#grant(question)).then((answer) => answer ?? late);
@@ -63,31 +73,67 @@ export class InstallClaims {
     return this.#options.known.id === undefined ? { kind: "refused", why: "noLedger" } : late;
   }
 
+  /** Answers that a grant is over only when this is logged: from then on, no clock that is set back opens it. */
+  #afterEndings({ grants }: DeskAsk, answer: DeskAnswer): Soon<DeskAnswer> {
+    const { known, log, cover } = this.#options;
+    const endings = () => endingCommands(grants, known, (path) => log.indexOf(path), grants.length);
+    if (endings().length === 0) return answer;
+    const decide = (): Decision<DeskAnswer> => ({ kind: "closing", commands: endings(), result: answer });
+    const work = async () => {
+      const logged = await log.carryOut(decide);
+      return (await cover(log.index)) ? logged : undefined;
+    };
+    return log.inTime(work()).then((logged) => logged ?? late);
+  }
+
   async #grant(question: DeskAsk): Promise<DeskAnswer | undefined> {
-    const { log, cover, tokenKey, known } = this.#options;
-    // A claim that is decided again needs no second token.
-    const token = { isTaken: false };
-    const answer = await log.carryOut(() => this.#decide(question, token));
+    const { log, cover } = this.#options;
+    const answer = await this.#decideInTurn(question);
     if (answer?.kind !== "granted") return answer;
     const { entry } = answer;
     if (!(await cover(log.indexOf(entryPath(entry.id))))) return undefined;
-    const key = tokenKey();
-    // A report may have ended the install meanwhile, and another ledger may have begun.
-    const now = known.entries.get(entry.id);
-    if (now?.claimedAtMs !== entry.claimedAtMs || !isOpen(now) || key === undefined || !this.#options.isTrusted())
-      return undefined;
-    return { ...answer, reportToken: reportTokenOf(key, entry) };
+    return this.#isStillOpen(question, entry) ? this.#withToken(answer) : undefined;
+  }
+
+  async #decideInTurn(question: DeskAsk): Promise<SettledVerdict | undefined> {
+    // A claim that is decided again needs no second token.
+    const token = { isTaken: false };
+    this.#beginning += 1;
+    try {
+      return await this.#options.log.carryOut(() => this.#decide(question, token));
+    } finally {
+      this.#beginning -= 1;
+    }
+  }
+
+  /** False if a report, a config or another ledger has ended meanwhile what was decided. */
+  #isStillOpen({ purpose }: DeskAsk, { id, claimedAtMs }: LedgerEntry): boolean {
+    const { known, isTrusted } = this.#options;
+    const now = known.entries.get(id);
+    if (now === undefined || now.claimedAtMs !== claimedAtMs || !isTrusted()) return false;
+    return purpose === "script" ? now.state === "Claimed" : isOpen(now);
+  }
+
+  #withToken(answer: Granted): DeskAnswer | undefined {
+    const key = this.#options.tokenKey();
+    return key && { ...answer, reportToken: reportTokenOf(key, answer.entry) };
   }
 
   #decide(question: DeskAsk, token: { isTaken: boolean }): Decision<SettledVerdict | undefined> {
     const { known, isTrusted } = this.#options;
     if (!isTrusted()) return answered(undefined);
     const verdict = verdictOf(question, known);
-    if (verdict.kind === "granted") return this.#decideGranted(question, verdict);
+    if (verdict.kind === "granted") {
+      const isOfFormerLedger = verdict.entry.claimedAtMs < (known.meta?.beganAtMs ?? 0);
+      if (isOfFormerLedger) return answered({ kind: "refused", why: "over" });
+      return this.#decideGranted(question, verdict);
+    }
     if (verdict.kind !== "claim") return answered(verdict);
     if (!question.mayClaim) return answered({ kind: "refused", why: "notClaimed" });
     const entries = knownEntries(question, known) ?? [];
-    if (entries.length === 0 && known.entries.size >= maxEntries) return answered({ kind: "refused", why: "full" });
+    // This request is one of those that begin.
+    const isFull = known.entries.size + this.#beginning > maxEntries;
+    if (entries.length === 0 && isFull) return answered({ kind: "refused", why: "full" });
     token.isTaken ||= this.#bucket.tryTake();
     if (!token.isTaken) return answered(undefined);
     const { entry, commands } = plannedClaim(question, verdict.grants, entries, this.#options.log.writing);
@@ -101,29 +147,51 @@ export class InstallClaims {
   /** The first config that a machine reads ends the time in which the script is repeated. */
   #decideGranted(question: DeskAsk, verdict: Granted): Decision<SettledVerdict> {
     const { entry } = verdict;
+    const { known, log } = this.#options;
+    const entries = knownEntries(question, known) ?? [];
     const begins = question.purpose === "config" && entry.state === "Claimed";
-    if (!question.mayClaim || !(begins || isNewAddress(entry, question.address))) return answered(verdict);
-    const { writing } = this.#options.log;
+    const isNew = isNewAddress(entry, question.address) || hasNewIdentity(question.identities, entries);
+    if (!question.mayClaim || !(begins || isNew)) return answered(verdict);
+    const { writing } = log;
     const seen = seenAt(entry, question.address);
     const begun: LedgerEntry = begins ? { ...seen, state: "Installing", changedAtMs: writing.nowMs } : seen;
-    return { kind: "closing", commands: [change(begun, writing)], result: { kind: "granted", entry: begun } };
+    const planned = plannedNaming(begun, { identities: question.identities, entries }, writing);
+    return { kind: "closing", commands: planned.commands, result: { kind: "granted", entry: planned.entry } };
   }
 
-  /** Records a machine of an adopted Group: it stays installed when the time of the adoption is over. */
-  #noteAdopted(question: DeskAsk): void {
+  /**
+   * Records in the background what a machine without an open install is called: a machine of an adopted Group, and an
+   * identity that a known machine did not send before. Without it, a machine that now sends its uuid and then its mac
+   * would count as two.
+   */
+  #note(question: DeskAsk): void {
+    if (!this.#hasToNote(question)) return;
     const { known, log } = this.#options;
-    if (known.entriesOf([...question.identities, ...(question.listed ?? [])]).length > 0) return;
     if (known.entries.size + this.#beginning >= maxEntries || !this.#bucket.tryTake()) return;
     this.#beginning += 1;
     const decide = (): Decision<undefined> => {
-      const entries = knownEntries(question, known);
-      const planned: PlannedEntry | undefined =
-        entries?.length === 0 ? plannedAdoption(question, entries, log.writing) : undefined;
+      const planned = this.#hasToNote(question) ? this.#noted(question) : undefined;
       return { kind: "closing", commands: planned?.commands ?? [], result: undefined };
     };
     void log.carryOut(decide).finally(() => {
       this.#beginning -= 1;
     });
+  }
+
+  #hasToNote(question: DeskAsk): boolean {
+    const { known } = this.#options;
+    const entries = knownEntries(question, known);
+    if (entries === undefined || !hasNewIdentity(question.identities, entries)) return false;
+    if (entries.length === 0) return known.nowMs < known.adoptedUntilMs(question.group);
+    return question.grants.some((named) => grantRefusal(named, known) === undefined);
+  }
+
+  #noted(question: DeskAsk): PlannedEntry | undefined {
+    const { known, log } = this.#options;
+    const entries = knownEntries(question, known) ?? [];
+    const [entry] = entries;
+    if (entry === undefined) return plannedAdoption(question, entries, log.writing);
+    return plannedNaming(entry, { identities: question.identities, entries }, log.writing);
   }
 }
 

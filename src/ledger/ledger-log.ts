@@ -17,6 +17,11 @@ export interface LedgerLogOptions {
   readonly known: KnownLedger;
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
+  /**
+   * False while it is not certain that the ledger is whole. Then nothing is logged: each change raises the store's
+   * index, and would hide that the store is behind its mark.
+   */
+  readonly isTrusted: () => boolean;
   /** Called with the store's index after each batch. */
   readonly logged: (index: number) => void;
 }
@@ -28,6 +33,9 @@ export interface Decision<Result> {
   /** `claim` for a batch that opens an install: it may not use the reserve of a full disk. */
   readonly kind: "claim" | "closing";
 }
+
+type LedgerBatch = Pick<Decision<unknown>, "commands" | "kind">;
+type LedgerOutcome = "logged" | "changed" | "failed";
 
 // Each repetition means that another writer was faster. With more of them, the machine asks again.
 const maxAttempts = 8;
@@ -48,6 +56,11 @@ export class LedgerLog {
       newId: () => hexOf(random(8)),
       indexOf: (id) => this.indexOf(entryPath(id)),
     };
+  }
+
+  /** The index of the store's last change. */
+  get index(): number {
+    return this.#options.store.indexes.storeIndex;
   }
 
   /** Returns the index of a document's last change; 0 if there is no document. */
@@ -97,10 +110,12 @@ export class LedgerLog {
   }
 
   /** Logs a batch. `changed`: a condition of the batch does not hold. */
-  async submit({
-    commands,
-    kind,
-  }: Pick<Decision<unknown>, "commands" | "kind">): Promise<"logged" | "changed" | "failed"> {
+  async submit(batch: LedgerBatch): Promise<LedgerOutcome> {
+    return this.#options.isTrusted() ? await this.submitUntrusted(batch) : "failed";
+  }
+
+  /** As `submit`, to begin a ledger. */
+  async submitUntrusted({ commands, kind }: LedgerBatch): Promise<LedgerOutcome> {
     const { store, logged } = this.#options;
     try {
       const { indexes } = await store.submit({ kind: "batch", commands }, { fenced: false, frees: kind === "closing" });

@@ -72,10 +72,11 @@ export class Ledger implements PermitDesk {
     const logged = (index: number) => {
       if (this.#beginning.isTrusted) this.#marks?.note(index);
     };
-    this.#log = new LedgerLog({ store, known, clock, random, logged });
+    const isTrusted = () => this.#beginning.isTrusted;
+    this.#log = new LedgerLog({ store, known, clock, random, isTrusted, logged });
     const cover = async (index: number) => (await this.#marks?.cover(index)) ?? true;
     this.#beginning = new Beginning({ store, known, clock, random, log, mark, cover, ledgerLog: this.#log });
-    const shared = { known, log: this.#log, clock, isTrusted: () => this.#beginning.isTrusted };
+    const shared = { known, log: this.#log, clock, isTrusted };
     const tokenKey = () => this.#tokenKey;
     this.#claims = new InstallClaims({ ...shared, cover, tokenKey });
     this.#reports = new Reports({ ...shared, tokenKey, rulesOf });

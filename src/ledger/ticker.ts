@@ -7,9 +7,9 @@ import type { Clock } from "../lib/clock.ts";
 import { isUnderWay, type LedgerEntry, type NamedGrant } from "../model/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
 import { change, ended } from "./claim.ts";
+import { endingCommands } from "./ended-grants.ts";
 import { isEndedForEver, removal } from "./forgetting.ts";
 import type { KnownLedger } from "./known-ledger.ts";
-import { encodeEnded, endedPath } from "./ledger-documents.ts";
 import type { LedgerLog } from "./ledger-log.ts";
 
 export interface TickerOptions {
@@ -71,7 +71,7 @@ export class Ticker {
     const { isTrusted } = this.#options;
     if (!isTrusted()) return;
     for (let batch = 0; batch < batchesPerTick && this.#isLeading; batch++) {
-      const commands = [...this.#overdue(), ...this.#endedGrants()];
+      const commands = [...this.#overdue(), ...this.#endings()];
       if (!(await this.#log(commands)) || commands.length < perBatch) break;
     }
     await this.#log(this.#crowded());
@@ -98,23 +98,9 @@ export class Ticker {
     return commands;
   }
 
-  #endedGrants(): readonly SingleCommand[] {
+  #endings(): readonly SingleCommand[] {
     const { known, log } = this.#options;
-    const { id, nowMs } = known;
-    const generations = new Map<string, number>();
-    for (const { key, grant } of this.#grants) {
-      const isOver = grant.ledger === id && grant.untilMs !== undefined && nowMs >= grant.untilMs;
-      if (isOver && grant.generation > (generations.get(key) ?? known.endedGeneration(key)))
-        generations.set(key, grant.generation);
-      if (generations.size === perBatch) break;
-    }
-    return [...generations].map(([key, generation]) => {
-      const path = endedPath(key);
-      const index = log.indexOf(path);
-      const value = encodeEnded({ generation });
-      if (index === 0) return { kind: "create", path, value };
-      return { kind: "compareAndSwap", path, value, expected: { index: BigInt(index) } };
-    });
+    return endingCommands(this.#grants, known, (path) => log.indexOf(path), perBatch);
   }
 
   /**
