@@ -62,6 +62,7 @@ export function plannedClaim(
     ...(isOpen(entry) ? ended(entry, "Unconfirmed", changedAtMs - 1) : entry),
     // The reports of an earlier install of this entry no longer count.
     grant: first,
+    claimedAtMs: changedAtMs,
     spent: spentWith(entry.spent, grants),
   }));
   return {
@@ -72,6 +73,18 @@ export function plannedClaim(
       ...added.map((identity) => naming(identity, claimed.id)),
     ],
   };
+}
+
+/**
+ * True if all entries of a machine took part in this claim. Otherwise a Machine lists names that claimed as different
+ * machines, and one of them may be installed already.
+ */
+export function areClaimedTogether(claimed: LedgerEntry, entries: readonly LedgerEntry[]): boolean {
+  return entries.every(
+    (entry) =>
+      entry === claimed ||
+      (!isOpen(entry) && entry.claimedAtMs === claimed.claimedAtMs && entry.changedAtMs < claimed.changedAtMs),
+  );
 }
 
 /**

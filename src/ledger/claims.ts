@@ -6,6 +6,7 @@ import { TokenBucket } from "../lib/token-bucket.ts";
 import { grantRefusal, knownEntries, type LedgerEntry, type Verdict, verdictOf } from "../model/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../model/permit-desk.ts";
 import {
+  areClaimedTogether,
   hasNewIdentity,
   isNewAddress,
   isOpen,
@@ -20,6 +21,7 @@ import type { KnownLedger } from "./known-ledger.ts";
 import { entryPath } from "./ledger-documents.ts";
 import type { Decision, LedgerLog } from "./ledger-log.ts";
 import { reportTokenOf, type TokenKey } from "./report-token.ts";
+import type { WitnessedClaims } from "./witnessed-claims.ts";
 
 export interface InstallClaimsOptions {
   readonly known: KnownLedger;
@@ -30,6 +32,7 @@ export interface InstallClaimsOptions {
   /** Resolves when the mark outside the store covers an index; with false if it never will. */
   readonly cover: (index: number) => Promise<boolean>;
   readonly tokenKey: () => TokenKey | undefined;
+  readonly witnessed: WitnessedClaims;
 }
 
 /** The most entries of a ledger. */
@@ -123,11 +126,7 @@ export class InstallClaims {
     const { known, isTrusted } = this.#options;
     if (!isTrusted()) return answered(undefined);
     const verdict = verdictOf(question, known);
-    if (verdict.kind === "granted") {
-      const isOfFormerLedger = verdict.entry.claimedAtMs < (known.meta?.beganAtMs ?? 0);
-      if (isOfFormerLedger) return answered({ kind: "refused", why: "over" });
-      return this.#decideGranted(question, verdict);
-    }
+    if (verdict.kind === "granted") return this.#decideGranted(question, verdict);
     if (verdict.kind !== "claim") return answered(verdict);
     if (!question.mayClaim) return answered({ kind: "refused", why: "notClaimed" });
     const entries = knownEntries(question, known) ?? [];
@@ -144,19 +143,34 @@ export class InstallClaims {
     };
   }
 
-  /** The first config that a machine reads ends the time in which the script is repeated. */
-  #decideGranted(question: DeskAsk, verdict: Granted): Decision<SettledVerdict> {
-    const { entry } = verdict;
-    const { known, log } = this.#options;
+  #decideGranted(question: DeskAsk, { entry }: Granted): Decision<SettledVerdict | undefined> {
+    const { known } = this.#options;
+    const isOfFormerLedger = entry.claimedAtMs < (known.meta?.beganAtMs ?? 0);
+    if (isOfFormerLedger) return answered({ kind: "refused", why: "over" });
     const entries = knownEntries(question, known) ?? [];
-    const begins = question.purpose === "config" && entry.state === "Claimed";
-    const isNew = isNewAddress(entry, question.address) || hasNewIdentity(question.identities, entries);
-    if (!question.mayClaim || !(begins || isNew)) return answered(verdict);
-    const { writing } = log;
-    const seen = seenAt(entry, question.address);
+    const isRepeatable = question.purpose === "config" || this.#isRepeatable(entry, entries);
+    if (isRepeatable === true) return this.#decideAgain(question, entry, entries);
+    return answered(isRepeatable === "maybe" ? undefined : { kind: "disk" });
+  }
+
+  /** The first config that a machine reads ends the time in which the script is repeated. */
+  #decideAgain(
+    { purpose, mayClaim, address, identities }: DeskAsk,
+    entry: LedgerEntry,
+    entries: readonly LedgerEntry[],
+  ): Decision<SettledVerdict> {
+    const begins = purpose === "config" && entry.state === "Claimed";
+    const isNew = isNewAddress(entry, address) || hasNewIdentity(identities, entries);
+    if (!mayClaim || !(begins || isNew)) return answered({ kind: "granted", entry });
+    const { writing } = this.#options.log;
+    const seen = seenAt(entry, address);
     const begun: LedgerEntry = begins ? { ...seen, state: "Installing", changedAtMs: writing.nowMs } : seen;
-    const planned = plannedNaming(begun, { identities: question.identities, entries }, writing);
+    const planned = plannedNaming(begun, { identities, entries }, writing);
     return { kind: "closing", commands: planned.commands, result: { kind: "granted", entry: planned.entry } };
+  }
+
+  #isRepeatable(entry: LedgerEntry, entries: readonly LedgerEntry[]): boolean | "maybe" {
+    return areClaimedTogether(entry, entries) && this.#options.witnessed.isRepeatable(entry);
   }
 
   /**

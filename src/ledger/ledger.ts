@@ -24,6 +24,7 @@ import { type LedgerMark, MarkKeeper } from "./mark-keeper.ts";
 import type { TokenKey } from "./report-token.ts";
 import { Reports } from "./reports.ts";
 import { Ticker } from "./ticker.ts";
+import { WitnessedClaims } from "./witnessed-claims.ts";
 
 export interface LedgerOptions {
   /** A store that only the ledger writes. The ledger does not stop it. */
@@ -78,7 +79,7 @@ export class Ledger implements PermitDesk {
     this.#beginning = new Beginning({ store, known, clock, random, log, mark, cover, ledgerLog: this.#log });
     const shared = { known, log: this.#log, clock, isTrusted };
     const tokenKey = () => this.#tokenKey;
-    this.#claims = new InstallClaims({ ...shared, cover, tokenKey });
+    this.#claims = new InstallClaims({ ...shared, cover, tokenKey, witnessed: new WitnessedClaims(known, clock) });
     this.#reports = new Reports({ ...shared, tokenKey, rulesOf });
     this.#ticker = new Ticker({ ...shared, maxEntries });
     this.#claimed = new ClaimedAddresses(known);
