@@ -101,6 +101,8 @@ export const moved: readonly Moved[] = [
   { file: "http/store-door.test.ts", to: "integration", because: "needs openssl" },
   { file: "kubernetes/attention.test.ts", to: "integration", because: "needs openssl" },
   { file: "kubernetes/client-tls.test.ts", to: "integration", because: "needs openssl" },
+  { file: "ledger/kill.test.ts", to: "integration", because: starts },
+  { file: "ledger/members.test.ts", to: "integration", because: "needs etcd" },
   { file: "lint/bad-input.test.ts", to: "integration", because: starts },
   { file: "lint/lint.test.ts", to: "integration", because: starts },
   { file: "matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
