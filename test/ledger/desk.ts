@@ -111,3 +111,13 @@ export async function claimed(desk: Pick<Desk, "ledger">, change: Partial<DeskAs
   if (answer.kind !== "granted") throw new Error(`not granted: ${short(answer)}`);
   return answer;
 }
+
+/** Waits for work that needs time to pass, such as a write of the mark. */
+export async function whileTimePasses<Result>({ clock }: Pick<Desk, "clock">, work: Promise<Result>): Promise<Result> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  for (let step = 0; !isDone && step < 100; step++) await clock.advance(100);
+  return await done;
+}
