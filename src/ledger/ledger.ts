@@ -15,7 +15,7 @@ import type { Store } from "../store/store.ts";
 import { Beginning } from "./beginning.ts";
 import { change, plannedAdoption } from "./claim.ts";
 import { ClaimedAddresses } from "./claimed-addresses.ts";
-import { InstallClaims, maxEntries } from "./claims.ts";
+import { InstallClaims } from "./claims.ts";
 import { openSooner, plannedForgetting } from "./forgetting.ts";
 import { KnownLedger } from "./known-ledger.ts";
 import { adoptedPath, encodeAdopted, secretPath } from "./ledger-documents.ts";
@@ -36,6 +36,8 @@ export interface LedgerOptions {
   readonly mark?: LedgerMark | undefined;
   /** Returns which labels the machines of a Profile (`namespace/name`) may report; none unless given. */
   readonly rulesOf?: (profile: string) => ReportRules | undefined;
+  /** 65,536 unless given. */
+  readonly maxEntries?: number;
 }
 
 /**
@@ -47,6 +49,7 @@ export interface LedgerOptions {
 export type ForgettingOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
 export type AdoptionOutcome = "adopted" | "ambiguous" | "full" | "late";
 
+const presetMaxEntries = 65_536;
 const maxSpentByForgetting = 1_000;
 const clockAheadMs = 300_000;
 
@@ -54,6 +57,7 @@ export class Ledger implements PermitDesk {
   /** What the ledger says: for selection and statuses. */
   readonly known: KnownLedger;
   readonly #options: LedgerOptions;
+  readonly #maxEntries: number;
   readonly #log: LedgerLog;
   readonly #marks: MarkKeeper | undefined;
   readonly #beginning: Beginning;
@@ -65,8 +69,9 @@ export class Ledger implements PermitDesk {
   #unfollow: () => void = () => undefined;
 
   private constructor(options: LedgerOptions) {
-    const { store, clock, random, log, mark, rulesOf = () => undefined } = options;
+    const { store, clock, random, log, mark, rulesOf = () => undefined, maxEntries = presetMaxEntries } = options;
     this.#options = options;
+    this.#maxEntries = maxEntries;
     const known = new KnownLedger({ clock });
     this.known = known;
     this.#marks = mark && new MarkKeeper({ mark, clock, log, id: () => known.id });
@@ -79,7 +84,13 @@ export class Ledger implements PermitDesk {
     this.#beginning = new Beginning({ store, known, clock, random, log, mark, cover, ledgerLog: this.#log });
     const shared = { known, log: this.#log, clock, isTrusted };
     const tokenKey = () => this.#tokenKey;
-    this.#claims = new InstallClaims({ ...shared, cover, tokenKey, witnessed: new WitnessedClaims(known, clock) });
+    this.#claims = new InstallClaims({
+      ...shared,
+      maxEntries,
+      cover,
+      tokenKey,
+      witnessed: new WitnessedClaims(known, clock),
+    });
     this.#reports = new Reports({ ...shared, tokenKey, rulesOf });
     this.#ticker = new Ticker({ ...shared, maxEntries });
     this.#claimed = new ClaimedAddresses(known);
@@ -149,7 +160,7 @@ export class Ledger implements PermitDesk {
     const outcome = await this.#log.carryOut((): Decision<AdoptionOutcome> => {
       const entries = knownEntries({ identities }, known);
       if (entries === undefined) return { kind: "closing", commands: [], result: "ambiguous" };
-      const isFull = entries.length === 0 && known.entries.size >= maxEntries;
+      const isFull = entries.length === 0 && known.entries.size >= this.#maxEntries;
       if (isFull) return { kind: "closing", commands: [], result: "full" };
       const planned = plannedAdoption(machine, entries, this.#log.writing);
       return { kind: "closing", commands: planned?.commands ?? [], result: "adopted" };
@@ -175,7 +186,7 @@ export class Ledger implements PermitDesk {
       ...(known.unreadable > 0 ? ["Ledger: a later davit has written it, so nothing installs: start that davit"] : []),
       ...(this.#beginning.problem === undefined ? [] : [`Ledger: ${this.#beginning.problem}, so nothing installs`]),
       ...(this.#marks?.isFailing === true ? ["Ledger: its mark cannot be written, so nothing installs"] : []),
-      ...(known.entries.size >= maxEntries ? ["Ledger: it is full: forget machines that are gone"] : []),
+      ...(known.entries.size >= this.#maxEntries ? ["Ledger: it is full: forget machines that are gone"] : []),
       ...(aheadMs > clockAheadMs ? ["Ledger: this computer's clock is behind the ledger's: correct the clock"] : []),
     ];
   }

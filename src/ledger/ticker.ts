@@ -23,6 +23,8 @@ export interface TickerOptions {
 
 const tickMs = 5_000;
 const clockMarkMs = 60_000;
+/** From this share of all entries on, the ledger makes room. */
+const crowdedShare = 0.99;
 /** So many changes are in one batch, and so many batches in one tick. */
 const perBatch = 200;
 const batchesPerTick = 10;
@@ -109,7 +111,7 @@ export class Ticker {
    */
   #crowded(): readonly SingleCommand[] {
     const { known, log, maxEntries } = this.#options;
-    if (known.entries.size < maxEntries - perBatch) return [];
+    if (known.entries.size < maxEntries * crowdedShare) return [];
     const commands: SingleCommand[] = [];
     for (const entry of known.entries.values()) {
       if (entry.state === "Failed" && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));

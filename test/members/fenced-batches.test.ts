@@ -38,6 +38,11 @@ describe.skipIf(missing("etcd"))("a batch", () => {
     if (other === undefined) throw new Error("no other member");
     await writeDocument(leader.store, "new");
     await expect(writeDocument(other.store, "old")).rejects.toMatchObject({ refusal: "logFailed" });
+    // A batch that its own conditions protect is taken from any member, once.
+    const once = { kind: "create", path: storePath("/davit/once"), value: "1" } as const;
+    const byAny = (store: Store) => store.submit({ kind: "batch", commands: [once] }, { fenced: false });
+    const outcomes = await Promise.allSettled([byAny(other.store), byAny(leader.store), byAny(other.store)]);
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected", "rejected"]);
     // Clients' keys are taken from any member.
     await other.store.submit({ kind: "set", path: storePath("/key"), value: "1" });
     await leader.store.catchUp();
