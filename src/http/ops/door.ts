@@ -41,7 +41,7 @@ export interface OpsDoorOptions {
 }
 
 /** A request for a change has this header, with the last name of its path as the value. */
-export const actionHeader = "x-davit-action";
+const actionHeader = "x-davit-action";
 
 interface DoorTokens {
   readonly reading: TokenFile | undefined;
