@@ -1,6 +1,6 @@
 /**
  * `/machines` lists the machines that objects or the ledger name, `/machines/<machine>` shows one of them, and
- * `/ledger` shows the ledger. A machine is named by its MAC address, its uuid, or `namespace/name` of its Machine object.
+ * `/ledger` shows the ledger. A machine is named by its MAC address, its uuid, or `namespace/name` of its Machine.
  */
 
 import { Readable } from "node:stream";
