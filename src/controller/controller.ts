@@ -98,7 +98,7 @@ export class Controller implements SourceListener {
       foundOn: (name) => this.#trials.of(name),
       show: (name, status) => this.#statuses.show(name, status),
     });
-    const { identities } = this.#planner;
+    const { identities, samples } = this.#planner.machines;
     this.#enrolment = new Enrolment({ ...options, documents: this.#documents, identities });
     this.#machines = new MachineBoard({
       ...options,
@@ -110,6 +110,7 @@ export class Controller implements SourceListener {
       ...options,
       runner: options.trials,
       documents: this.#documents,
+      machineSamples: samples,
       groupsOf: (profile) => this.#planner.dependentsOf(profile),
       changed: (name) => this.#composer.found(name),
     });

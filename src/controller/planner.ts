@@ -15,8 +15,7 @@ import { Faults } from "./core/faults.ts";
 import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { Dependents } from "./dependents.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
-import { MachineIdentities } from "./machines/identities.ts";
-import { MachinePlans } from "./machines/machine-plans.ts";
+import { type MachineDraft, MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
 import { GroupGrants } from "./permits/group-grants.ts";
 import type { LedgerFacts } from "./permits/ledger-facts.ts";
@@ -56,8 +55,7 @@ export class Planner {
   /** Makes machines wait if an unreadable Group may name them. */
   readonly hidden: HiddenMachines;
   readonly permits: GroupGrants;
-  /** The Machines of the last steps, by identity. */
-  readonly identities = new MachineIdentities();
+  readonly machines: MachinePlans;
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;
   readonly #options: PlannerOptions;
@@ -68,7 +66,6 @@ export class Planner {
   readonly #faults: Faults;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
-  readonly #machines: MachinePlans;
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
@@ -86,11 +83,12 @@ export class Planner {
     this.#faults = new Faults(log);
     this.permits = new GroupGrants(options.ledger);
     this.hidden = new HiddenMachines(source);
-    this.#machines = new MachinePlans({ ...options, faults: this.#faults, identities: this.identities });
+    this.machines = new MachinePlans({ ...options, faults: this.#faults });
     this.withheld = new Withheld(source);
     this.#pairs = new Pairs({
       view: () => source.view,
       documents,
+      machineSamples: this.machines.samples,
       sha256,
       ...(options.davitUrl && { davitUrl: options.davitUrl }),
       groupsOf: (profile) => this.#dependents.of(profile),
@@ -141,12 +139,14 @@ export class Planner {
   /** Plans one step for all of these names, and for Groups that must change with them. */
   plan(names: Iterable<ObjectName>): Step {
     const draft = newDraft(names);
+    // Machines come first, because they may define variables of templates.
+    const machines = this.#draftMachines(draft);
     // All Groups are drafted first, because statuses depend on the references and selectors of other Groups.
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values())
       if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
     for (const group of flawedFirst(groups)) this.#planGroup(group, draft);
-    this.#planMachines(draft);
+    this.#planMachines(machines, draft);
     const tombstones = [...tombstoneWrites(draft.groupChanges, this.#tombstoneOptions), ...draft.tombstones];
     return {
       planned: draft.planned.map((planned) => this.#withUid(planned)),
@@ -348,11 +348,19 @@ export class Planner {
     return others.map((name) => this.#draftGroup(name, draft));
   }
 
-  #planMachines(draft: Draft): void {
-    const machines = [...draft.names.values()].filter(({ kind }) => kind === "Machine");
-    for (const machine of machines.map((id) => this.#machines.draft(id))) {
+  #draftMachines(draft: Draft): readonly MachineDraft[] {
+    const names = [...draft.names.values()].filter(({ kind }) => kind === "Machine");
+    const drafts = names.map((id) => this.machines.draft(id));
+    if (!drafts.some(({ definesOthers }) => definesOthers)) return drafts;
+    this.#pairs.machinesChanged();
+    for (const name of this.names()) if (name.kind !== "Machine") addTo(draft.alsoLookAt, name);
+    return drafts;
+  }
+
+  #planMachines(machines: readonly MachineDraft[], draft: Draft): void {
+    for (const machine of machines) {
       const { id, isWithheld, sharing } = machine;
-      const { changes, tombstones, status, isRemoved } = this.#machines.plan(machine);
+      const { changes, tombstones, status, isRemoved } = this.machines.plan(machine);
       for (const name of sharing) addTo(draft.alsoLookAt, name);
       this.withheld.note(id, isWithheld);
       draft.changes.push(...changes);

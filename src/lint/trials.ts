@@ -50,14 +50,14 @@ export async function trialFindings(manifests: Manifests, options: TrialOptions)
   return [...shown.values()].flatMap((each) => toFinding(manifests, each));
 }
 
-function inputsOf({ documents, view }: Manifests): TrialInputs {
+function inputsOf({ documents, view, machineSamples }: Manifests): TrialInputs {
   const texts = new Map(documents);
   const textAt = (path: string) => texts.get(path);
   const group = (namespace: string, name: string) => {
     const text = textAt(groupPath(namespace, name));
     return text === undefined ? undefined : decodeGroup(text);
   };
-  return new TrialInputs({ documents: { textAt, group }, source: { view } });
+  return new TrialInputs({ documents: { textAt, group }, source: { view }, machineSamples });
 }
 
 function tryGroups(

@@ -18,6 +18,7 @@ import { readFileSync } from "node:fs";
 import { Admission } from "../admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
 import { BootIndex } from "../boot/boot-index.ts";
+import type { MachineSamples } from "../controller/core/machine-samples.ts";
 import { Planner, type PlannerOptions } from "../controller/planner.ts";
 import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
@@ -62,6 +63,8 @@ export interface Manifests {
   readonly places: ObjectPlaces;
   /** For each Profile and Group, its status and the findings behind the status. */
   readonly planned: readonly Planned[];
+  /** What Machines may define for templates. */
+  readonly machineSamples: Pick<MachineSamples, "of">;
   /** The path and text of each document that the store would have. Some of the texts come from Secrets. */
   readonly documents: readonly (readonly [path: string, text: string])[];
 }
@@ -114,7 +117,10 @@ const nothingStored: PlannerOptions["documents"] = {
   textAt: () => undefined,
 };
 
-function plan(view: SourceView, { log, adminNamespace }: LoadOptions): Pick<Manifests, "planned" | "documents"> {
+function plan(
+  view: SourceView,
+  { log, adminNamespace }: LoadOptions,
+): Pick<Manifests, "planned" | "documents" | "machineSamples"> {
   const planner = new Planner({
     source: { view },
     documents: nothingStored,
@@ -131,7 +137,8 @@ function plan(view: SourceView, { log, adminNamespace }: LoadOptions): Pick<Mani
     return [path, text] as const;
   });
   const mark: SyncedDocument = { source: "directory", at: toRfc3339(0), revision: "", complete: view.complete };
-  return { planned, documents: [...written, [syncedPath, encodeDocument(mark)]] };
+  const documents: Manifests["documents"] = [...written, [syncedPath, encodeDocument(mark)]];
+  return { planned, documents, machineSamples: planner.machines.samples };
 }
 
 function sha256(text: string): string {

@@ -5,10 +5,11 @@ import { encodeMachine, type MachineDocument } from "../../model/machine.ts";
 import type { ObjectName, ObjectStatus, Source } from "../../model/source.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
 import type { Faults } from "../core/faults.ts";
+import { MachineSamples } from "../core/machine-samples.ts";
 import { failedStatus } from "../status/conditions.ts";
 import type { TombstoneWrite } from "../tombstones/tombstones.ts";
 import { draftMachine, type KnownMachine, machineStandIn } from "./draft-machine.ts";
-import type { MachineIdentities } from "./identities.ts";
+import { MachineIdentities } from "./identities.ts";
 import { machineStatus } from "./machine-conditions.ts";
 import { machineTombstoneWrites } from "./machine-tombstones.ts";
 
@@ -17,7 +18,6 @@ export interface MachinePlansOptions {
   /** The stored documents. */
   readonly documents: Pick<Documents, "machine" | "textAt">;
   readonly faults: Faults;
-  readonly identities: MachineIdentities;
   /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
   /** Undefined if there is no admin namespace. */
@@ -32,6 +32,8 @@ export interface MachineDraft {
   readonly isFailed: boolean;
   /** True if the Machine is stored, and may be in a part of the source that cannot be read. */
   readonly isWithheld: boolean;
+  /** True if Machines define other names of variables than before. */
+  readonly definesOthers: boolean;
   /** Other Machines whose status may change. */
   readonly sharing: readonly ObjectName[];
 }
@@ -45,6 +47,9 @@ export interface MachinePlan {
 }
 
 export class MachinePlans {
+  /** The Machines of the last steps, by identity. */
+  readonly identities = new MachineIdentities();
+  readonly samples = new MachineSamples();
   readonly #options: MachinePlansOptions;
 
   constructor(options: MachinePlansOptions) {
@@ -54,15 +59,16 @@ export class MachinePlans {
   /** Drafts a Machine. Draft all Machines of a step before `plan`, because statuses depend on other Machines. */
   draft(id: ObjectName): MachineDraft {
     const known = this.#known(id);
-    const { faults, identities } = this.#options;
-    const drafted = faults.guard(
+    const drafted = this.#options.faults.guard(
       id,
       () => ({ document: draftMachine(known), isFailed: false }),
       () => ({ document: machineStandIn(known), isFailed: true }),
     );
     const { object, refusal, stored, isGone } = known;
     const isWithheld = object === undefined && refusal === undefined && !isGone && stored !== undefined;
-    return { id, known, ...drafted, isWithheld, sharing: identities.update(id, drafted.document) };
+    const { document } = drafted;
+    const definesOthers = this.samples.update(id, document);
+    return { id, known, ...drafted, isWithheld, definesOthers, sharing: this.identities.update(id, document) };
   }
 
   /** Plans a Machine: what to write, and its status. */
@@ -93,7 +99,7 @@ export class MachinePlans {
     if (newest === undefined) return undefined;
     const { generation } = newest;
     if (isFailed) return failedStatus(generation, false);
-    const rival = this.#options.identities.rivalOf(id);
+    const rival = this.identities.rivalOf(id);
     return machineStatus({ generation, refusal: refusal?.message ?? object?.refusal, document, rival });
   }
 

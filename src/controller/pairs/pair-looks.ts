@@ -8,6 +8,7 @@ import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
 import { type RenderBudget, TooLongHere } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
+import type { MachineSamples } from "../core/machine-samples.ts";
 import { secretTexts } from "../trials/trial-inputs.ts";
 import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
 import { ProfileRenders, RendersBench } from "./profile-renders.ts";
@@ -37,6 +38,7 @@ export interface PairLooksOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "textAt">;
   readonly sha256: (text: string) => string;
+  readonly machineSamples: Pick<MachineSamples, "of">;
   /** Where machines reach davit; an example URL if that is unknown. */
   readonly davitUrl?: string;
 }
@@ -48,7 +50,7 @@ export class PairLooks {
   /** By the key of a stored Profile, with the text of its document. */
   readonly #ofStored = new Map<string, { readonly text: string; readonly looks: Looks }>();
   /** For planned contents. */
-  readonly #ofContents = new WeakMap<ProfileContent, Looks>();
+  #ofContents = new WeakMap<ProfileContent, Looks>();
 
   constructor(options: PairLooksOptions) {
     this.#options = options;
@@ -87,6 +89,12 @@ export class PairLooks {
     return looks;
   }
 
+  /** Forgets all looks, because the names of samples have changed. */
+  forgetAll(): void {
+    this.#ofStored.clear();
+    this.#ofContents = new WeakMap();
+  }
+
   /** Forgets the looks at a stored Profile. */
   forget(profile: ObjectName): void {
     this.#ofStored.delete(objectKey(profile));
@@ -106,15 +114,16 @@ export class PairLooks {
     { namespace }: ObjectName,
     { content, secretTexts: known }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
   ): Looks {
-    const { view, sha256: hash } = this.#options;
+    const { view, sha256: hash, machineSamples } = this.#options;
+    const samples = machineSamples.of(namespace);
     let texts = known;
     const secretText = (sha256: string) => {
       texts ??= new Map(secretTexts(view(), namespace, content.templates).map((text) => [hash(text), text]));
       return texts.get(sha256);
     };
     return {
-      names: new ProfileNeeds(content, secretText, this.#reader),
-      renders: new ProfileRenders(content, secretText, this.#bench),
+      names: new ProfileNeeds(content, secretText, this.#reader, samples),
+      renders: new ProfileRenders(content, secretText, this.#bench, samples),
     };
   }
 }

@@ -129,6 +129,11 @@ export class Pairs {
     return this.#open;
   }
 
+  /** Looks again at all Profiles, because Machines define other names of variables now. */
+  machinesChanged(): void {
+    this.#looks.forgetAll();
+  }
+
   /**
    * Begins a step, and adds names that must be in the same step. For each Profile, it adds the Groups that keep older
    * metadata. For each Group, it adds the Profile if some Group keeps the Profile's newest version from being served.

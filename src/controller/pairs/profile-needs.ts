@@ -16,7 +16,9 @@ import {
 import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";
-import { TemplateNeeds, type VariableLookup } from "../../render/template/needs.ts";
+import { TemplateNeeds, unknown, type VariableLookup } from "../../render/template/needs.ts";
+import type { Samples } from "../core/machine-samples.ts";
+import { sampleOf, sampleReportUrl } from "../core/machine-variables.ts";
 import type { BootClient } from "../trials/trial-boot.ts";
 
 /** A part of a Profile that fails for a Group with every request, mostly because a variable is not defined. */
@@ -57,10 +59,13 @@ export class NeedsReader {
 
   /** The variable `davit`. Templates may test it, so its URL is never empty. */
   readonly davit: JsonObject;
+  /** The same for configs of a Profile with an `install`. */
+  readonly davitOfInstall: JsonObject;
 
   constructor({ sha256, davitUrl }: { readonly sha256: (text: string) => string; readonly davitUrl: string }) {
     this.#sha256 = sha256;
     this.davit = { url: davitUrl };
+    this.davitOfInstall = { url: davitUrl, report: sampleReportUrl(davitUrl) };
   }
 
   /** The needs of a text. Undefined if it has no tag, is too long, or is not a valid template. */
@@ -112,12 +117,16 @@ interface Needy extends NeedyPlace {
 export class ProfileNeeds {
   readonly #reader: NeedsReader;
   readonly #defaults: JsonObject;
+  readonly #samples: Samples;
+  readonly #davit: JsonObject;
   readonly #hasKernel: boolean;
   readonly #needy: readonly Needy[];
   readonly isInstall: boolean;
 
-  constructor(content: ProfileContent, secretText: SecretText, reader: NeedsReader) {
+  constructor(content: ProfileContent, secretText: SecretText, reader: NeedsReader, samples: Samples) {
     const { metadata = {}, boot } = content;
+    this.#samples = samples;
+    this.#davit = content.install === undefined ? reader.davit : reader.davitOfInstall;
     this.#reader = reader;
     this.#defaults = metadata;
     this.#hasKernel = boot?.kind === "kernel";
@@ -141,9 +150,11 @@ export class ProfileNeeds {
       needsOf(this.#reader, text, { part: "boot", field: `spec.args[${at}]` }),
     );
     if (this.#needy.length + ofGroup.length === 0) return [];
-    const inConfigs = lookupIn(group, this.#defaults, this.#reader.davit);
+    const given = { defaults: this.#defaults, samples: this.#samples };
+    const inConfigs = lookupIn(group, { ...given, davit: this.#davit });
+    const inTexts = lookupIn(group, { ...given, davit: this.#reader.davit });
     // As in `bootVariables`: boot texts see no `request`, even if a metadata key has that name.
-    const inBoot: VariableLookup = (name) => (name === "request" ? undefined : inConfigs(name));
+    const inBoot: VariableLookup = (name) => (name === "request" ? undefined : inTexts(name));
     const lacksOf = (isOfGroup: boolean) => (each: Needy) => {
       const { part, field, needs, isSecret } = each;
       const absent = needs.absent(part === "boot" ? inBoot : inConfigs, budget);
@@ -176,15 +187,24 @@ function needsOf(reader: NeedsReader, text: string, { isSecret = false, ...place
 
 /**
  * Looks up variables in the same order as `templateVariables`, but does not copy the metadata. The order is: `davit`,
- * the selector's labels, the Group's metadata, the Profile's defaults.
+ * the selector's labels, the metadata of a Machine, the Group's metadata, the Profile's defaults, `machine`.
  */
-function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject, davit: JsonObject): VariableLookup {
+function lookupIn(
+  group: Renderable,
+  {
+    defaults,
+    davit,
+    samples,
+  }: { readonly defaults: JsonObject; readonly davit: JsonObject; readonly samples: Samples },
+): VariableLookup {
+  const { metadata, selector } = group;
   const labels = new Map<string, JsonValue>(
     Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value]),
   );
   return (name) => {
     if (name === "davit") return davit;
     if (labels.has(name)) return labels.get(name);
+    if (sampleOf(name, samples, { selector, metadata: { ...defaults, ...metadata } }) !== undefined) return unknown;
     return own(Object.hasOwn(metadata, name) ? metadata : defaults, name);
   };
 }

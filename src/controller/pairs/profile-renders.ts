@@ -1,6 +1,6 @@
 /**
  * Renders a Profile's parts for a Group, within a budget, and finds the parts that fail with every request. It leaves
- * long templates, and templates that read `request`, to the trials. So each failure that it reports occurs with every
+ * long templates, and templates that read `request` or what Machines may define, to the trials. So each failure that it reports occurs with every
  * request.
  */
 
@@ -13,6 +13,8 @@ import type { TextPosition } from "../../render/core/text-position.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";
 import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
 import { bootVariables, RequestReads, templateVariables } from "../../render/template/variables.ts";
+import type { Samples } from "../core/machine-samples.ts";
+import { sampleReportUrl, withSamples } from "../core/machine-variables.ts";
 import { samples } from "../ranking/sample-labels.ts";
 import { bootFaults } from "../trials/trial-boot.ts";
 import { type ConfigText, isShortTemplate, type Lack, type Renderable, textsOf } from "./profile-needs.ts";
@@ -82,9 +84,16 @@ export class ProfileRenders {
   readonly #configs: readonly ConfigText[];
   readonly #bench: RendersBench;
   readonly #bootLength: number;
+  readonly #samples: Samples;
 
   /** @param secretText returns a Secret's text by its hash. A template is skipped if its text is not in view. */
-  constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, bench: RendersBench) {
+  constructor(
+    content: ProfileContent,
+    secretText: (sha256: string) => string | undefined,
+    bench: RendersBench,
+    samples: Samples,
+  ) {
+    this.#samples = samples;
     this.#content = content;
     this.#configs = textsOf(content, secretText);
     this.#bench = bench;
@@ -101,9 +110,13 @@ export class ProfileRenders {
     if (this.#configs.length === 0) return boot;
     const { metadata: defaults } = this.#content;
     const { davitUrl } = this.#bench.options;
-    const variables = templateVariables(
-      { group, defaults, labels: new Map(), rawQuery: "", davitUrl },
-      new UnreadRequest(),
+    const reads = new UnreadRequest();
+    const report = this.#content.install === undefined ? {} : { reportUrl: sampleReportUrl(davitUrl) };
+    const request = { labels: new Map<string, string>(), rawQuery: "" };
+    const variables = this.#withSamples(
+      templateVariables({ group, defaults, ...request, davitUrl, ...report }, reads),
+      group,
+      reads,
     );
     return [...boot, ...this.#configs.flatMap((config) => decided(() => this.#config(config, variables, budget)))];
   }
@@ -113,7 +126,8 @@ export class ProfileRenders {
     if (boot?.kind === "broken" || (boot === undefined && grubScript === undefined)) return [];
     const { args = [], selector } = group;
     budget.count(bootWork + this.#bootLength + args.reduce((sum, text) => sum + text.length, 0));
-    const variables = bootVariables({ group, defaults, davitUrl: this.#bench.options.davitUrl });
+    const { davitUrl } = this.#bench.options;
+    const variables = this.#withSamples(bootVariables({ group, defaults, davitUrl }), group, new UnreadRequest());
     const labels = new Map([...samples, ...Object.entries(selector)]);
     const compile = (text: string) => this.#bench.template(text, budget);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
@@ -121,6 +135,11 @@ export class ProfileRenders {
       const parts = client === "boot" ? (["ipxe", "grub"] as const) : [client];
       return parts.map((part) => lackOf({ part, field, isOfGroup }, error));
     });
+  }
+
+  #withSamples(variables: Variables, { selector, metadata }: Renderable, reads: RequestReads): Variables {
+    const own = { selector, metadata: { ...this.#content.metadata, ...metadata } };
+    return withSamples(variables, this.#samples, own, () => reads.note());
   }
 
   #config(config: ConfigText, variables: Variables, budget: RenderBudget): readonly Lack[] {

@@ -8,6 +8,7 @@ import { groupPath, profilePath } from "../../model/documents.ts";
 import type { ResolvedTemplate, TemplateSource, Templates } from "../../model/profile.ts";
 import type { ObjectName, Source, SourceView } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
+import type { MachineSamples, Samples } from "../core/machine-samples.ts";
 import type { TrialJob } from "./trial.ts";
 
 /** The documents of one trial. A text is undefined if the store does not have it. */
@@ -17,6 +18,7 @@ export interface TrialInput {
   readonly profile: string;
   readonly groupText: string | undefined;
   readonly profileText: string | undefined;
+  readonly samples: Samples;
 }
 
 // In characters. Copying a job to the thread takes about a millisecond for each MiB.
@@ -25,6 +27,7 @@ const maxJobLength = 4 * 1024 * 1024;
 export interface TrialInputsOptions {
   readonly documents: Pick<Documents, "group" | "textAt">;
   readonly source: Pick<Source, "view">;
+  readonly machineSamples: Pick<MachineSamples, "of">;
 }
 
 export class TrialInputs {
@@ -38,14 +41,18 @@ export class TrialInputs {
   of(group: ObjectName): TrialInput {
     const { namespace, name } = group;
     const profile = this.#options.documents.group(namespace, name)?.spec.profile ?? "";
-    return { group, profile, groupText: this.#groupText(group), profileText: this.profileText(namespace, profile) };
+    const samples = this.#options.machineSamples.of(namespace);
+    const profileText = this.profileText(namespace, profile);
+    return { group, profile, groupText: this.#groupText(group), profileText, samples };
   }
 
   /**
    * True if a new trial would have the same input. A changed Profile name needs no check: the Group's text includes it.
    */
-  isCurrent({ group, profile, groupText, profileText }: TrialInput): boolean {
-    return this.#groupText(group) === groupText && this.profileText(group.namespace, profile) === profileText;
+  isCurrent({ group, profile, groupText, profileText, samples }: TrialInput): boolean {
+    const { namespace } = group;
+    const isSame = this.#groupText(group) === groupText && this.profileText(namespace, profile) === profileText;
+    return isSame && this.#options.machineSamples.of(namespace) === samples;
   }
 
   profileText(namespace: string, profile: string): string | undefined {
@@ -56,12 +63,13 @@ export class TrialInputs {
   jobOf(inputs: readonly TrialInput[]): TrialJob {
     const [first] = inputs;
     assert(first !== undefined, "A job has a Group");
-    const { group, profile, profileText } = first;
+    const { group, profile, profileText, samples } = first;
     const { view } = this.#options.source;
     return {
       namespace: group.namespace,
       profile,
       profileText: profileText ?? "",
+      samples,
       secretTexts: secretTexts(view, group.namespace, view.get("Profile", group.namespace, profile)?.spec.templates),
       groups: inputs.map(({ group: { name }, groupText }) => ({ name, text: groupText ?? "" })),
     };

@@ -23,9 +23,11 @@ import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
-import { type AbsentVariable, TemplateNeeds } from "../../render/template/needs.ts";
+import { type AbsentVariable, TemplateNeeds, unknown } from "../../render/template/needs.ts";
 import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
 import { bootVariables, RequestReads, templateVariables } from "../../render/template/variables.ts";
+import type { Samples } from "../core/machine-samples.ts";
+import { sampleReportUrl, withSamples } from "../core/machine-variables.ts";
 import { sampleLabels, samples } from "../ranking/sample-labels.ts";
 import { effectCure, installerIn } from "../reconcile/installers.ts";
 import type { FieldPlace } from "../status/conditions.ts";
@@ -38,6 +40,8 @@ export interface TrialJob {
   /** The Profile's name, for reports. */
   readonly profile: string;
   readonly profileText: string;
+  /** What Machines may define; absent for nothing. */
+  readonly samples?: Samples;
   /** The current texts of the Secrets that the Profile names. */
   readonly secretTexts: readonly string[];
   readonly groups: readonly { readonly name: string; readonly text: string }[];
@@ -70,7 +74,7 @@ export interface TrialTools {
 export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
   const content = decodeProfile(job.profileText)?.content;
   if (content === undefined) return job.groups.map(() => "untried");
-  const bench = new Bench(content, job.secretTexts, tools);
+  const bench = new Bench(content, job, tools);
   return job.groups.map(({ name, text }) => {
     const document = decodeGroup(text);
     return document === undefined || document.refused === true
@@ -82,14 +86,16 @@ export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
 /** Tries the Groups of one Profile. */
 class Bench {
   readonly #content: ProfileContent;
+  readonly #samples: Samples;
   readonly #tools: TrialTools;
   readonly #secrets: ReadonlyMap<string, string>;
   readonly #templates = new Map<string, Template>();
   readonly #needs = new Map<string, TemplateNeeds>();
   readonly #verdicts = new Verdicts();
 
-  constructor(content: ProfileContent, secretTexts: readonly string[], tools: TrialTools) {
+  constructor(content: ProfileContent, { secretTexts, samples = {} }: TrialJob, tools: TrialTools) {
     this.#content = content;
+    this.#samples = samples;
     this.#tools = tools;
     this.#secrets = new Map(secretTexts.map((text) => [tools.sha256(text), text]));
   }
@@ -103,8 +109,9 @@ class Bench {
       const template = templates[part];
       if (template === undefined) continue;
       const reads = new RequestReads();
-      const variables = templateVariables({ group, defaults, ...sample, davitUrl }, reads);
-      const ofPart = this.#part(part, template, variables);
+      const report = this.#content.install === undefined ? {} : { reportUrl: sampleReportUrl(davitUrl) };
+      const variables = templateVariables({ group, defaults, ...sample, davitUrl, ...report }, reads);
+      const ofPart = this.#part(part, template, this.#withSamples(variables, group, reads));
       found.push(...(reads.isAny ? ofPart : ofPart.map(asCertain)));
     }
     return found;
@@ -115,14 +122,24 @@ class Bench {
     const { args } = group;
     if (boot?.kind === "broken") return [asCertain(brokenPart("boot"))];
     const unused = args.length > 0 && boot?.kind !== "kernel" ? [unusedArguments] : [];
-    const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
+    const reads = new RequestReads();
+    const variables = this.#withSamples(
+      bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl }),
+      group,
+      reads,
+    );
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
-    // A boot section does not depend on the request, so its faults occur with every request.
     const found = faults.map(({ client, error, field, isOfGroup }) =>
-      asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
+      finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) }),
     );
-    return [...found, ...unused, ...unmarkedArguments(this.#content, args)];
+    // A boot section does not depend on the request. Without a Machine, its faults occur with every request.
+    return [...(reads.isAny ? found : found.map(asCertain)), ...unused, ...unmarkedArguments(this.#content, args)];
+  }
+
+  #withSamples(variables: Variables, { selector, metadata }: Group, reads: RequestReads): Variables {
+    const own = { selector, metadata: { ...this.#content.metadata, ...metadata } };
+    return withSamples(variables, this.#samples, own, () => reads.note());
   }
 
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
@@ -163,7 +180,11 @@ class Bench {
    */
   #absent(text: string, variables: Variables): AbsentVariable | undefined {
     const needs = this.#needs.get(text) ?? this.#readNeeds(text);
-    const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : undefined);
+    const lookup = (name: string) => {
+      const own = Object.getOwnPropertyDescriptor(variables, name);
+      // What Machines define has no value that holds for all machines.
+      return own?.get !== undefined && name !== "request" ? unknown : own?.value;
+    };
     return needs?.absent(lookup, new RenderBudget());
   }
 

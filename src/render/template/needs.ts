@@ -20,8 +20,11 @@ export interface AbsentVariable {
   readonly at: TextPosition;
 }
 
-/** Looks up a variable; undefined if it is absent. Never called for `request` if the template sees `request`. */
-export type VariableLookup = (name: string) => JsonValue | undefined;
+/**
+ * Looks up a variable; undefined if it is absent, `unknown` if it depends on the machine. Never called for `request` if
+ * the template sees `request`.
+ */
+export type VariableLookup = (name: string) => JsonValue | undefined | typeof unknown;
 
 interface NeedsOptions {
   readonly sha256: Sha256;
@@ -29,8 +32,8 @@ interface NeedsOptions {
   readonly seesRequest: boolean;
 }
 
-/** A value that is unknown because it depends on the request. */
-const unknown = Symbol("unknown");
+/** A value that is unknown because it depends on the request or on the machine. */
+export const unknown: unique symbol = Symbol("unknown");
 /** The variable `request`. Its two members always exist, but their values are unknown. */
 const request = Symbol("request");
 /** The object that contains all variables. */
