@@ -23,8 +23,8 @@ export interface KnownMachine {
   readonly spec: Pick<MachineSpec, "identities" | "hold" | "metadata">;
   /** False also for a refused version. */
   readonly isApproved: boolean;
-  /** See `MachineDocument.refused`. */
-  readonly isRefused: boolean;
+  /** True if the newest version is refused, or if the Machine may be gone. No `Install` is served. */
+  readonly isDoubted: boolean;
   /** See `MachineDocument.tenant`. */
   readonly isTenant: boolean;
   readonly uuids: readonly string[];
@@ -199,7 +199,7 @@ function isSticky(name: string): boolean {
 }
 
 function toMachine(namespace: string, name: string, document: MachineDocument): KnownMachine {
-  const { spec, refused, tenant } = document;
+  const { spec, refused, leaving, tenant } = document;
   const id = [namespace, name].join("/");
   const isRefused = refused === true;
   const grant = isRefused || spec.install === undefined ? undefined : { key: `machine/${id}`, grant: spec.install };
@@ -208,7 +208,7 @@ function toMachine(namespace: string, name: string, document: MachineDocument): 
     namespace,
     spec: { identities: spec.identities, hold: spec.hold !== false, metadata: spec.metadata },
     isApproved: spec.approved === true && !isRefused,
-    isRefused,
+    isDoubted: isRefused || leaving === true,
     isTenant: tenant === true,
     uuids: valuesOf("uuid", spec.identities),
     macs: valuesOf("mac", spec.identities),

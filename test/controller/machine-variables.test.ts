@@ -80,11 +80,10 @@ describe("a variable that only Machines define", () => {
   it("of a tenant's Machine counts only in its own namespace", async () => {
     await under.stop();
     under = await ControllerUnderTest.start({ adminNamespace: "infra" });
-    await listed(
-      profileObject(generic("{{ip}}")),
-      groupObject(),
-      { ...machineObject({ metadata: { ip: "10.0.7.12" } }), namespace: "other" },
-    );
+    await listed(profileObject(generic("{{ip}}")), groupObject(), {
+      ...machineObject({ metadata: { ip: "10.0.7.12" } }),
+      namespace: "other",
+    });
     expect(ready()).toBe("RenderFailed");
   });
 });

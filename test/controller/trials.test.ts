@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { MachineSamples } from "../../src/controller/core/machine-samples.ts";
 import { StatusComposer } from "../../src/controller/status/status-composer.ts";
 import type { TrialJob } from "../../src/controller/trials/trial.ts";
 import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
-import { MachineSamples } from "../../src/controller/core/machine-samples.ts";
 import { Trials } from "../../src/controller/trials/trials.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
