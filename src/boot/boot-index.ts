@@ -32,7 +32,7 @@ import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
 import { doubtOf, mayMatter } from "./install-doubts.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
-import { type KnownMachine, mergedLabels, soleMachine } from "./known-machines.ts";
+import { type BootMachine, mergedLabels, soleMachine } from "./known-machines.ts";
 import { MachineGroups } from "./machine-groups.ts";
 import type { BootLedger, Candidate, Machine, TemplateText } from "./selected.ts";
 import { assertSole, type ChosenGroup, type LabelledRequest, namespaceOf } from "./selection.ts";
@@ -187,7 +187,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** Returns the Machines that a request names, wherever they count. */
-  machinesOf(labels: Labels): readonly KnownMachine[] {
+  machinesOf(labels: Labels): readonly BootMachine[] {
     return this.#known.machines.of(labels);
   }
 
@@ -371,7 +371,7 @@ export class BootIndex implements FeedListener {
    * a name.
    * @throws {BootError} ambiguous or unreadable.
    */
-  #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined, found: readonly KnownMachine[]): void {
+  #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined, found: readonly BootMachine[]): void {
     const subject = group && { group: group.id };
     if (flaws.repeated.size > 0) throw new BootError("ambiguous", subject);
     if (!namesMachine(group) && mayMatter(flaws, this.#known, this.#selectors))

@@ -11,7 +11,8 @@ export const doubtTexts = {
   outdatedGroup:
     "the Group's newest version is refused, it may be deleted, or an unreadable Group may select this machine",
   flawedGroup: "with the Group's newest version, a config of its Profile fails",
-  refusedMachine: "the newest version of the machine's Machine is refused, or the Machine may be gone",
+  refusedMachine: "the newest version of the machine's Machine is refused",
+  leavingMachine: "no readable part of the source defines the machine's Machine any more",
   goneMachine: "a Machine of this uuid or mac was removed or changed a moment ago, and may return",
   outdatedProfile:
     "the Profile's newest version is refused, invalid or only partly read, or it or one of its texts may be deleted",

@@ -17,7 +17,7 @@ import {
 import type { DeskAnswer } from "../model/permit-desk.ts";
 import { BootError } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "./known-documents.ts";
-import type { KnownMachine } from "./known-machines.ts";
+import type { BootMachine } from "./known-machines.ts";
 import type { Machine } from "./selected.ts";
 
 /** A question and the desk's answer to it. */
@@ -36,7 +36,7 @@ export function planOf({ content, isInstall }: BootProfile, purpose: PermitPurpo
 interface AskingMachine {
   /** Of the request. */
   readonly labels: Labels;
-  readonly machine: KnownMachine | undefined;
+  readonly machine: BootMachine | undefined;
 }
 
 /** Returns the question of a machine that gets a Profile with a plan. */
@@ -58,7 +58,7 @@ export function askOf(
   };
 }
 
-function grantsOf({ id, permits }: BootGroup, machine: KnownMachine | undefined): readonly NamedGrant[] {
+function grantsOf({ id, permits }: BootGroup, machine: BootMachine | undefined): readonly NamedGrant[] {
   const grant = permits?.install;
   return [
     ...(machine?.grant === undefined ? [] : [machine.grant]),

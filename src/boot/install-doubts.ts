@@ -16,7 +16,8 @@ export function doubtOf(
   selectors: SelectorIndex<BootGroup>,
 ): Doubt | undefined {
   const { group, machine, asked, labels } = chosen;
-  if (machine?.isDoubted === true) return "refusedMachine";
+  if (machine?.isRefused === true) return "refusedMachine";
+  if (machine?.isLeaving === true) return "leavingMachine";
   if (known.machines.hasGone(asked, namespaceOf(group))) return "goneMachine";
   if (group.flaw !== undefined) return "flawedGroup";
   if (group.isOutdated || mayBeGone(chosen, selectors)) return "outdatedGroup";

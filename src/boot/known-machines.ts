@@ -16,22 +16,24 @@ import {
 import type { NamedGrant } from "../model/permit.ts";
 
 /** A Machine made ready for requests. A changed Machine is a new object. */
-export interface KnownMachine {
+export interface BootMachine {
   /** `namespace/name`. */
   readonly id: string;
   readonly namespace: string;
   readonly spec: Pick<MachineSpec, "identities" | "hold" | "metadata">;
   /** False also for a refused version. */
   readonly isApproved: boolean;
-  /** True if the newest version is refused, or if the Machine may be gone. No `Install` is served. */
-  readonly isDoubted: boolean;
+  /** See `MachineDocument.refused`. */
+  readonly isRefused: boolean;
+  /** See `MachineDocument`. */
+  readonly isLeaving: boolean;
   /** See `MachineDocument.tenant`. */
   readonly isTenant: boolean;
   readonly uuids: readonly string[];
   readonly macs: readonly string[];
   /** The labels that take part in selection, without names of identity labels. */
   readonly labels: readonly (readonly [name: string, value: string])[];
-  /** Undefined without a grant, and for a refused version. */
+  /** Undefined without a grant, and for a Machine that is refused or leaving. */
   readonly grant: NamedGrant | undefined;
   /** The variable `machine` of templates. */
   readonly variable: JsonObject;
@@ -40,14 +42,14 @@ export interface KnownMachine {
 /** The Machine of a request, among those that count. */
 export interface SoleMachine {
   /** Undefined if there is none, and if it is not clear which one it is. */
-  readonly machine: KnownMachine | undefined;
+  readonly machine: BootMachine | undefined;
   /** True if any of the Machines is held. */
   readonly isHeld: boolean;
   /** True if the request names several Machines, or if an identity of the request contradicts the Machine. */
   readonly isAmbiguous: boolean;
 }
 
-const none: readonly KnownMachine[] = [];
+const none: readonly BootMachine[] = [];
 const noMachine: SoleMachine = { machine: undefined, isHeld: false, isAmbiguous: false };
 
 /** A removed Machine. */
@@ -58,9 +60,9 @@ interface GoneMachine extends MachineTombstone {
 type ByValue<Entry> = Map<string, readonly Entry[]>;
 
 export class KnownMachines {
-  readonly #machines = new Map<string, KnownMachine>();
-  readonly #byUuid: ByValue<KnownMachine> = new Map();
-  readonly #byMac: ByValue<KnownMachine> = new Map();
+  readonly #machines = new Map<string, BootMachine>();
+  readonly #byUuid: ByValue<BootMachine> = new Map();
+  readonly #byMac: ByValue<BootMachine> = new Map();
   readonly #gone = new Map<string, GoneMachine>();
   readonly #goneByIdentity: ByValue<GoneMachine> = new Map();
 
@@ -124,7 +126,7 @@ export class KnownMachines {
   }
 
   /** Returns the distinct Machines that the identities of a request name, wherever they count. */
-  of(labels: Labels): readonly KnownMachine[] {
+  of(labels: Labels): readonly BootMachine[] {
     if (this.#machines.size === 0) return none;
     const byUuid = this.#byUuid.get(labels.get("uuid") ?? "") ?? none;
     const byMac = this.#byMac.get(labels.get("mac") ?? "") ?? none;
@@ -133,7 +135,7 @@ export class KnownMachines {
     return [...new Set([...byUuid, ...byMac])];
   }
 
-  #add(machine: KnownMachine): void {
+  #add(machine: BootMachine): void {
     this.#machines.set(machine.id, machine);
     for (const uuid of machine.uuids) addTo(this.#byUuid, uuid, machine);
     for (const mac of machine.macs) addTo(this.#byMac, mac, machine);
@@ -145,12 +147,8 @@ export class KnownMachines {
  * @param found the Machines that the request names (`KnownMachines.of`).
  * @param namespace of the Group that the machine gets. Undefined before selection: then no Machine of a tenant counts.
  */
-export function soleMachine(
-  found: readonly KnownMachine[],
-  labels: Labels,
-  namespace: string | undefined,
-): SoleMachine {
-  let machine: KnownMachine | undefined;
+export function soleMachine(found: readonly BootMachine[], labels: Labels, namespace: string | undefined): SoleMachine {
+  let machine: BootMachine | undefined;
   let isHeld = false;
   let isAmbiguous = false;
   for (const each of found) {
@@ -178,7 +176,7 @@ function contradicts(listed: readonly string[], value: string | undefined): bool
  */
 export function mergedLabels(
   request: Labels,
-  machine: Pick<KnownMachine, "labels"> | undefined,
+  machine: Pick<BootMachine, "labels"> | undefined,
   reported: ReadonlyMap<string, string> | undefined,
 ): Labels {
   const own = machine?.labels ?? [];
@@ -198,17 +196,20 @@ function isSticky(name: string): boolean {
   return !identityLabels.includes(name) && !name.startsWith("davit.");
 }
 
-function toMachine(namespace: string, name: string, document: MachineDocument): KnownMachine {
-  const { spec, refused, leaving, tenant } = document;
+function toMachine(namespace: string, name: string, document: MachineDocument): BootMachine {
+  const { spec, refused, tenant, leaving } = document;
   const id = [namespace, name].join("/");
   const isRefused = refused === true;
-  const grant = isRefused || spec.install === undefined ? undefined : { key: `machine/${id}`, grant: spec.install };
+  const isLeaving = leaving === true;
+  const grant =
+    isRefused || isLeaving || spec.install === undefined ? undefined : { key: `machine/${id}`, grant: spec.install };
   return {
     id,
     namespace,
     spec: { identities: spec.identities, hold: spec.hold !== false, metadata: spec.metadata },
     isApproved: spec.approved === true && !isRefused,
-    isDoubted: isRefused || leaving === true,
+    isRefused,
+    isLeaving,
     isTenant: tenant === true,
     uuids: valuesOf("uuid", spec.identities),
     macs: valuesOf("mac", spec.identities),

@@ -4,7 +4,7 @@
  */
 
 import { type BootGroup, toBootGroup } from "./known-documents.ts";
-import type { KnownMachine } from "./known-machines.ts";
+import type { BootMachine } from "./known-machines.ts";
 
 /** With the texts of a small script, each takes 1 to 2 KiB. */
 const maxGroups = 32_768;
@@ -15,10 +15,10 @@ interface Derived {
 }
 
 export class MachineGroups {
-  #groups = new Map<KnownMachine, Derived>();
+  #groups = new Map<BootMachine, Derived>();
 
   /** Returns the Group for the Machine: the same object until the Group or the Machine changes. */
-  of(base: BootGroup, machine: KnownMachine): BootGroup {
+  of(base: BootGroup, machine: BootMachine): BootGroup {
     const known = this.#groups.get(machine);
     if (known !== undefined && known.base === base) return known.group;
     // Texts that are dropped are made again on request.

@@ -3,18 +3,24 @@
 import { type Labels, sentLabels } from "../model/labels.ts";
 import { identitiesOf } from "../model/machine.ts";
 import type { BootIndex } from "./boot-index.ts";
-import { type KnownMachine, mergedLabels, soleMachine } from "./known-machines.ts";
+import { type BootMachine, mergedLabels, soleMachine } from "./known-machines.ts";
 
 /** Where a label comes from: the request, a Machine object, or a report of the machine. */
-export type LabelOrigin = "query" | "machine" | "reported";
+type LabelOrigin = "query" | "machine" | "reported";
+
+export interface ShownLabel {
+  readonly name: string;
+  readonly value: string;
+  readonly origin: LabelOrigin;
+}
 
 export interface SeenMachine {
   /** The labels by which Groups select. */
   readonly labels: Labels;
   /** The labels to show to people. */
-  readonly origins: readonly { readonly name: string; readonly value: string; readonly origin: LabelOrigin }[];
+  readonly origins: readonly ShownLabel[];
   /** The Machine objects that the request names. More than one is a mistake. */
-  readonly machines: readonly KnownMachine[];
+  readonly machines: readonly BootMachine[];
 }
 
 /** Returns the labels and the Machine of a request, as selection sees them. */

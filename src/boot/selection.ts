@@ -3,7 +3,7 @@
 import type { Labels } from "../model/labels.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootGroup } from "./known-documents.ts";
-import type { KnownMachine, SoleMachine } from "./known-machines.ts";
+import type { BootMachine, SoleMachine } from "./known-machines.ts";
 
 /** A request, with what selection knows of its machine. */
 export interface LabelledRequest {
@@ -12,7 +12,7 @@ export interface LabelledRequest {
   /** The labels by which Groups select: see `mergedLabels`. */
   readonly labels: Labels;
   /** The Machines that the request names, wherever they count. */
-  readonly found: readonly KnownMachine[];
+  readonly found: readonly BootMachine[];
   /** The Group that wins; undefined if no Group matches. */
   readonly group: BootGroup | undefined;
 }
@@ -20,7 +20,7 @@ export interface LabelledRequest {
 /** A request whose Group nothing holds back. */
 export interface ChosenGroup extends LabelledRequest {
   readonly group: BootGroup;
-  readonly machine: KnownMachine | undefined;
+  readonly machine: BootMachine | undefined;
 }
 
 /** @throws {BootError} held or ambiguous. */

@@ -51,7 +51,7 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const authority = advertisedAuthority(advertiseAddress, defaultListening);
   const index = bootIndexOf(manifests);
   const grub = { separator: config.grubSeparator, commands: config.grubCommands };
-  const configs = new BootConfigs({ index, authority, grub, isSigned });
+  const configs = new BootConfigs({ index, authority, grub, isSigned, permits: "assumed" });
   const ask = (endpoint: RenderedEndpoint): RenderedAnswer => {
     if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
     try {
@@ -90,9 +90,9 @@ function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefine
   }
 }
 
-function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex): readonly Warning[] {
+function warningsFor({ moment }: ReadMachine, { groups }: BootIndex): readonly Warning[] {
   const selectorLabels = new Set([...groups.values()].flatMap((group) => wantsOf(group).map(({ label }) => label)));
-  return requestWarnings({ labels, selectorLabels, chosen: moment.chosen });
+  return requestWarnings({ labels: moment.seen.labels, selectorLabels, chosen: moment.chosen });
 }
 
 /** Returns the generic parts of the machine's Profile; none without a Profile, which every answer then reports. */

@@ -33,15 +33,32 @@ function groupsTitle(title: string, shown: number, more: number): string {
   return `Groups that ${title}${more === 0 ? "" : ` (${shown} of ${shown + more})`}:`;
 }
 
-function headOf({ labels, chosen, effect, refused }: Preview): readonly string[] {
+function headOf({ labels, chosen, effect, refused, permit, ...known }: Preview): readonly string[] {
   const asked = Object.entries(labels).map(([name, value]) => `${shown(name)}=${shown(value)}`);
   return [
     `request  ${asked.length === 0 ? "(no labels)" : asked.join("\n         ")}`,
+    ...machineLines(known),
     `group    ${chosen === undefined ? "(none)" : groupText(chosen)}`,
     ...(chosen === undefined ? [] : [`profile  ${chosen.profile}`, `effect   ${effect ?? "none: as Boot"}`]),
     ...(refused === undefined ? [] : [`refused  ${refused.meaning} (${refused.reason})`]),
     ...(refused?.doubt === undefined ? [] : [`doubt    ${refused.doubt}`]),
+    ...(permit === undefined ? [] : [`permit   ${permit}`]),
   ];
+}
+
+const origins = { query: "of the request", machine: "of the Machine", reported: "reported by the machine" } as const;
+
+function machineLines({ machines = [], selectedBy = [] }: Pick<Preview, "machines" | "selectedBy">): readonly string[] {
+  const labels = selectedBy.map(({ name, value, origin }) => `${shown(name)}=${shown(value)}  ${origins[origin]}`);
+  return [
+    ...machines.map((each) => `machine  ${each.machine}  ${stateOf(each)}`),
+    ...(labels.length === 0 ? [] : [`labels   ${labels.join("\n         ")}`]),
+  ];
+}
+
+function stateOf({ approved, hold, refused }: NonNullable<Preview["machines"]>[number]): string {
+  const words = [approved ? "approved" : "not approved", ...(hold ? ["held"] : []), ...(refused ? ["refused"] : [])];
+  return words.join(", ");
 }
 
 function groupText({ group, selector, priority }: NamedGroup): string {

@@ -14,6 +14,9 @@ import { BootSnapshot } from "../../boot/boot-snapshot.ts";
 import { type Contenders, findContenders } from "../../boot/contenders.ts";
 import { type Explanation, explain } from "../../boot/explain.ts";
 import type { BootGroup } from "../../boot/known-documents.ts";
+import type { BootMachine } from "../../boot/known-machines.ts";
+import { permitText } from "../../boot/permit-text.ts";
+import type { ShownLabel } from "../../boot/seen-machine.ts";
 import { type Warning, warningsOf } from "../../boot/warnings.ts";
 import { Turns } from "../../lib/slices.ts";
 import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels.ts";
@@ -54,8 +57,23 @@ interface PreviewedConfig {
 export interface Preview extends Explanation {
   /** The labels as davit reads them from the query. */
   readonly labels: Readonly<Record<string, string>>;
+  /** The Machine objects that the request names. Absent if there are none. */
+  readonly machines?: readonly PreviewedMachine[];
+  /** The labels by which Groups select, with their origins. Absent if the request has all of them. */
+  readonly selectedBy?: readonly ShownLabel[];
+  /** What opens or refuses the install. Absent if the machine needs no permit, or is refused before. */
+  readonly permit?: string;
   readonly warnings: readonly Warning[];
   readonly renderings: readonly Rendering[];
+}
+
+interface PreviewedMachine {
+  /** `namespace/name`. */
+  readonly machine: string;
+  readonly approved: boolean;
+  readonly hold: boolean;
+  /** True if the newest version is refused: it approves and grants nothing. */
+  readonly refused: boolean;
 }
 
 /** The most losing Groups, and the most Groups that nearly match, in a preview. */
@@ -88,7 +106,8 @@ export class Previews {
   async of(rawQuery: string): Promise<Preview> {
     const labels = labelsFromQuery(rawQuery);
     const moment = new BootSnapshot(this.#options.index, labels);
-    const contenders = await this.#contenders(moment, labels);
+    const { seen } = moment;
+    const contenders = await this.#contenders(moment, seen.labels);
     const previewed: PreviewedConfig[] = [];
     for (const name of configsOf(moment)) {
       await this.#turns.next();
@@ -97,7 +116,7 @@ export class Previews {
     const renderings = previewed.map(({ rendering }) => rendering);
     const { chosen, profile } = moment;
     const warnings = warningsOf({
-      labels,
+      labels: seen.labels,
       selectorLabels: contenders.selectorLabels,
       chosen,
       profile,
@@ -105,7 +124,8 @@ export class Previews {
     });
     return {
       labels: Object.fromEntries(sentLabels(labels)),
-      ...explain(moment, labels, contenders),
+      ...explain(moment, seen.labels, contenders),
+      ...machineOf(moment),
       warnings,
       renderings,
     };
@@ -140,6 +160,20 @@ export class Previews {
       return { rendering: refused(path, error), usesRequest: false };
     }
   }
+}
+
+/** Returns what davit knows of the machine besides the request. */
+function machineOf({ seen, permit }: BootSnapshot): Pick<Preview, "machines" | "selectedBy" | "permit"> {
+  const { machines, origins } = seen;
+  return {
+    ...(machines.length > 0 && { machines: machines.map(previewedMachine) }),
+    ...(origins.some(({ origin }) => origin !== "query") && { selectedBy: origins }),
+    ...(permit && { permit: permitText(permit) }),
+  };
+}
+
+function previewedMachine({ id, isApproved, isRefused, spec: { hold } }: BootMachine): PreviewedMachine {
+  return { machine: id, approved: isApproved, hold, refused: isRefused };
 }
 
 function answered(path: string, { body, contentType }: Rendered, isSecret: boolean): Rendering {
