@@ -33,8 +33,8 @@ describe.skipIf(missing("helm"))("the chart's CRDs", () => {
       manifestsOf(yaml).flatMap(({ kind, metadata, spec }) =>
         kind === "CustomResourceDefinition" ? [{ name: metadata.name, spec }] : [],
       );
-    const wanted = ["groups", "profiles"].flatMap((name) => crds(committed(`crds/davit.dev_${name}.yaml`)));
-    expect(wanted).toHaveLength(2);
+    const wanted = ["groups", "machines", "profiles"].flatMap((name) => crds(committed(`crds/davit.dev_${name}.yaml`)));
+    expect(wanted).toHaveLength(3);
     expect(crds(await rendered())).toEqual(wanted);
     expect(crds(committed("manifests/install.yaml"))).toEqual(wanted);
   });
