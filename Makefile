@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-members check fix build bench bench-store bench-pauses bench-members boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses bench-members boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording release
 .PHONY: bench-boot bundle image fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -39,6 +39,9 @@ test-chaos: install ## 2,000 random changes and faults beside 200 machines, of o
 
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each
 	@npm --silent run test:members
+
+test-machines: install ## install machines once in every way, kill davit 200 times around a claim, 10,000 machines at once; DAVIT_TEST_KILLS and DAVIT_TEST_MACHINES change the numbers (needs QEMU, etcd and make cluster-tools)
+	@npm --silent run test:machines
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
 	@npm --silent run test:store-long

@@ -82,9 +82,10 @@ export class BootLine {
   }
 
   /** @throws {Error} when either side ends before the answer does. */
-  async #handOn({ method, url: target = "/", headers }: IncomingMessage, outgoing: ServerResponse): Promise<number> {
+  async #handOn(incoming: IncomingMessage, outgoing: ServerResponse): Promise<number> {
+    const { method, url: target = "/", headers } = incoming;
     // A connection for each request: one that is kept could be dead by now, which a machine would never meet.
-    const onward = request(`http://${this.#authority}${target}`, { method, headers, agent: false }).end();
+    const onward = incoming.pipe(request(`http://${this.#authority}${target}`, { method, headers, agent: false }));
     const gone = new AbortController();
     outgoing.on("close", () => {
       gone.abort();

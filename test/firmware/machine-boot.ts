@@ -21,6 +21,8 @@ export interface BootServer {
   /** `host:port` of the boot service, on this computer and as a machine sees it. */
   readonly authority: string;
   readonly authoritySeenByMachine: string;
+  /** Of the listener for operators, on this computer. */
+  readonly opsUrl: string;
   /** The directory that `/assets/` serves. */
   readonly assets: string;
   /** A new directory, which goes when the server stops. */
@@ -66,6 +68,10 @@ export async function startBootServer(
   return {
     authority: lan?.authority ?? host,
     authoritySeenByMachine: lan?.authority ?? `${hostSeenByMachine}:${port}`,
+    // Another one after `startAgain`.
+    get opsUrl() {
+      return davit.opsUrl;
+    },
     assets,
     makeDirectory: () => mkdtempSync(join(folder, "more-")),
     boot: async (machine, onlooker) => {

@@ -15,6 +15,8 @@ export interface Controls {
   type(text: string): void;
   /** Of a machine that would not do so itself. */
   switchOff(): void;
+  /** Like `switchOff`, but QEMU ends at once, as a machine does without power (SIGKILL). */
+  cutPower(): void;
 }
 
 export interface PowerOnOptions {
@@ -39,10 +41,15 @@ export function powerOn(machine: Machine, { timeoutMs, onlooker }: PowerOnOption
   const serial = ["-serial", "stdio", "-monitor", "none"];
   const [program = "", ...words] = [...commandOf(machine), ...qemuArguments(machine), ...serial];
   const qemu = spawn(program, words, { timeout: timeoutMs, killSignal: "SIGKILL" });
+  let isCut = false;
   const controls: Controls = {
     type: (text) => void qemu.stdin.write(text),
     // QEMU then ends as if the machine had done it.
     switchOff: () => void qemu.kill("SIGTERM"),
+    cutPower: () => {
+      isCut = true;
+      qemu.kill("SIGKILL");
+    },
   };
   let written = "";
   let complaints = "";
@@ -61,7 +68,7 @@ export function powerOn(machine: Machine, { timeoutMs, onlooker }: PowerOnOption
     qemu.on("error", reject);
     qemu.on("close", (exitCode) => {
       const screen = plainText(written);
-      if (exitCode === 0) return resolve({ screen, seconds: (performance.now() - startMs) / 1_000 });
+      if (exitCode === 0 || isCut) return resolve({ screen, seconds: (performance.now() - startMs) / 1_000 });
       const what = exitCode === null ? `Machine not off after ${timeoutMs} ms` : `QEMU ended with ${exitCode}`;
       return reject(new Error(`${what}\n${complaints}\n${tail(screen)}`));
     });

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds the Linux that the quickstart boots: the kernel of Debian's package linux-image-cloud-amd64, and an initrd of
-# busybox-static, the kernel's virtio drivers for network and disk and the scripts in guest/.
+# busybox-static, the kernel's virtio drivers for network and disk and the scripts in guest/. Beside them, for amd64, the
+# image of a disk that says that it was booted: what docs/use/install-once.md installs.
 #
 #   tools/firmware/boot-assets.sh [DIRECTORY [amd64|arm64]]      default: assets/quickstart, which /assets/quickstart/
 #                                                               serves, and amd64
@@ -55,6 +56,7 @@ main() {
   pack "$work" "$tool" >"$output/.initrd.gz.new"
   cp "$kernel" "$output/.vmlinuz.new"
   chmod 0644 "$output/.vmlinuz.new"
+  [[ $architecture != amd64 ]] || write_disk "$output"
   mv "$output/.initrd.gz.new" "$output/initrd.gz"
   mv "$output/.vmlinuz.new" "$output/vmlinuz"
   echo "boot-assets: $(basename "$kernel") and $(stat -c %s "$output/initrd.gz") bytes of initrd in $output"
@@ -147,6 +149,21 @@ fill_initrd() {
     esac
     number=$((number + 1))
   done
+}
+
+# Writes 1 MiB that a BIOS boots: it says so on the serial line, and switches a QEMU machine `pc` off. The code is that of
+# test/firmware/bootable-disk.ts, which explains it.
+write_disk() {
+  local new=$1/.disk.img.new
+  {
+    printf '\x31\xc0\x8e\xd8\xfc\xbe\x26\x7c\xac\x84\xc0\x74\x11\x88\xc4\xba\xfd\x03\xec\xa8\x20\x74\xfb\x88\xe0'
+    printf '\xb2\xf8\xee\xeb\xea\xba\x04\x06\xb8\x00\x20\xef\xf4\r\nBOOTED FROM DISK\r\n\0'
+  } >"$new"
+  truncate -s 510 "$new"
+  printf '\x55\xaa' >>"$new"
+  truncate -s 1M "$new"
+  chmod 0644 "$new"
+  mv "$new" "$1/disk.img"
 }
 
 # Writes the archive with nothing in it that differs from one machine or day to the next.

@@ -1,10 +1,11 @@
 /**
  * `make boot`: boots a virtual machine from the davit of `make run` or `make cluster`, on this terminal.
- * PORT names davit's boot port (8080), FIRMWARE the machine's (bios or uefi), ACCEL what runs it (auto, kvm or tcg).
+ * PORT names davit's boot port (8080), FIRMWARE the machine's (bios or uefi), ACCEL what runs it (auto, kvm or tcg), DISK
+ * the file of its disk, which is made if it is not there.
  */
 
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import {
   type Accelerator,
   hostSeenByMachine,
@@ -14,6 +15,8 @@ import {
   qemuProgram,
   quickstartMachine,
 } from "./machine.ts";
+
+const diskBytes = 16 << 20;
 
 const port = process.env.PORT ?? "8080";
 const problem = (await davitProblem(`http://127.0.0.1:${port}`)) ?? romProblem();
@@ -51,7 +54,16 @@ function boot(accelerator: Accelerator): void {
   process.stdout.write("Booting a machine. Ctrl-A X switches it off.\n");
   const url = `http://${hostSeenByMachine}:${port}/boot.ipxe`;
   const firmware = process.env.FIRMWARE === "uefi" ? "uefi" : "bios";
-  const machine: Machine = { ...quickstartMachine, firmware, loader: { kind: "ipxe", url }, accelerator };
+  const disk = process.env.DISK;
+  if (disk !== undefined && !existsSync(disk)) writeFileSync(disk, Buffer.alloc(diskBytes));
+  const machine: Machine = {
+    ...quickstartMachine,
+    firmware,
+    loader: { kind: "ipxe", url },
+    accelerator,
+    // A machine with a disk restarts when its installer says so.
+    ...(disk !== undefined && { disk, isPersistent: true }),
+  };
   const qemu = spawn(qemuProgram, [...qemuArguments(machine), "-serial", "mon:stdio"], { stdio: "inherit" });
   qemu.on("error", () => fail(`Cannot start ${qemuProgram}: apt-get install qemu-system-x86`));
   qemu.on("exit", (code) => {

@@ -1,11 +1,12 @@
 #!/bin/busybox sh
 # The first and only program of the quickstart's Linux: brings up the network, asks davit for this machine's configs and
-# gives a shell. It reads two words of the kernel command line:
+# gives a shell. It reads these words of the kernel command line:
 #
 #   davit.url=http://HOST:PORT   where davit is; when that does not answer, the DHCP router is asked at the same port,
 #                                which is how a QEMU guest reaches the host that runs both
 #   davit.check=1                no shell: fetch and check /ignition, /generic and /metadata, say the verdict, power off
 #   davit.check=NAME             no shell: run /checks/NAME.sh, which a further initrd brings, and power off
+#   davit.install=1              no shell: an installer, whose config is a shell script: run /generic, and restart
 
 main() {
   prepare
@@ -14,6 +15,7 @@ main() {
   uuid=$(cat /sys/class/dmi/id/product_uuid 2>/dev/null | tr A-Z a-z)
   mac=$(cat /sys/class/net/eth0/address)
   url=$(find_davit)
+  [ -z "$(argument davit.install)" ] || install_disk
   case $(argument davit.check) in
     1) check ;;
     ?*) . "/checks/$(argument davit.check).sh" ;;
@@ -86,6 +88,13 @@ welcome() {
   fi
   echo 'Leave with "exit"; in QEMU also with Ctrl-A X.'
   echo
+}
+
+install_disk() {
+  echo "Installing by $url/generic"
+  if fetch generic && sh -e /tmp/generic; then echo "Installed"; else echo "Not installed"; fi
+  stty echo 2>/dev/null
+  reboot -f
 }
 
 check() {

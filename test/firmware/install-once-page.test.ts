@@ -1,0 +1,79 @@
+/** docs/use/install-once.md as a new user does it: its commands, its objects, and its machine in QEMU. */
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { blocksOf, examplesOf, readPage } from "../helpers/page-examples.ts";
+import { missing } from "../helpers/requirements.ts";
+import { diskGreeting } from "./bootable-disk.ts";
+import { linesWith } from "./guest-checks.ts";
+import { bootTestLimitMs } from "./machine-boot.ts";
+
+const root = join(import.meta.dirname, "../..");
+const isLeftOut = missing("all-firmware") || missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static");
+
+const page = readPage("use/install-once.md");
+const [write = "", serve = "", grant = "", boot = ""] = blocksOf(page, "sh");
+const [before, after] = examplesOf(page);
+
+describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
+  const folder = mkdtempSync(join(tmpdir(), "davit-tutorial-"));
+  let davit: DavitProcess;
+
+  beforeAll(async () => {
+    await run(write);
+    expect(serve).toBe("davit serve --manifests objects --assets-dir assets --log-format pretty");
+    const at = (name: string) => join(folder, name);
+    davit = await startDavit({ manifests: at("objects"), dataDir: at("data"), args: ["--assets-dir", at("assets")] });
+    return async () => {
+      await davit.stop();
+      rmSync(folder, { recursive: true });
+    };
+  }, bootTestLimitMs);
+
+  it("leads from nothing to the second boot from the disk", { timeout: 3 * bootTestLimitMs }, async () => {
+    expect(await answerTo(before?.command)).toBe(before?.answer);
+    await run(grant);
+
+    const first = await run(boot);
+
+    expect(linesWith(first, "Install")).toEqual([expect.stringContaining("Installing by http"), "Installed"]);
+    expect(linesWith(first, diskGreeting)).toEqual([diskGreeting]);
+    expect(await answerTo(after?.command)).toBe(after?.answer);
+    const second = await run(boot);
+    expect(linesWith(second, diskGreeting)).toEqual([diskGreeting]);
+    expect(linesWith(second, "Install")).toEqual([]);
+  });
+
+  /** Runs a block of the page in the folder, against this davit. */
+  async function run(block: string): Promise<string> {
+    const { opsUrl = "", bootUrl = "http://127.0.0.1:8080" } = davit ?? {};
+    const davitCommand = `davit() {
+  if [ "$1" = machine ]; then set -- "$@" --operations-url "${opsUrl}"; fi
+  "${root}/bin/davit" "$@"
+}`;
+    const makeCommand = `make() {
+  case $1 in
+    boot-assets) "${root}/tools/firmware/boot-assets.sh" "$PWD/assets/quickstart" ;;
+    boot) PORT=${new URL(bootUrl).port} "${process.execPath}" "${root}/tools/firmware/boot.ts" ;;
+  esac
+}`;
+    const script = ["set -eu -o pipefail", davitCommand, makeCommand, block].join("\n");
+    const { stdout } = await promisify(execFile)("bash", ["-c", `(${script}\n) </dev/null`], {
+      cwd: folder,
+      timeout: bootTestLimitMs,
+    });
+    return stdout.replaceAll("\r", "");
+  }
+
+  /** What a `curl` of the page prints. */
+  async function answerTo(command = ""): Promise<string> {
+    const [, target = ""] = /^\$ curl 'http:\/\/127\.0\.0\.1:8080([^']*)'$/.exec(command) ?? [];
+    expect(target).not.toBe("");
+    return (await (await fetch(`${davit.bootUrl}${target}`)).text()).trimEnd();
+  }
+});
