@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LocalBoot } from "../../src/model/local-boot.ts";
 
-export interface Install {
+interface Install {
   readonly mac: string;
   /** The file below `/assets/images/` that goes over the disk. */
   readonly image: string;
