@@ -98,7 +98,10 @@ function soonEnough(): string {
 
 /** The MAC address of the machine with this number, as iPXE sends it. */
 export function macOf(number: number): string {
-  return `52-54-00-${number.toString(16).padStart(6, "0").replaceAll(/(..)(?=.)/g, "$1-")}`;
+  return `52-54-00-${number
+    .toString(16)
+    .padStart(6, "0")
+    .replaceAll(/(..)(?=.)/g, "$1-")}`;
 }
 
 /** What the machine with this number sends. A catch-all Group installs nobody right after a start. */

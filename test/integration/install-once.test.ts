@@ -7,7 +7,16 @@ import { cp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DavitProcess } from "../../tools/davit-process.ts";
-import { bootOf, configOf, type Grant, InstallWorld, ledgerId, queryOf, report, stateOf } from "../helpers/install-world.ts";
+import {
+  bootOf,
+  configOf,
+  type Grant,
+  InstallWorld,
+  ledgerId,
+  queryOf,
+  report,
+  stateOf,
+} from "../helpers/install-world.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
 const limitMs = 180_000;
