@@ -1,7 +1,7 @@
 /**
- * What Machines may add to the variables of a Group: their metadata by name, and the variable `machine`. A template that
- * prints such a variable does not fail for every request, so davit must not take it for a mistake. A sample value makes
- * trials possible.
+ * What Machines may add to the variables of a Group: their metadata by name, and the variable `machine`. A template
+ * that prints such a variable does not fail for every request, so davit must not take it for a mistake. A sample value
+ * makes trials possible.
  */
 
 import type { JsonValue } from "../../model/json.ts";

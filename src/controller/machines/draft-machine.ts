@@ -14,7 +14,7 @@ import type { MachineDocument, MachineSpec } from "../../model/machine.ts";
 import type { MachineObject, ObjectMeta, ObjectName, Refusal } from "../../model/source.ts";
 
 /** The source's and the store's versions of a Machine. */
-export interface KnownMachine {
+export interface MachineVersions {
   readonly id: ObjectName;
   /** The newest accepted version, or a stand-in. */
   readonly object: MachineObject | undefined;
@@ -31,7 +31,7 @@ export interface KnownMachine {
 }
 
 /** Returns the document that the store should have; undefined for none. */
-export function draftMachine(known: KnownMachine): MachineDocument | undefined {
+export function draftMachine(known: MachineVersions): MachineDocument | undefined {
   const document = versionOf(known);
   if (document === undefined) return undefined;
   const { tenant: _, ...others } = document;
@@ -39,14 +39,14 @@ export function draftMachine(known: KnownMachine): MachineDocument | undefined {
 }
 
 /** Returns the document of a Machine on which davit failed: the stored one, which approves and grants nothing. */
-export function machineStandIn({ object, stored }: KnownMachine): MachineDocument | undefined {
+export function machineStandIn({ object, stored }: MachineVersions): MachineDocument | undefined {
   const before = stored ?? (object && toDocument(object));
   if (before === undefined) return undefined;
   const hold = before.spec.hold || object?.spec.hold === true;
   return withoutTrust({ ...before, spec: { ...before.spec, hold } });
 }
 
-function versionOf(known: KnownMachine): MachineDocument | undefined {
+function versionOf(known: MachineVersions): MachineDocument | undefined {
   const { object, stored, isGone, isLeaving, isUnheard } = known;
   if (refusedUid(known) !== undefined) return refusedVersion(known);
   if (object === undefined) return isGone || stored === undefined ? undefined : asLeaving(stored);
@@ -56,12 +56,12 @@ function versionOf(known: KnownMachine): MachineDocument | undefined {
 }
 
 /** Returns the uid of a refused newest version; undefined if the newest version is not refused. */
-function refusedUid({ object, refusal }: KnownMachine): string | undefined {
+function refusedUid({ object, refusal }: MachineVersions): string | undefined {
   return refusal?.uid ?? (object?.refusal === undefined ? undefined : object.uid);
 }
 
 /** The last accepted version, with what the source shows of the refused one. */
-function refusedVersion(known: KnownMachine): MachineDocument | undefined {
+function refusedVersion(known: MachineVersions): MachineDocument | undefined {
   const { object, stored } = known;
   const shown = object && toDocument(object);
   const accepted = object?.refusal === undefined ? shown : (storedOf(known) ?? shown);
@@ -73,7 +73,7 @@ function refusedVersion(known: KnownMachine): MachineDocument | undefined {
   return withoutTrust({ ...base, spec: { ...base.spec, identities, hold: versions.some(({ hold }) => hold) } });
 }
 
-function storedOf(known: KnownMachine): MachineDocument | undefined {
+function storedOf(known: MachineVersions): MachineDocument | undefined {
   return known.stored?.uid === refusedUid(known) ? known.stored : undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Faults } from "../core/faults.ts";
 import { MachineSamples } from "../core/machine-samples.ts";
 import { failedStatus } from "../status/conditions.ts";
 import type { TombstoneWrite } from "../tombstones/tombstones.ts";
-import { draftMachine, type KnownMachine, machineStandIn } from "./draft-machine.ts";
+import { draftMachine, type MachineVersions, machineStandIn } from "./draft-machine.ts";
 import { MachineIdentities } from "./identities.ts";
 import { machineStatus } from "./machine-conditions.ts";
 import { machineTombstoneWrites } from "./machine-tombstones.ts";
@@ -27,7 +27,7 @@ export interface MachinePlansOptions {
 /** The facts about a Machine that do not depend on other Machines. */
 export interface MachineDraft {
   readonly id: ObjectName;
-  readonly known: KnownMachine;
+  readonly known: MachineVersions;
   readonly document: MachineDocument | undefined;
   readonly isFailed: boolean;
   /** True if the Machine is stored, and may be in a part of the source that cannot be read. */
@@ -91,7 +91,7 @@ export class MachinePlans {
 
   #status(
     id: ObjectName,
-    { object, refusal }: KnownMachine,
+    { object, refusal }: MachineVersions,
     document: MachineDocument | undefined,
     isFailed: boolean,
   ): ObjectStatus | undefined {
@@ -103,7 +103,7 @@ export class MachinePlans {
     return machineStatus({ generation, refusal: refusal?.message ?? object?.refusal, document, rival });
   }
 
-  #known(id: ObjectName): KnownMachine {
+  #known(id: ObjectName): MachineVersions {
     const { documents, adminNamespace } = this.#options;
     const { view } = this.#options.source;
     const { namespace, name } = id;

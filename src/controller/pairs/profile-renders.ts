@@ -1,7 +1,7 @@
 /**
  * Renders a Profile's parts for a Group, within a budget, and finds the parts that fail with every request. It leaves
- * long templates, and templates that read `request` or what Machines may define, to the trials. So each failure that it reports occurs with every
- * request.
+ * long templates, and templates that read `request` or what Machines may define, to the trials. So each failure that it
+ * reports occurs with every request.
  */
 
 import { TextCache } from "../../lib/text-cache.ts";
