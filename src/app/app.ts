@@ -253,8 +253,10 @@ export class App {
 
   #machines({ ledger, objects }: LedgerService) {
     const { index } = this.#boot;
+    const problems = () => ledger.problems;
+    const pending = () => this.#sourceFollower?.controller?.pendingMachines() ?? [];
     return {
-      book: machineBook({ index, objects, known: ledger.known, problems: () => ledger.problems }),
+      book: machineBook({ index, objects, known: ledger.known, problems, pending }),
       office: ledger,
     };
   }
@@ -320,7 +322,7 @@ export class App {
 
   #controllerOf(
     store: Store,
-    { source, statusSink, adminNamespace }: ObjectSource,
+    { source, statusSink, adminNamespace, machineMaker }: ObjectSource,
     around: Around & { readonly log: Log },
   ): Controller {
     return new Controller({
@@ -331,6 +333,7 @@ export class App {
       clock: this.#clock,
       ...around,
       sightings: this.#sightings,
+      machineMaker,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,

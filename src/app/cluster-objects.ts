@@ -4,6 +4,7 @@ import { ApiClient } from "../kubernetes/client/client.ts";
 import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
 import { loadClusterAccess } from "../kubernetes/client/kube-config.ts";
 import { ConfigMapMark } from "../kubernetes/ledger-mark.ts";
+import { MachineCreator } from "../kubernetes/machine-creator.ts";
 import { ClusterSource } from "../kubernetes/source/cluster-source.ts";
 import { EventRecorder } from "../kubernetes/status/event-recorder.ts";
 import { StatusWriter } from "../kubernetes/status/status-writer.ts";
@@ -35,10 +36,12 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     storeCaConfigMap === undefined ? undefined : { namespace: access.namespace, name: storeCaConfigMap };
   const trust = new ApiServerTrust({ client, clock, random, log, configMap });
   const ledgerMark = new ConfigMapMark({ client, clock, namespace: access.namespace });
+  const machineMaker = new MachineCreator({ client });
   return {
     source,
     trust,
     ledgerMark,
+    machineMaker,
     statusSink: writer,
     adminNamespace,
     place: placeOf(access.server, namespaces),
@@ -54,6 +57,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
       await events.stop();
       await trust.stop();
       ledgerMark.stop();
+      machineMaker.stop();
       await client.stop();
     },
   };

@@ -12,6 +12,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
     statusSink: undefined,
     trust: undefined,
     ledgerMark: undefined,
+    machineMaker: undefined,
     adminNamespace,
     place: manifests.join(", "),
     firstCommand: `cp manifests/quickstart/*.yaml ${manifests[0] ?? "."}`,

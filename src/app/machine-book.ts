@@ -2,7 +2,7 @@
 
 import { BootError } from "../boot/boot-error.ts";
 import type { BootIndex } from "../boot/boot-index.ts";
-import type { LedgerBook, MachineBook, MachineBoot } from "../http/ops/machine-book.ts";
+import type { LedgerBook, MachineBook, MachineBoot, PendingMachine } from "../http/ops/machine-book.ts";
 import type { KnownLedger } from "../ledger/known-ledger.ts";
 import { type Labels, labelsFromQuery } from "../model/labels.ts";
 import type { NamedGrant } from "../model/permit.ts";
@@ -14,9 +14,11 @@ export interface MachineBookOptions {
   readonly known: KnownLedger;
   /** Why nothing installs now, one line each. */
   readonly problems: () => readonly string[];
+  /** The machines that wait for a Machine; absent in a follower, which enrols none. */
+  readonly pending?: () => Iterable<PendingMachine>;
 }
 
-export function machineBook({ index, objects, known, problems }: MachineBookOptions): MachineBook {
+export function machineBook({ index, objects, known, problems, pending }: MachineBookOptions): MachineBook {
   return {
     ledger: ledgerBook(known, problems),
     *machines() {
@@ -27,6 +29,7 @@ export function machineBook({ index, objects, known, problems }: MachineBookOpti
       return found === undefined ? { kind: "missing" } : { kind: "object", grant: found.grant?.grant };
     },
     bootOf: (identities) => bootOf({ index, objects }, identities),
+    ...(pending && { pending }),
   };
 }
 

@@ -3,6 +3,7 @@
  * `cluster-objects.ts` with a cluster.
  */
 
+import type { MachineMaker } from "../controller/machines/enrolment.ts";
 import type { LedgerMark } from "../ledger/mark-keeper.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -27,6 +28,8 @@ export interface ObjectSource {
   readonly trust: ClusterTrust | undefined;
   /** Where a rollback of the ledger's store leaves a trace. Undefined for objects from files. */
   readonly ledgerMark: LedgerMark | undefined;
+  /** Creates Machines of unknown machines. Undefined for objects from files: then they are only listed. */
+  readonly machineMaker: MachineMaker | undefined;
   /** A command that adds the first objects. Its paths are relative to the directory of davit's package. */
   readonly firstCommand: string;
   /** Problems of the connection to the source, one per line, for the operator. */
