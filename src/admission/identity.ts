@@ -81,7 +81,7 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
 
 const kindText = "is no kind of davit.dev: write Profile, Group or Machine";
 const versionText = `is no version of davit.dev: write ${ownVersion}`;
-const nearMissText = `is not the group of Profiles, Groups and Machines: write ${ownVersion}, or move the document elsewhere`;
+const nearMissText = `is not the group of Profiles, Groups and Machines: write ${ownVersion}, or move it elsewhere`;
 // The reader has already split every valid List into its objects. Only invalid and nested ones get this far.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
 

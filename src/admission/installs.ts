@@ -1,4 +1,4 @@
-/** Converts the parts of admitted JSON that concern permits. Times and durations have passed the patterns of the CRDs. */
+/** Converts the admitted JSON of permits. Its times and durations have passed the patterns of the CRDs. */
 
 import type { GroupPermits } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";

@@ -81,7 +81,7 @@ export interface Served {
 type ListeningAddresses = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
 
 /** What the controller needs beside the source and the store. */
-type Around = Required<Pick<ControllerOptions, "davitUrl" | "ledger">>;
+type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "ledger">>;
 
 export class App {
   readonly #config: ServeConfig;
@@ -306,7 +306,7 @@ export class App {
   }
 
   /** Follows the source whenever this davit leads the store. */
-  async #followSource(store: Store, first: ObjectSource, around: Around): Promise<void> {
+  async #followSource(store: Store, first: ObjectSource, around: ControllerSurroundings): Promise<void> {
     const log = this.#log.child({ part: "controller" });
     const follower = new SourceFollower({
       clock: this.#clock,
@@ -323,7 +323,7 @@ export class App {
   #controllerOf(
     store: Store,
     { source, statusSink, adminNamespace, machineMaker }: ObjectSource,
-    around: Around & { readonly log: Log },
+    around: ControllerSurroundings & { readonly log: Log },
   ): Controller {
     return new Controller({
       source,

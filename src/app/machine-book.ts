@@ -59,9 +59,9 @@ function ledgerBook(known: KnownLedger, problems: () => readonly string[]): Ledg
   };
 }
 
-type Objects = Pick<MachineBookOptions, "index" | "objects">;
+type KnownObjects = Pick<MachineBookOptions, "index" | "objects">;
 
-function bootOf({ index, objects }: Objects, identities: readonly string[]): MachineBoot | undefined {
+function bootOf({ index, objects }: KnownObjects, identities: readonly string[]): MachineBoot | undefined {
   try {
     const { machine, ask } = index.candidate(labelsOf(identities), "script");
     return bootFor({ index, objects }, machine.group.id, { isHeld: false, asked: ask?.grants });
@@ -74,7 +74,7 @@ function bootOf({ index, objects }: Objects, identities: readonly string[]): Mac
 }
 
 function bootFor(
-  { index, objects }: Objects,
+  { index, objects }: KnownObjects,
   group: string,
   { isHeld, asked }: { readonly isHeld: boolean; readonly asked?: readonly NamedGrant[] | undefined },
 ): MachineBoot | undefined {

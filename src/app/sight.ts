@@ -4,14 +4,14 @@ import type { Sightings } from "../controller/machines/sightings.ts";
 import type { MachineAnswer, RequestedMachine } from "../http/boot/access-log.ts";
 import { identitiesOf } from "../model/machine.ts";
 
-type Sighting = Parameters<Sightings["saw"]>[0];
+type Sight = Parameters<Sightings["saw"]>[0];
 
 /** @param atMs Unix milliseconds. */
 export function sightingOf(
   { labels, group, profile, refusal }: RequestedMachine,
   { endpoint, status, address }: MachineAnswer,
   atMs: number,
-): Sighting {
+): Sight {
   return {
     identities: identitiesOf(labels),
     atMs,

@@ -25,7 +25,7 @@ export interface WritersOptions {
 
 const presetLimitMs = 1_000;
 const presetMaxAsking = 512;
-/** Connections to each member. They stay open, because a handshake for each machine would cost more than the question. */
+/** Connections to each member. They stay open: a handshake for each machine would cost more than the question. */
 const maxConnections = 32;
 /** How long credentials are used that were read from files. */
 const credentialsMs = 5_000;

@@ -70,7 +70,8 @@ function foreignAssets({ spec: { boot } }: ProfileObject): readonly Fault[] {
   const [first] = kernelTexts(boot).filter(([field, text]) => isLocation(field) && isForeign(text));
   if (first === undefined) return [];
   const [field] = first;
-  const text = `boot.${field} is not davit's: the script stays open for 60 s after a claim, whatever the machine has read`;
+  const what = `boot.${field} is not davit's`;
+  const text = `${what}: the script stays open for 60 s after a claim, whatever the machine has read`;
   return [{ code: "foreign-install-asset", field: `spec.boot.${field}`, text }];
 }
 

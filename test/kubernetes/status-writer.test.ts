@@ -308,7 +308,7 @@ describe("events", () => {
     }
     await until(() => suite.server.events.length === 2);
     await under.bed.clock.advance(600_000);
-    await until(() => suite.server.openWatches === 3);
+    await until(() => suite.server.openWatches === 4);
     await under.write("a", statusOf(good, { observedGeneration: 9 }));
     await until(() => suite.server.events.length === 3);
     expect(suite.server.events.map(({ reason }) => reason)).toEqual(["ProfileNotFound", "Ready", "Ready"]);

@@ -32,7 +32,7 @@ export class WriterUnderTest {
     under.source.onHeard((name, isReplaced) => under.writer.recheck(name, isReplaced));
     await under.source.start({ listed: resolve, changed: () => {} });
     await promise;
-    await until(() => suite.server.openWatches === 3);
+    await until(() => suite.server.openWatches === 4);
     return under;
   }
 

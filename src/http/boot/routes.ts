@@ -1,7 +1,8 @@
 /**
  * The handler of the boot listener. It answers GET and HEAD with boot scripts, rendered configs and their signatures.
- * A GET of a script or a config may claim an install, and a route such as `/report/*` may have other methods. Other threads make slow configs, slow scripts and new signatures. All other configs, scripts and
- * signatures are answered without a wait.
+ * A GET of a script or a config may claim an install, and a route such as `/report/*` may have other methods. Other
+ * threads make slow configs, slow scripts and new signatures. A claim waits for the ledger. All other configs, scripts
+ * and signatures are answered without a wait.
  */
 
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
