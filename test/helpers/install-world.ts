@@ -81,7 +81,7 @@ spec:
   install: {then: exit, timeout: ${timeout}}
   reports: {labels: {os: [installed]}}
   boot: {kernel: /assets/wipe}
-  generic: {inline: "{{mac}} reports to {{davit.report}}"}
+  generic: {inline: "report to {{davit.report}}"}
 ---
 apiVersion: davit.dev/v1alpha1
 kind: Group
