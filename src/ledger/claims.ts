@@ -7,6 +7,7 @@ import { grantRefusal, knownEntries, type LedgerEntry, type Verdict, verdictOf }
 import type { DeskAnswer, DeskAsk } from "../model/permit-desk.ts";
 import {
   areClaimedTogether,
+  change,
   hasNewIdentity,
   isNewAddress,
   isOpen,
@@ -158,14 +159,21 @@ export class InstallClaims {
     entry: LedgerEntry,
     entries: readonly LedgerEntry[],
   ): Decision<SettledVerdict> {
-    const begins = purpose === "config" && entry.state === "Claimed";
+    // A Machine may list names that claimed as different machines: all of them have begun.
+    const claimed = purpose === "config" ? entries.filter(({ state }) => state === "Claimed") : [];
+    const begins = claimed.length > 0;
     const isNew = isNewAddress(entry, address) || hasNewIdentity(identities, entries);
     if (!mayClaim || !(begins || isNew)) return answered({ kind: "granted", entry });
     const { writing } = this.#options.log;
     const seen = seenAt(entry, address);
-    const begun: LedgerEntry = begins ? { ...seen, state: "Installing", changedAtMs: writing.nowMs } : seen;
-    const planned = plannedNaming(begun, { identities, entries }, writing);
-    return { kind: "closing", commands: planned.commands, result: { kind: "granted", entry: planned.entry } };
+    const planned = plannedNaming(
+      claimed.includes(entry) ? begun(seen, writing) : seen,
+      { identities, entries },
+      writing,
+    );
+    const others = claimed.filter((other) => other !== entry).map((other) => change(begun(other, writing), writing));
+    const commands = [...planned.commands, ...others];
+    return { kind: "closing", commands, result: { kind: "granted", entry: planned.entry } };
   }
 
   #isRepeatable(entry: LedgerEntry, entries: readonly LedgerEntry[]): boolean | "maybe" {
@@ -206,6 +214,10 @@ export class InstallClaims {
     if (entry === undefined) return plannedAdoption(question, entries, log.writing);
     return plannedNaming(entry, { identities: question.identities, entries }, log.writing);
   }
+}
+
+function begun(entry: LedgerEntry, { nowMs }: { readonly nowMs: number }): LedgerEntry {
+  return { ...entry, state: "Installing", changedAtMs: Math.max(nowMs, entry.changedAtMs) };
 }
 
 const refusedIdentity: DeskAnswer = { kind: "refused", why: "noIdentity" };

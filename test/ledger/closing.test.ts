@@ -192,6 +192,17 @@ describe("names", () => {
     await desk.stop();
   });
 
+  it("that claimed as two machines have both begun with the first config for a Machine that lists both", async () => {
+    const desk = await openDesk();
+    const grants = [grantOf(desk)];
+    await claimed(desk, { grants, identities: [macA] });
+    await claimed(desk, { grants, identities: [macB] });
+    expect(await asked(desk, { grants, purpose: "config", identities: [macB], listed: [macA, macB] })).toBe("granted");
+    expect([stateOf(desk), stateOf(desk, macB)]).toEqual(["Installing", "Installing"]);
+    expect(await asked(desk, { grants, identities: [macA] })).toBe("disk");
+    await desk.stop();
+  });
+
   it("that a machine sends in turn are one machine", async () => {
     const desk = await openDesk();
     const grants = [grantOf(desk)];
