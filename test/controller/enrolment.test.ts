@@ -166,7 +166,10 @@ describe("enrolment", () => {
     maker.isAway = true;
     saw([macOf(1)]);
     await under.settled();
-    await metric('davit_enrolments_refused_total{reason="failed"} 1');
+    saw([macOf(2)]);
+    await under.settled();
+    await metric('davit_enrolments_refused_total{reason="failed"} 2');
+    expect(under.logLines.filter((line) => line.includes("cannot create a Machine"))).toHaveLength(1);
     maker.isAway = false;
     saw([macOf(1)]);
     await under.settled();

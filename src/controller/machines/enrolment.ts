@@ -71,6 +71,8 @@ export class Enrolment {
   readonly #enrolling = new Map<string, { readonly text: string; readonly isEnrolling: boolean }>();
   readonly #stopping = new AbortController();
   readonly #works = new Set<Promise<void>>();
+  /** True after a failure, until davit creates a Machine again: the log has one line for an outage. */
+  #isFailing = false;
   #end: (() => void) | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -146,9 +148,13 @@ export class Enrolment {
     const { namespace, name } = id;
     try {
       await maker.create({ namespace, name, identity: identityOf(identities) });
+      this.#isFailing = false;
     } catch (error) {
       this.#pending.delete(objectKey(id));
       this.#options.metrics.enrolmentsRefused.inc({ reason: "failed" });
+      const isNews = !this.#isFailing;
+      this.#isFailing = true;
+      if (!isNews) return;
       this.#options.log.warn({ namespace, name, err: messageOf(error) }, "cannot create a Machine for a new machine");
     }
   }
