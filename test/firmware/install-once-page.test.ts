@@ -16,6 +16,9 @@ import { bootTestLimitMs } from "./machine-boot.ts";
 const root = join(import.meta.dirname, "../..");
 const isLeftOut = missing("all-firmware") || missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static");
 
+// A run of a machine that restarts.
+const runLimitMs = 2 * bootTestLimitMs;
+
 const page = readPage("use/install-once.md");
 const [write = "", serve = "", grant = "", boot = ""] = blocksOf(page, "sh");
 const [before, after] = examplesOf(page);
@@ -33,9 +36,9 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
       await davit.stop();
       rmSync(folder, { recursive: true });
     };
-  }, bootTestLimitMs);
+  }, runLimitMs);
 
-  it("leads from nothing to the second boot from the disk", { timeout: 3 * bootTestLimitMs }, async () => {
+  it("leads from nothing to the second boot from the disk", { timeout: 2 * runLimitMs }, async () => {
     expect(await answerTo(before?.command)).toBe(before?.answer);
     await run(grant);
 
@@ -63,10 +66,9 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
   esac
 }`;
     const script = ["set -eu -o pipefail", davitCommand, makeCommand, block].join("\n");
-    const { stdout } = await promisify(execFile)("bash", ["-c", `(${script}\n) </dev/null`], {
-      cwd: folder,
-      timeout: bootTestLimitMs,
-    });
+    // It ends what the commands have started, too.
+    const limited = ["--kill-after=5", String(runLimitMs / 1_000), "bash", "-c", `(${script}\n) </dev/null`];
+    const { stdout } = await promisify(execFile)("timeout", limited, { cwd: folder });
     return stdout.replaceAll("\r", "");
   }
 

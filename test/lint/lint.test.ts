@@ -73,6 +73,22 @@ it("the examples of manifests/ say what they do to disks", async () => {
   expect(codesOf(output)).not.toContain("unmarked-installer");
 });
 
+it("the examples of manifests/ have no mistake, and no advice", async () => {
+  const { errors } = await runCommand(["lint", "--manifests", join(import.meta.dirname, "../../manifests/examples")]);
+  expect(errors).toBe("davit lint: no errors, no warnings, no advice\n");
+});
+
+it("{{davit.report}} is a variable of configs, and only of Profiles with install", async () => {
+  const config = 'generic: {inline: "{{davit.report}}"}';
+  const installer = "  effect: Install\n  install: {then: exit}\n  boot: {kernel: /k}";
+  expect(await told(profileText("web", `${installer}\n  ${config}`), group)).toEqual([]);
+  const inBoot = profileText("web", `${installer.replace("/k", '"/{{davit.report}}"')}\n  ${config}`);
+  expect(await told(inBoot, group)).toEqual([expect.stringContaining("variable is not defined")]);
+  expect(await told(profileText("web", `  ${config}`), group)).toEqual([
+    expect.stringContaining("variable is not defined"),
+  ]);
+});
+
 describe("every code of the catalogue", () => {
   it.each(provocations)("$code is told of $what", async ({ code, input, directory, words = [] }) => {
     const manifests = directory === undefined ? [] : ["--manifests", await directory()];
