@@ -107,7 +107,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     const input = groupText("loose", "  selector: {matchLabels: {role: a}, matchExpresions: []}\n  onHold: true");
     const { stderr } = await cluster.kubectl(["apply", validate, "-f", "-"], { input });
     const text = "Invalid value: has a field that does not exist: remove it or correct its name to one of";
-    expect(stderr).toContain(`spec: ${text} args, displayName, hold, matchAll,`);
+    expect(stderr).toContain(`spec: ${text} approval, args, displayName, enroll, hold,`);
     expect(stderr).toContain(`spec.selector: ${text} matchExpressions, matchLabels`);
   });
 

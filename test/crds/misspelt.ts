@@ -12,13 +12,23 @@ export interface Misspelt {
   readonly object: JsonObject;
 }
 
+/** How a Profile installs. */
+function asBoots(then: string): JsonObject {
+  return { then };
+}
+
 const entry = { name: "a", key: "k" };
 const examples: Readonly<Record<string, JsonObject>> = {
   Group: {
     profileRef: { name: "web" },
     selector: { matchLabels: { role: "a" }, matchExpressions: [{ key: "b", operator: "Exists" }] },
+    install: { generation: 1 },
   },
+  Machine: { identity: { macs: ["52:54:00:a1:9c:ae"] }, install: { generation: 1 } },
   Profile: {
+    effect: "Install",
+    install: asBoots("exit"),
+    reports: { labels: { os: ["installed"] } },
     boot: { kernel: "k" },
     ignition: { templateFrom: { configMapKeyRef: entry } },
     cloudConfig: { templateFrom: { secretKeyRef: entry } },
