@@ -42,7 +42,12 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a Machine", () => {
     const { status: code } = await cluster.ask({
       method: "PATCH",
       path: "/apis/davit.dev/v1alpha1/namespaces/default/machines/node-1/status?fieldManager=davit&force=true",
-      body: { apiVersion: "davit.dev/v1alpha1", kind: "Machine", metadata: { name: "node-1" }, status: JSON.parse(JSON.stringify(next)) },
+      body: {
+        apiVersion: "davit.dev/v1alpha1",
+        kind: "Machine",
+        metadata: { name: "node-1" },
+        status: JSON.parse(JSON.stringify(next)),
+      },
       contentType: "application/apply-patch+yaml",
     });
     return code;
