@@ -21,7 +21,7 @@ export const pageNamespace = "netboot";
 /** What is built where no image is given. */
 export const builtImage: ImageName = { registry: "localhost", repository: "davit", tag: version() };
 const namespaces = [ownNamespace, pageNamespace] as const;
-const crds = ["profiles.davit.dev", "groups.davit.dev"] as const;
+const crds = ["profiles.davit.dev", "groups.davit.dev", "machines.davit.dev"] as const;
 const bootLimitMs = 120_000;
 
 export class Stage {

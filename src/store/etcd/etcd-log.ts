@@ -65,6 +65,7 @@ export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "cloc
 
 // Short enough that a leader's end delays expiry and the controller by some seconds only.
 const presetLeaseSeconds = 5;
+const missingText = "Reading the log in etcd: batches are missing, and no snapshot has them; restore a backup";
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** What is known once the log was read. */
@@ -319,10 +320,8 @@ export class EtcdLog implements LogPort {
   async #newerSnapshot({ sequence }: LogPosition): Promise<EtcdSnapshot> {
     const snapshot = await this.#snapshots.load();
     if (snapshot !== undefined && snapshot.position.sequence > sequence) return snapshot;
-    const error = new WalError(
-      "damaged",
-      "Reading the log in etcd: batches are missing, and no snapshot has them; restore a backup",
-    );
+    // After the start, this member has been where the batches led: so etcd has another history now.
+    const error = this.status === "closed" ? new WalError("damaged", missingText) : wentBack();
     this.#lose(error);
     throw error;
   }
