@@ -5,7 +5,7 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import { type GroupDocument, groupPath, twinName } from "../model/documents.ts";
+import { decodeProfile, type GroupDocument, groupPath, profilePath, twinName } from "../model/documents.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import { installs } from "../model/profile.ts";
 import { type ObjectName, objectKey, ownKinds, type Source } from "../model/source.ts";
@@ -66,6 +66,8 @@ export class Planner {
   readonly #faults: Faults;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
+  /** By the path of a Profile: whether its stored content has an `install`. */
+  readonly #hasInstallAt = new Map<string, { readonly text: string; readonly hasInstall: boolean }>();
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
@@ -297,10 +299,17 @@ export class Planner {
   /** True if the Profile of a Group has an `install`. */
   #hasInstall({ namespace }: ObjectName, document: GroupDocument | undefined, contents: Draft["contents"]): boolean {
     const name = document?.spec.profile;
-    if (name === undefined) return false;
+    if (name === undefined || this.#options.ledger === undefined) return false;
     const planned = contents.get(objectKey({ kind: "Profile", namespace, name }));
-    const content = planned ?? this.#options.documents.profile(namespace, name).document?.content;
-    return content?.install !== undefined;
+    if (planned !== undefined) return planned.install !== undefined;
+    // Thousands of Groups may have one Profile, and reading its document takes long.
+    const path = profilePath(namespace, name);
+    const text = this.#options.documents.textAt(path) ?? "";
+    const known = this.#hasInstallAt.get(path);
+    if (known !== undefined && known.text === text) return known.hasInstall;
+    const hasInstall = text.includes('"install"') && decodeProfile(text)?.content.install !== undefined;
+    this.#hasInstallAt.set(path, { text, hasInstall });
+    return hasInstall;
   }
 
   /** Plans a Profile. @returns the drafts of the Groups that it adds to the step. */
