@@ -1,0 +1,113 @@
+/** Installs at a `davit boot`: it asks the writer for each, and boots disks without it. */
+
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import { stat } from "node:fs/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type DavitBootProcess, type DavitProcess, storeOf } from "../../tools/davit-process.ts";
+import { bootOf, configOf, InstallWorld, ledgerId, report, stateOf } from "../helpers/install-world.ts";
+
+const soon = { timeout: 60_000, interval: 50 };
+const limitMs = 180_000;
+const late = "503 permit not logged yet";
+
+let world: InstallWorld;
+const proxies: Server[] = [];
+beforeEach(async () => {
+  world = await InstallWorld.make();
+});
+afterEach(async () => {
+  for (const proxy of proxies.splice(0)) proxy.closeAllConnections();
+  await world.stop();
+});
+
+async function serveGranted(): Promise<DavitProcess> {
+  const davit = await world.serve();
+  await world.write({ grant: { generation: 1, ledger: await ledgerId(davit) } });
+  return davit;
+}
+
+const storeAddress = ({ storeUrl }: DavitProcess) => ["--store-address", new URL(storeUrl).host];
+
+/** Asks again until the follower has the objects and the ledger that the writer has. */
+const installs = (davit: DavitBootProcess, number: number) =>
+  expect.poll(() => bootOf(davit, number), soon).toBe("install");
+
+describe("a follower", { timeout: limitMs }, () => {
+  it("installs once, forwards reports, and boots the disk", async () => {
+    const davit = await serveGranted();
+    const follower = await world.boot(...storeOf(davit));
+    await installs(follower, 1);
+    expect(await stateOf(davit, 1)).toBe("Claimed");
+    const path = await configOf(follower, 1);
+    expect(path).toBe(await configOf(davit, 1));
+    expect(await report(follower, path)).toBe(200);
+    expect(await report(follower, "/report/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")).toBe(404);
+    expect(await stateOf(davit, 1)).toBe("Installed");
+    await expect.poll(() => bootOf(follower, 1), soon).toBe("disk");
+    expect(await bootOf(davit, 1)).toBe("disk");
+  });
+
+  it("of a writer that is away lets installs wait and boots disks, after a restart from its copy, too", async () => {
+    const davit = await serveGranted();
+    const args = [...storeOf(davit), "--copy-file", world.at("copy"), "--source-grace", "100ms"];
+    const follower = await world.boot(...args);
+    await installs(follower, 1);
+    expect(await report(follower, await configOf(follower, 1))).toBe(200);
+    await expect.poll(() => bootOf(follower, 1), soon).toBe("disk");
+    await expect.poll(() => stat(world.at("copy.ledger")).then(({ mode }) => mode & 0o777), soon).toBe(0o600);
+    // The copy on disk follows within seconds.
+    await follower.stop();
+    await davit.stop("SIGKILL");
+    const alone = await world.boot(...args);
+    expect(await bootOf(alone, 1)).toBe("disk");
+    expect((await bootOf(alone, 2)).slice(0, 3)).toBe("503");
+    expect(await configOf(alone, 2)).toMatch(/^503/);
+    expect(await report(alone, "/report/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")).toBe(503);
+    await world.serve(storeAddress(davit));
+    await installs(alone, 2);
+  });
+
+  it("of a writer of an earlier version lets installs wait", async () => {
+    const davit = await serveGranted();
+    const old = await earlierVersion(new URL(davit.storeUrl));
+    const follower = await world.boot("--store", old, "--data-dir", davit.dataDir);
+    const answers = new Set<string>();
+    for (let count = 0; count < 20; count++) answers.add(await bootOf(follower, 1));
+    expect([...answers].every((answer) => answer.startsWith("503"))).toBe(true);
+    expect(answers).toContain(late);
+    expect(await stateOf(davit, 1)).toBe("");
+  });
+
+  it("and its writer give one machine one install, whoever is asked first", async () => {
+    const davit = await serveGranted();
+    const follower = await world.boot(...storeOf(davit));
+    await installs(davit, 9);
+    const all = [1, 2, 3, 4, 5].flatMap((number) => [bootOf(davit, number), bootOf(follower, number)]);
+    for (const boot of await Promise.all(all)) expect(["install", late]).toContain(boot);
+    for (const number of [1, 2, 3, 4, 5]) {
+      await configOf(davit, number);
+      expect(await bootOf(davit, number)).toBe("disk");
+      await expect.poll(() => bootOf(follower, number), soon).toBe("disk");
+    }
+  });
+});
+
+/** Passes on all requests but those that an earlier davit does not know. */
+async function earlierVersion(store: URL): Promise<string> {
+  const pass = (from: IncomingMessage, to: ServerResponse) => {
+    if (/^\/davit\/v1\/(ledger|permit|report)/.test(from.url ?? "")) return void to.writeHead(404).end("404\n");
+    const headers = { ...from.headers, host: store.host };
+    const sent = request(new URL(from.url ?? "", store), { method: from.method, headers }, (answer) => {
+      to.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(to);
+    });
+    sent.on("error", () => to.destroy());
+    to.on("close", () => sent.destroy());
+    from.pipe(sent);
+  };
+  const proxy = createServer(pass);
+  proxies.push(proxy);
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const address = proxy.address();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
