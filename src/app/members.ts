@@ -38,8 +38,10 @@ export async function openSharedStore(options: SharedStoreOptions): Promise<Stor
  * @throws {StartError | WalError} one sentence for the operator.
  */
 export async function openSharedLedger(options: SharedStoreOptions): Promise<Store> {
+  // Inside the prefix of the main store, so that a role of etcd covers both. But outside the range from `leader` to
+  // `members/`, which the main store watches (`store/etcd/layout.ts`): `ledger/` would be in it.
   // The main store compacts the etcd that both use.
-  return await openAt(`${options.config.storeEtcdPrefix}ledger/`, { ...options, mayBegin: true, compact: false });
+  return await openAt(`${options.config.storeEtcdPrefix}permits/`, { ...options, mayBegin: true, compact: false });
 }
 
 async function openAt(

@@ -112,13 +112,18 @@ export function queryOf(number: number): string {
 /** Asks for a boot script as iPXE does: again while davit has no proof of its objects, as right after a start. */
 export async function bootOf(davit: Pick<DavitBootProcess, "bootUrl">, number = 1, method = "GET"): Promise<Boot> {
   for (;;) {
-    const boot = await askOnce(davit, number, method);
+    const boot = await bootNow(davit, number, method);
     if (boot !== "503 install not certain") return boot;
     await setTimeout(100);
   }
 }
 
-async function askOnce({ bootUrl }: Pick<DavitBootProcess, "bootUrl">, number: number, method: string): Promise<Boot> {
+/** Asks once. */
+export async function bootNow(
+  { bootUrl }: Pick<DavitBootProcess, "bootUrl">,
+  number: number,
+  method = "GET",
+): Promise<Boot> {
   const response = await fetch(`${bootUrl}/ipxe?${queryOf(number)}`, { method });
   const body = await response.text();
   if (response.status !== 200) return body.trim() || String(response.status);

@@ -1,6 +1,7 @@
 /** A wall clock that is set reopens no grant: davit as a process under libfaketime, as in `wall-clock.test.ts`. */
 
 import { writeFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DavitProcess } from "../../tools/davit-process.ts";
 import { bootOf, hourMs, InstallWorld, ledgerId } from "../helpers/install-world.ts";
@@ -28,7 +29,7 @@ describe.skipIf(missing("faketime"))("a grant", { timeout: 180_000 }, () => {
       FAKETIME_NO_CACHE: "1",
       FAKETIME_DONT_FAKE_MONOTONIC: "1",
     };
-    return await world.serve(["--max-staleness", "0"], { variables });
+    return await world.serve([], { variables });
   }
 
   it("that is over stays over when the clock is set back, and after a restart", async () => {
@@ -39,7 +40,7 @@ describe.skipIf(missing("faketime"))("a grant", { timeout: 180_000 }, () => {
     setClock("+3h");
     await expect.poll(() => bootOf(davit, 2), soon).toBe(noPermit);
     setClock("-1d");
-    await new Promise((resolve) => globalThis.setTimeout(resolve, 3_000));
+    await setTimeout(3_000);
     expect(await bootOf(davit, 2)).toBe(noPermit);
     await davit.stop("SIGKILL");
     const again = await serve();

@@ -3,6 +3,7 @@
  * nothing. `DAVIT_FLEET=10000` and `DAVIT_STRANGERS=65536` are the numbers of `make test-machines`.
  */
 
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { bootOf, configOf, InstallWorld, ledgerId } from "../helpers/install-world.ts";
 
@@ -52,9 +53,10 @@ it(`of ${fleet} machines at once, each installs once`, { timeout: limitMs }, asy
       expect(boot).toBe(late);
       waits += 1;
       // As iPXE does by `Retry-After: 1`.
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await setTimeout(1_000);
     }
-    expect(await configOf(davit, number)).toMatch(/^\/report\//);
+    // An installer asks again for a config, too.
+    await expect.poll(() => configOf(davit, number), soon).toMatch(/^\/report\//);
     expect(await bootOf(davit, number)).toBe("disk");
   });
   const memory = await metric(davit.opsUrl, "process_resident_memory_bytes");

@@ -1,5 +1,6 @@
 /** Three davits on one etcd, each with the ledger: whoever is asked, and whoever dies, a machine installs at most once. */
 
+import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DavitProcess } from "../../tools/davit-process.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
@@ -50,9 +51,9 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", { timeout: 300_000 
       }
     };
     const asking = machines.map(ask);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await setTimeout(500);
     await leader?.stop("SIGKILL");
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    await setTimeout(6_000);
     isOver = true;
     await Promise.all(asking);
     const others = all.filter((davit) => davit !== leader);
