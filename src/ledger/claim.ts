@@ -199,6 +199,12 @@ function newIdentities(
   return [...new Set([...identities, ...listed])].filter((identity) => !known.has(identity));
 }
 
+/** Returns an entry that has spent the grant of another entry of the same machine. */
+export function spentAs(entry: LedgerEntry, { grant }: Pick<LedgerEntry, "grant">): LedgerEntry {
+  if (grant === undefined || (entry.spent[grant.key] ?? 0) >= grant.generation) return entry;
+  return { ...entry, spent: spentWith(entry.spent, [grant]) };
+}
+
 function spentWith(spent: LedgerEntry["spent"], grants: readonly SpentGrant[]): Readonly<Record<string, number>> {
   const all = new Map(Object.entries(spent));
   for (const { key, generation } of grants) all.set(key, Math.max(generation, all.get(key) ?? 0));

@@ -16,6 +16,7 @@ import {
   plannedClaim,
   plannedNaming,
   seenAt,
+  spentAs,
 } from "./claim.ts";
 import { endingCommands } from "./ended-grants.ts";
 import type { KnownLedger } from "./known-ledger.ts";
@@ -159,20 +160,19 @@ export class InstallClaims {
     entry: LedgerEntry,
     entries: readonly LedgerEntry[],
   ): Decision<SettledVerdict> {
-    // A Machine may list names that claimed as different machines: all of them have begun.
-    const claimed = purpose === "config" ? entries.filter(({ state }) => state === "Claimed") : [];
-    const begins = claimed.length > 0;
+    const { writing } = this.#options.log;
+    const after = (each: LedgerEntry) =>
+      purpose === "config" && each.state === "Claimed" ? begun(each, writing) : each;
+    // A Machine may list names that claimed as different machines: all of them have begun, and have spent this grant.
+    const others = entries
+      .filter((other) => other !== entry)
+      .map((each) => ({ each, next: after(spentAs(each, entry)) }));
+    const changed = others.filter(({ each, next }) => each !== next);
+    const begins = after(entry) !== entry || changed.length > 0;
     const isNew = isNewAddress(entry, address) || hasNewIdentity(identities, entries);
     if (!mayClaim || !(begins || isNew)) return answered({ kind: "granted", entry });
-    const { writing } = this.#options.log;
-    const seen = seenAt(entry, address);
-    const planned = plannedNaming(
-      claimed.includes(entry) ? begun(seen, writing) : seen,
-      { identities, entries },
-      writing,
-    );
-    const others = claimed.filter((other) => other !== entry).map((other) => change(begun(other, writing), writing));
-    const commands = [...planned.commands, ...others];
+    const planned = plannedNaming(after(seenAt(entry, address)), { identities, entries }, writing);
+    const commands = [...planned.commands, ...changed.map(({ next }) => change(next, writing))];
     return { kind: "closing", commands, result: { kind: "granted", entry: planned.entry } };
   }
 

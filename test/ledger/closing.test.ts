@@ -200,6 +200,11 @@ describe("names", () => {
     expect(await asked(desk, { grants, purpose: "config", identities: [macB], listed: [macA, macB] })).toBe("granted");
     expect([stateOf(desk), stateOf(desk, macB)]).toEqual(["Installing", "Installing"]);
     expect(await asked(desk, { grants, identities: [macA] })).toBe("disk");
+    // What one of them has spent, the other one has spent, too, even when no Machine lists them any more.
+    const raised = [grantOf(desk, { generation: 2 })];
+    await claimed(desk, { grants: raised, identities: [macA] });
+    expect(await asked(desk, { grants: raised, purpose: "config", listed: [macA, macB] })).toBe("granted");
+    expect(await asked(desk, { grants: raised, identities: [macB] })).toBe("disk");
     await desk.stop();
   });
 
