@@ -117,6 +117,27 @@ describe("a status", () => {
     );
   });
 
+  it("of a Group is written before those of many Machines", async () => {
+    suite.server.put(groupOf("a"));
+    for (let at = 0; at < 40; at++) {
+      suite.server.put({
+        kind: "Machine",
+        name: `m${at}`,
+        content: { spec: { identity: { macs: [`5254.0000.00${10 + at}`] } } },
+      });
+    }
+    const under = await WriterUnderTest.start(suite);
+    for (let at = 0; at < 40; at++) {
+      const name = { kind: "Machine", namespace: "default", name: `m${at}` } as const;
+      await under.writer.write(name, { ...statusOf(good), machine: { phase: "Waiting" } });
+    }
+    await under.write("a", statusOf(good));
+    await until(() => suite.server.seen("patch").length === 41);
+    const paths = suite.server.seen("patch").map(({ path }) => path);
+    expect(paths.findIndex((path) => path.includes("/groups/"))).toBeLessThan(9);
+    expect(suite.server.object("Machine", "m7")?.status).toMatchObject({ phase: "Waiting", observedGeneration: 1 });
+  });
+
   it("that somebody takes away is written at once, and then after longer and longer waits", async () => {
     suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start(suite);

@@ -85,8 +85,10 @@ export class StatusWriter implements StatusSink {
   readonly #unheard = new Map<StatusEntry, WrittenStatus>();
   /** How often davit repaired a status that another writer had changed, and when it last did. */
   readonly #repairs = new WeakMap<StatusEntry, { readonly count: number; readonly atMs: number }>();
-  /** Objects to check and perhaps write, in order. */
+  /** Objects to check and perhaps write, in order, but Machines only behind all others. */
   readonly #due = new Set<StatusEntry>();
+  readonly #dueMachines = new Set<StatusEntry>();
+  #machineWrites = 0;
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
   readonly #delays: RetryDelays;
@@ -123,7 +125,7 @@ export class StatusWriter implements StatusSink {
     const key = objectKey(name);
     const entry = this.#entries.get(key);
     if (entry !== undefined) {
-      this.#due.delete(entry);
+      this.#dueOf(entry).delete(entry);
       this.#unheard.delete(entry);
     }
     this.#entries.delete(key);
@@ -145,26 +147,47 @@ export class StatusWriter implements StatusSink {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#due.clear();
+    this.#dueMachines.clear();
     await Promise.all(this.#running);
   }
 
   #add(entry: StatusEntry): void {
     if (this.#stopping.signal.aborted) return;
-    this.#due.add(entry);
+    this.#dueOf(entry).add(entry);
     this.#next();
+  }
+
+  #dueOf({ name }: StatusEntry): Set<StatusEntry> {
+    return name.kind === "Machine" ? this.#dueMachines : this.#due;
   }
 
   #next(): void {
     for (const entry of this.#due) {
-      if (this.#isOnHold || this.#running.size >= this.#lanes.count) return;
-      if (entry.isBusy) continue;
-      this.#due.delete(entry);
-      const running = this.#run(entry).finally(() => {
-        this.#running.delete(running);
-        this.#next();
-      });
-      this.#running.add(running);
+      if (!this.#hasLane) return;
+      if (!entry.isBusy) this.#begin(entry);
     }
+    // Thousands of machines may boot at once. At least one lane stays free for what a person has just changed.
+    for (const entry of this.#dueMachines) {
+      if (!this.#hasLane || this.#machineWrites >= Math.max(1, this.#lanes.count / 2)) return;
+      if (!entry.isBusy) this.#begin(entry);
+    }
+  }
+
+  get #hasLane(): boolean {
+    return !this.#isOnHold && this.#running.size < this.#lanes.count;
+  }
+
+  #begin(entry: StatusEntry): void {
+    const due = this.#dueOf(entry);
+    const count = due === this.#dueMachines ? 1 : 0;
+    due.delete(entry);
+    this.#machineWrites += count;
+    const running = this.#run(entry).finally(() => {
+      this.#running.delete(running);
+      this.#machineWrites -= count;
+      this.#next();
+    });
+    this.#running.add(running);
   }
 
   async #run(entry: StatusEntry): Promise<void> {
