@@ -1,0 +1,117 @@
+/**
+ * What a known machine with two reported labels costs `/ipxe`, beside a service without Machines and without a ledger.
+ * Both answer in this process and take turns; each round compares the two. `node bench/boot-machine.ts` prints it.
+ */
+
+import { BootConfigs } from "../src/boot/boot-configs.ts";
+import { BootIndex } from "../src/boot/boot-index.ts";
+import type { BootLedger } from "../src/boot/selected.ts";
+import { KnownLedger } from "../src/ledger/known-ledger.ts";
+import { entryPath } from "../src/ledger/ledger-documents.ts";
+import { systemClock } from "../src/lib/clock.ts";
+import { createLog } from "../src/lib/create-log.ts";
+import { encodeDocument, groupPath, machinePath, profilePath, syncedPath } from "../src/model/documents.ts";
+import { labelsFromQuery } from "../src/model/labels.ts";
+import { encodeMachine } from "../src/model/machine.ts";
+import type { LedgerEntry } from "../src/model/permit.ts";
+import { print } from "./report.ts";
+
+const machines = Number(process.env.MACHINES ?? 10_000);
+const rounds = Number(process.env.ROUNDS ?? 41);
+const asksPerRound = 20_000;
+const provenance = { origin: "bench", uid: "u", generation: 1 };
+
+const macOf = (at: number) =>
+  `52:54:00:00:${(at >> 8).toString(16).padStart(2, "0")}:${(at & 255).toString(16).padStart(2, "0")}`;
+const uuidOf = (at: number) => `4c4c4544-0042-3510-8052-${at.toString(16).padStart(12, "0")}`;
+const queries = Array.from(
+  { length: machines },
+  (_, at) => `uuid=${uuidOf(at)}&mac=${macOf(at).replaceAll(":", "-")}&domain=x&hostname=h${at}&serial=s${at}`,
+);
+
+function documents(withMachines: boolean): readonly (readonly [string, string])[] {
+  const boot = {
+    kind: "kernel",
+    kernel: "/assets/k",
+    initrd: ["/assets/i"],
+    args: ["quiet"],
+    efiInitrd: false,
+  } as const;
+  const profile = encodeDocument({
+    ...provenance,
+    revision: "r",
+    content: { displayName: "web", boot, templates: {} },
+  });
+  const spec = { profile: "web", matchAll: false, priority: 0, hold: false, metadata: {} };
+  const groups = queries.map(
+    (_, at) =>
+      [
+        groupPath("lab", `g${at}`),
+        encodeDocument({ ...provenance, spec: { ...spec, selector: { mac: macOf(at) } } }),
+      ] as const,
+  );
+  const known = queries.map((_, at) => {
+    const identities = [`uuid/${uuidOf(at)}`, `mac/${macOf(at)}`];
+    const own = { identities, approved: true, hold: false, labels: { rack: "7" }, metadata: {} };
+    return [machinePath("lab", `m${at}`), encodeMachine({ ...provenance, spec: own })] as const;
+  });
+  const synced = encodeDocument({ source: "bench", at: "", revision: "", complete: true });
+  return [[profilePath("lab", "web"), profile], ...groups, ...(withMachines ? known : []), [syncedPath, synced]];
+}
+
+/** A ledger in which each machine has reported two labels. */
+function ledgerOf(): BootLedger {
+  const labels = { os: { value: "installed" }, disk: { value: "ok" } };
+  const ledger = new KnownLedger({ clock: systemClock });
+  const entries = [...queries.keys()].map((at) => {
+    const id = at.toString(16).padStart(16, "0");
+    const identities = [`uuid/${uuidOf(at)}`, `mac/${macOf(at)}`];
+    const entry: LedgerEntry = {
+      id,
+      identities,
+      state: "Installed",
+      spent: {},
+      claimedAtMs: 1,
+      changedAtMs: 1,
+      timeoutSeconds: 1,
+      group: "lab/g",
+      profile: "lab/web",
+      addresses: [],
+      labels,
+    };
+    return [entryPath(id), JSON.stringify(entry)] as const;
+  });
+  ledger.replaced(entries);
+  if (ledger.reportedLabels([`mac/${macOf(1)}`]).size !== 2) throw new Error("The ledger has no labels");
+  return ledger;
+}
+
+function serviceOf(withMachines: boolean): BootConfigs {
+  const index = new BootIndex({
+    log: createLog({ level: "silent", format: "json" }),
+    ...(withMachines && { ledger: ledgerOf() }),
+  });
+  index.replaced(documents(withMachines));
+  index.open();
+  return new BootConfigs({ index, authority: "192.0.2.1:80", grub: { separator: "auto", commands: "auto" } });
+}
+
+/** CPU microseconds of one answer. */
+function cost(configs: BootConfigs): number {
+  const before = process.cpuUsage();
+  for (let asked = 0; asked < asksPerRound; asked++) {
+    const rawQuery = queries[asked % machines] ?? "";
+    configs.render("ipxe", { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" });
+  }
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / asksPerRound;
+}
+
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+const [plain, known] = [serviceOf(false), serviceOf(true)];
+for (let warm = 0; warm < 3; warm++) for (const each of [plain, known]) cost(each);
+const pairs = Array.from({ length: rounds }, () => ({ plain: cost(plain), known: cost(known) }));
+print(
+  `without Machines ${median(pairs.map((pair) => pair.plain)).toFixed(2)} us, a known machine ${median(pairs.map((pair) => pair.known)).toFixed(2)} us`,
+);
+print(`median difference of ${rounds} rounds: ${median(pairs.map((pair) => pair.known - pair.plain)).toFixed(2)} us`);
