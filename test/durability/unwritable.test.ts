@@ -103,7 +103,7 @@ it("a lock that is removed: the first davit never writes again, and the second l
   const first = await started({ dataDir });
   expect((await put(first, "a"))[0]).toBe(201);
   const boot = await bootOf(first);
-  rmSync(join(dataDir, "lock.db"));
+  for (const directory of [dataDir, join(dataDir, "ledger")]) rmSync(join(directory, "lock.db"));
   const second = await started({ dataDir });
   expect((await put(second, "b"))[0]).toBe(201);
   expect(await put(first, "c")).toEqual([500, expect.stringContaining("lock.db")]);
