@@ -53,7 +53,9 @@ export class ClusterMember {
   /** As its log says. */
   get isLeader(): boolean {
     if (this.#isPaused) return false;
-    const count = (message: string) => (this.#davit?.log ?? []).filter(({ msg }) => msg === message).length;
+    // The ledger's store has a leader of its own.
+    const lines = (this.#davit?.log ?? []).filter(({ part }) => part === "store");
+    const count = (message: string) => lines.filter(({ msg }) => msg === message).length;
     return count("elected leader") > count("leads no more");
   }
 

@@ -70,8 +70,11 @@ async function bootOf({ bootUrl }: DavitBootProcess, mac: string): Promise<strin
   return text.includes("held") ? "held" : String(response.status);
 }
 
-const isLeader = ({ log }: DavitProcess) =>
-  log.filter(({ msg }) => msg === "elected leader").length > log.filter(({ msg }) => msg === "leads no more").length;
+/** The ledger's store has a leader of its own. */
+const isLeader = ({ log }: DavitProcess) => {
+  const count = (text: string) => log.filter(({ msg, part }) => msg === text && part === "store").length;
+  return count("elected leader") > count("leads no more");
+};
 
 /** Asks a davit again and again, and collects the answers that differ from the one before. */
 function poll(davit: DavitBootProcess) {
