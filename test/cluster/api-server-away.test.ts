@@ -35,7 +35,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     await cluster?.stop();
   });
   beforeEach(async () => {
-    await expect.poll(() => rack.metric("davit_watch_connected"), patience).toBe(3);
+    await expect.poll(() => rack.metric("davit_watch_connected"), patience).toBe(4);
   }, timeoutMs);
 
   /** Changes the Profile of machines 1 to 3. @returns the kernel that they boot from then on. */
@@ -245,7 +245,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
       while (!asking.signal.aborted) for (const machine of [1, 2, 3]) seen.add(await rack.boots(machine));
     })();
     await cluster.restart();
-    await expect.poll(() => rack.metric("davit_watch_connected"), patience).toBe(3);
+    await expect.poll(() => rack.metric("davit_watch_connected"), patience).toBe(4);
     asking.abort();
     await asks;
     expect(seen).toEqual(new Set([kernel]));

@@ -21,8 +21,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: davit, namespace: default}
 rules:
-  - {apiGroups: [davit.dev], resources: [profiles, groups], verbs: [get, list, watch]}
-  - {apiGroups: [davit.dev], resources: [profiles/status, groups/status], verbs: [patch]}
+  - {apiGroups: [davit.dev], resources: [profiles, groups, machines], verbs: [get, list, watch]}
+  - {apiGroups: [davit.dev], resources: [profiles/status, groups/status, machines/status], verbs: [patch]}
   - {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
   - {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
 ---
