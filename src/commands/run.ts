@@ -7,7 +7,7 @@ import type { CliCommand, Host } from "./host.ts";
 import { importCommand } from "./import.ts";
 import { inspect } from "./inspect.ts";
 import { lint } from "./lint.ts";
-import { machine } from "./machine.ts";
+import { machine } from "./machine/machine.ts";
 import { migrateStore } from "./migrate-store.ts";
 import { render } from "./render.ts";
 import { restore } from "./restore.ts";

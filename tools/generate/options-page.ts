@@ -2,7 +2,7 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { machineOptions } from "../../src/commands/machine-options.ts";
+import { machineOptions } from "../../src/commands/machine/options.ts";
 import { bootOptions, serveOptions } from "../../src/options/table.ts";
 
 const path = join(import.meta.dirname, "../../docs/reference/options.md");
@@ -16,7 +16,7 @@ Every option of \`davit serve\` and \`davit boot\` can also be set by an environ
 \`--boot-address\`. In a variable, commas separate the values of a list. A flag overrides the variable. Of \`davit machine\`,
 only \`--operations-url\`, \`--operations-token-file\`, \`--kubeconfig\` and \`--context\` have variables.
 
-\`npm run options\` generates this page from \`src/options/table.ts\` and \`src/commands/machine-options.ts\`.
+\`npm run options\` generates this page from \`src/options/table.ts\` and \`src/commands/machine/options.ts\`.
 `;
 
 interface Row {

@@ -3,15 +3,15 @@
  * no machine has spent.
  */
 
-import { toRfc3339 } from "../lib/clock.ts";
-import { StartError } from "../lib/start-error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { InstallScope } from "../model/permit.ts";
-import { configWithout } from "../options/rules.ts";
-import { workCommand } from "./command-line.ts";
-import { grantedGeneration, nameOf, type ObjectPlace, versionOf, withCluster } from "./machine-cluster.ts";
-import { exitCode, patchTarget, placeBy, placeOf, printChange } from "./machine-objects.ts";
-import { type OperationsOptions, readOperations } from "./machine-operations.ts";
+import { toRfc3339 } from "../../lib/clock.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import type { InstallScope } from "../../model/permit.ts";
+import { configWithout } from "../../options/rules.ts";
+import { workCommand } from "../command-line.ts";
+import { grantedGeneration, nameOf, type ObjectPlace, versionOf, withCluster } from "./cluster.ts";
+import { exitCode, patchTarget, placeBy, placeOf, printChange } from "./objects.ts";
+import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   machineHelp,
   onlyWord,
@@ -20,10 +20,9 @@ import {
   readMachineOptions,
   readNamedObject,
   scopeOption,
-  tokenProblems,
   type Until,
   untilOption,
-} from "./machine-options.ts";
+} from "./options.ts";
 
 const maxAheadMs = 7 * 24 * 3_600_000;
 /** Of the CRDs. */
@@ -50,7 +49,6 @@ export const installMachines = workCommand({
     ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(installOptions, args, environment, paths);
-    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
     const word = onlyWord(words, problems, grantable);
     const target = readNamedObject(word);
     if (target === undefined) problems.push(`Bad name "${word}": give ${grantable}`);

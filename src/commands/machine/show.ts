@@ -1,11 +1,11 @@
 /** `davit machine list`, `show` and `ledger`: what davit knows of machines. */
 
-import { StartError } from "../lib/start-error.ts";
-import { isUuid, normalizeMac } from "../model/hardware-ids.ts";
-import { configWithout } from "../options/rules.ts";
-import { workCommand } from "./command-line.ts";
-import type { Host } from "./host.ts";
-import { type OperationsOptions, readOperations } from "./machine-operations.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { isUuid, normalizeMac } from "../../model/hardware-ids.ts";
+import { configWithout } from "../../options/rules.ts";
+import { workCommand } from "../command-line.ts";
+import type { Host } from "../host.ts";
+import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   filterOptions,
   machineHelp,
@@ -13,9 +13,8 @@ import {
   operationsOptions,
   outputOptions,
   readMachineOptions,
-  tokenProblems,
-} from "./machine-options.ts";
-import { ledgerText, machinesOf, machineTable, machineText } from "./machine-text.ts";
+} from "./options.ts";
+import { ledgerText, machinesOf, machineTable, machineText } from "./text.ts";
 
 const readingOptions = { ...operationsOptions, ...outputOptions };
 
@@ -29,7 +28,6 @@ export const listMachines = workCommand({
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(listOptions, args, environment, paths);
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": davit machine show shows one machine`);
-    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
     return configWithout(problems, values);
   },
   work: async ({ group, phase, output, ...operations }, host) => {
@@ -51,7 +49,6 @@ export const showMachine = workCommand({
   help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", readingOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
-    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
     const machine = onlyWord(words, problems, anyMachine);
     return configWithout(problems, { ...values, machine });
   },
@@ -71,7 +68,6 @@ export const showLedger = workCommand({
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": there is one ledger`);
-    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
     return configWithout(problems, values);
   },
   work: async ({ output, ...operations }, host) => await printLedger(operations, output, host),

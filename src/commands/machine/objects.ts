@@ -1,14 +1,14 @@
 /** `davit machine approve`, `hold` and `release`: they change the Machine object, or print the change. */
 
-import { StartError } from "../lib/start-error.ts";
-import { isUuid, normalizeMac } from "../model/hardware-ids.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { Environment } from "../options/parsing.ts";
-import { configWithout, type Paths } from "../options/rules.ts";
-import { workCommand } from "./command-line.ts";
-import type { Host } from "./host.ts";
-import { type ClusterOptions, nameOf, namesCluster, type ObjectPlace, withCluster } from "./machine-cluster.ts";
-import { type OperationsOptions, readOperations } from "./machine-operations.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { isUuid, normalizeMac } from "../../model/hardware-ids.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Environment } from "../../options/parsing.ts";
+import { configWithout, type Paths } from "../../options/rules.ts";
+import { workCommand } from "../command-line.ts";
+import type { Host } from "../host.ts";
+import { type ClusterOptions, nameOf, namesCluster, type ObjectPlace, withCluster } from "./cluster.ts";
+import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   machineHelp,
   type NamedObject,
@@ -17,9 +17,8 @@ import {
   patchOptions,
   readMachineOptions,
   readNamedObject,
-  tokenProblems,
-} from "./machine-options.ts";
-import { printedPatch } from "./machine-print.ts";
+} from "./options.ts";
+import { printedPatch } from "./print.ts";
 
 /** Where a change goes. */
 export interface PatchTarget {
@@ -49,7 +48,6 @@ function objectCommand({ verb, spec, summary, done }: ObjectVerb) {
       machineHelp(`machine ${verb} ${anyObject}`, `Sets ${specText(spec)} of a Machine in the cluster.`, objectOptions),
     readConfig: (args, environment, paths) => {
       const { words, values, problems } = readMachineOptions(objectOptions, args, environment, paths);
-      problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
       const word = onlyWord(words, problems, anyObject);
       const isIdentity = normalizeMac(word) !== undefined || isUuid(word);
       const machine = isIdentity ? undefined : readNamedObject(word, "Machine");

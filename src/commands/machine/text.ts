@@ -1,7 +1,7 @@
 /** Prints what the operations listener answers about machines, for a terminal. It makes every text visible. */
 
-import { visible } from "../lib/visible.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { visible } from "../../lib/visible.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 
 const columns = ["NAME", "IDENTITY", "GROUP", "PROFILE", "PHASE", "INSTALL", "CHANGED"] as const;
 const maxEnded = 20;

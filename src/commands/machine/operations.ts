@@ -2,11 +2,11 @@
 
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { readCredentials } from "../follow/credentials.ts";
-import { codeOf } from "../lib/errors.ts";
-import { StartError } from "../lib/start-error.ts";
-import { visible } from "../lib/visible.ts";
-import { type JsonObject, parseJsonObject } from "../model/json.ts";
+import { readCredentials } from "../../follow/credentials.ts";
+import { codeOf } from "../../lib/errors.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { visible } from "../../lib/visible.ts";
+import { type JsonObject, parseJsonObject } from "../../model/json.ts";
 
 export interface OperationsOptions {
   readonly operationsUrl: URL;

@@ -1,8 +1,8 @@
 /** The options of `davit machine`, and the objects that its words name. */
 
-import { isLoopback } from "../lib/address.ts";
-import { type MachinePhase, machinePhases } from "../model/machine.ts";
-import { installScopes } from "../model/permit.ts";
+import { isLoopback } from "../../lib/address.ts";
+import { type MachinePhase, machinePhases } from "../../model/machine.ts";
+import { installScopes } from "../../model/permit.ts";
 import {
   ConfigError,
   type Environment,
@@ -10,7 +10,7 @@ import {
   type Option,
   OptionRefusal,
   type OptionTable,
-} from "../options/parsing.ts";
+} from "../../options/parsing.ts";
 import {
   fileOption,
   one,
@@ -21,8 +21,8 @@ import {
   readServerUrl,
   readText,
   switchOption,
-} from "../options/readers.ts";
-import { type Paths, readOptions } from "../options/rules.ts";
+} from "../../options/readers.ts";
+import { type Paths, readOptions } from "../../options/rules.ts";
 
 export const operationsOptions = {
   operationsUrl: {
@@ -132,8 +132,8 @@ export function machineHelp(usage: string, purpose: string, table: OptionTable):
 // Variables that no command line shows must not widen a grant, or change another object.
 const variables = ["DAVIT_OPERATIONS_URL", "DAVIT_OPERATIONS_TOKEN_FILE", "DAVIT_KUBECONFIG", "DAVIT_CONTEXT"];
 
-/** Reads the words and the options of one command. It adds problems of the words to those of the options. */
-export function readMachineOptions<Options extends OptionTable>(
+/** Reads the words and the options of one command. Callers add problems of the words to those of the options. */
+export function readMachineOptions<Options extends OptionTable & typeof operationsOptions>(
   table: Options,
   args: readonly string[],
   environment: Environment,
@@ -142,7 +142,9 @@ export function readMachineOptions<Options extends OptionTable>(
   const at = args.findIndex((arg) => arg.startsWith("-"));
   const words = at < 0 ? args : args.slice(0, at);
   const kept = Object.fromEntries(variables.map((name) => [name, environment[name]]));
-  return { words, ...readOptions(table, args.slice(words.length), kept, paths) };
+  const read = readOptions(table, args.slice(words.length), kept, paths);
+  read.problems.push(...tokenProblems(read.values));
+  return { words, ...read };
 }
 
 /** Returns the only word. @throws {ConfigError} with every problem if there is none, or another one. */
@@ -153,8 +155,13 @@ export function onlyWord(words: readonly string[], problems: string[], what: str
   throw new ConfigError(problems);
 }
 
+interface OperationsToken {
+  readonly operationsUrl: URL | undefined;
+  readonly operationsTokenFile: string | undefined;
+}
+
 /** Refuses to send a token that others on the network could read. */
-export function tokenProblems(url: URL | undefined, tokenFile: string | undefined): readonly string[] {
+function tokenProblems({ operationsUrl: url, operationsTokenFile: tokenFile }: OperationsToken): readonly string[] {
   if (url === undefined || tokenFile === undefined || url.protocol === "https:") return [];
   if (isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) return [];
   const cure = "a token needs a URL that begins with https://, or a loopback address, such as by kubectl port-forward";

@@ -1,15 +1,15 @@
 /** Patches Machines and Groups in the cluster, by a person's kubeconfig. */
 
 import { randomInt } from "node:crypto";
-import type { ApiClient } from "../kubernetes/client/client.ts";
-import { systemClock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
-import { StartError } from "../lib/start-error.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { Environment } from "../options/parsing.ts";
-import type { Paths } from "../options/rules.ts";
-import type { NamedObject } from "./machine-options.ts";
-import { readVersion } from "./version.ts";
+import type { ApiClient } from "../../kubernetes/client/client.ts";
+import { systemClock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { Environment } from "../../options/parsing.ts";
+import type { Paths } from "../../options/rules.ts";
+import { readVersion } from "../version.ts";
+import type { NamedObject } from "./options.ts";
 
 export interface ClusterOptions {
   readonly kubeconfig: string | undefined;
@@ -46,9 +46,9 @@ export async function withCluster<Result>(
   work: (objects: ClusterObjects) => Promise<Result>,
 ): Promise<Result> {
   const [{ loadClusterAccess }, { ApiClient: Client }, { createMetrics }] = await Promise.all([
-    import("../kubernetes/client/kube-config.ts"),
-    import("../kubernetes/client/client.ts"),
-    import("../lib/metrics.ts"),
+    import("../../kubernetes/client/kube-config.ts"),
+    import("../../kubernetes/client/client.ts"),
+    import("../../lib/metrics.ts"),
   ]);
   const access = await loadClusterAccess(options);
   const version = readVersion();
@@ -68,8 +68,8 @@ export async function withCluster<Result>(
 }
 
 async function objectsOf(client: ApiClient, namespace: string): Promise<ClusterObjects> {
-  const { objectPath, resources } = await import("../kubernetes/client/resources.ts");
-  const { ApiError } = await import("../kubernetes/client/api-error.ts");
+  const { objectPath, resources } = await import("../../kubernetes/client/resources.ts");
+  const { ApiError } = await import("../../kubernetes/client/api-error.ts");
   const { signal } = new AbortController();
   const pathOf = (place: ObjectPlace) => objectPath(resources[place.kind], place.namespace, place.name);
   const failure = (doing: string, place: ObjectPlace, error: unknown) => {

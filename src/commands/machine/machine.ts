@@ -1,8 +1,8 @@
-import type { CliCommand, Host } from "./host.ts";
-import { installMachines } from "./machine-install.ts";
-import { adoptMachines, forgetMachines } from "./machine-ledger.ts";
-import { approveMachine, holdMachine, releaseMachine } from "./machine-objects.ts";
-import { listMachines, showLedger, showMachine } from "./machine-show.ts";
+import type { CliCommand, Host } from "../host.ts";
+import { installMachines } from "./install.ts";
+import { adoptMachines, forgetMachines } from "./ledger.ts";
+import { approveMachine, holdMachine, releaseMachine } from "./objects.ts";
+import { listMachines, showLedger, showMachine } from "./show.ts";
 
 const commands: readonly CliCommand[] = [
   listMachines,

@@ -1,13 +1,13 @@
 /** `davit machine adopt` and `forget`: an operator corrects the ledger, through the operations listener. */
 
-import { toRfc3339 } from "../lib/clock.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { Environment } from "../options/parsing.ts";
-import { configWithout, type Paths } from "../options/rules.ts";
-import { workCommand } from "./command-line.ts";
-import { type ClusterOptions, namesCluster } from "./machine-cluster.ts";
-import { placeBy } from "./machine-objects.ts";
-import { changeOperations } from "./machine-operations.ts";
+import { toRfc3339 } from "../../lib/clock.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Environment } from "../../options/parsing.ts";
+import { configWithout, type Paths } from "../../options/rules.ts";
+import { workCommand } from "../command-line.ts";
+import { type ClusterOptions, namesCluster } from "./cluster.ts";
+import { placeBy } from "./objects.ts";
+import { changeOperations } from "./operations.ts";
 import {
   machineHelp,
   type NamedObject,
@@ -16,11 +16,10 @@ import {
   operationsOptions,
   readMachineOptions,
   readNamedObject,
-  tokenProblems,
   type Until,
   untilOption,
-} from "./machine-options.ts";
-import { anyMachine, knownName } from "./machine-show.ts";
+} from "./options.ts";
+import { anyMachine, knownName } from "./show.ts";
 
 const ledgerOptions = { ...namespaceOptions, ...operationsOptions };
 const adoptOptions = {
@@ -41,7 +40,6 @@ export const adoptMachines = workCommand({
     ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(adoptOptions, args, environment, paths);
-    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
     return configWithout(problems, {
       ...values,
       ...subjectOf(words, problems),
@@ -75,7 +73,6 @@ export const forgetMachines = workCommand({
     ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(ledgerOptions, args, environment, paths);
-    problems.push(...tokenProblems(values.operationsUrl, values.operationsTokenFile));
     return configWithout(problems, {
       ...values,
       ...subjectOf(words, problems),

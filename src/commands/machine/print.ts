@@ -1,7 +1,7 @@
 /** Prints a change of an object instead of making it: as a kubectl command, and as lines for a file. */
 
-import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { nameOf, type ObjectPlace } from "./machine-cluster.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { nameOf, type ObjectPlace } from "./cluster.ts";
 
 /** Returns the text for a change of `spec`. */
 export function printedPatch(place: ObjectPlace, spec: JsonObject): string {
