@@ -9,7 +9,7 @@ export default defineConfig({
     main: "src/main.ts",
     "parse-worker": "src/directory/parse-worker.ts",
     "trial-worker": "src/controller/trials/trial-worker.ts",
-    "render-worker": "src/boot/render-worker.ts",
+    "render-worker": "src/boot/making/render-worker.ts",
     "sign-worker": "src/sign/sign-worker.ts",
   },
   platform: "node",

@@ -3,7 +3,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { BootConfigs } from "../src/boot/boot-configs.ts";
-import { BootIndex } from "../src/boot/boot-index.ts";
+import { BootIndex } from "../src/boot/selection/boot-index.ts";
 import { History } from "../src/history/history.ts";
 import { accessLog } from "../src/http/boot/access-log.ts";
 import { bootHandler } from "../src/http/boot/routes.ts";

@@ -4,8 +4,8 @@
  */
 
 import { BootConfigs } from "../src/boot/boot-configs.ts";
-import { BootIndex } from "../src/boot/boot-index.ts";
-import type { BootLedger } from "../src/boot/selected.ts";
+import type { BootLedger } from "../src/boot/core/selected.ts";
+import { BootIndex } from "../src/boot/selection/boot-index.ts";
 import { KnownLedger } from "../src/ledger/known-ledger.ts";
 import { entryPath } from "../src/ledger/ledger-documents.ts";
 import { systemClock } from "../src/lib/clock.ts";

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { BootConfigs } from "../src/boot/boot-configs.ts";
-import { BootIndex } from "../src/boot/boot-index.ts";
+import { BootIndex } from "../src/boot/selection/boot-index.ts";
 import { accessLog } from "../src/http/boot/access-log.ts";
 import { bootHandler } from "../src/http/boot/routes.ts";
 import { answerError } from "../src/http/errors.ts";

@@ -4,14 +4,14 @@
  */
 
 import { BootConfigs, type Permits } from "../boot/boot-configs.ts";
-import { BootError } from "../boot/boot-error.ts";
-import { BootIndex, type BootView } from "../boot/boot-index.ts";
-import { commonDoubts, doubtText } from "../boot/doubt.ts";
-import { Freshness } from "../boot/freshness.ts";
-import { NearMisses } from "../boot/near-misses.ts";
-import { RenderThread } from "../boot/render-thread.ts";
-import type { BootLedger } from "../boot/selected.ts";
-import { SlowWork } from "../boot/slow-work.ts";
+import { BootError } from "../boot/core/boot-error.ts";
+import type { BootLedger } from "../boot/core/selected.ts";
+import { NearMisses } from "../boot/explaining/near-misses.ts";
+import { RenderThread } from "../boot/making/render-thread.ts";
+import { SlowWork } from "../boot/making/slow-work.ts";
+import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
+import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
+import { Freshness } from "../boot/selection/freshness.ts";
 import { History } from "../history/history.ts";
 import { assetRoute } from "../http/assets/assets.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";

@@ -1,7 +1,7 @@
 /** What the operations listener shows of machines, over the objects, the boot index and the ledger. */
 
-import { BootError } from "../boot/boot-error.ts";
-import type { BootIndex } from "../boot/boot-index.ts";
+import { BootError } from "../boot/core/boot-error.ts";
+import type { BootIndex } from "../boot/selection/boot-index.ts";
 import type { LedgerBook, MachineBook, MachineBoot, PendingMachine } from "../http/ops/machine-book.ts";
 import type { KnownLedger } from "../ledger/known-ledger.ts";
 import { type Labels, labelsFromQuery } from "../model/labels.ts";

@@ -15,14 +15,14 @@ import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";
 import { RenderBudget } from "../render/template/limits.ts";
 import { RequestReads } from "../render/template/variables.ts";
-import { BootError } from "./boot-error.ts";
-import type { BootView } from "./boot-index.ts";
-import { type BootJob, BootMaker } from "./boot-maker.ts";
-import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
-import { KeptConfigs } from "./kept-configs.ts";
-import type { BootGroup, BootProfile } from "./known-documents.ts";
-import type { Machine } from "./selected.ts";
-import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
+import { BootError } from "./core/boot-error.ts";
+import type { BootGroup, BootProfile } from "./core/known-documents.ts";
+import type { Machine } from "./core/selected.ts";
+import { type BootJob, BootMaker } from "./making/boot-maker.ts";
+import { type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
+import { KeptConfigs } from "./making/kept-configs.ts";
+import type { MadeFor, SlowWork, Subject } from "./making/slow-work.ts";
+import type { BootView } from "./selection/boot-index.ts";
 
 /**
  * Every config of a machine, named like its endpoint. The named parts of a Profile (`genericParts`) are not in this

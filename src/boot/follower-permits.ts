@@ -6,8 +6,8 @@
 import { LabelError, labelsFromQuery } from "../model/labels.ts";
 import type { DeskAnswer, PermitDesk } from "../model/permit-desk.ts";
 import type { PermitQuestion, PermitReply } from "../model/permit-wire.ts";
-import { BootError } from "./boot-error.ts";
-import type { BootIndex } from "./boot-index.ts";
+import { BootError } from "./core/boot-error.ts";
+import type { BootIndex } from "./selection/boot-index.ts";
 
 export interface FollowerPermitsOptions {
   readonly index: Pick<BootIndex, "candidate" | "select">;

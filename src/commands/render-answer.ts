@@ -2,10 +2,10 @@
 
 import { advertisedAuthority } from "../app/advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
-import { BootError } from "../boot/boot-error.ts";
-import type { BootIndex } from "../boot/boot-index.ts";
-import { BootSnapshot } from "../boot/boot-snapshot.ts";
-import { requestWarnings, type Warning } from "../boot/warnings.ts";
+import { BootError } from "../boot/core/boot-error.ts";
+import { BootSnapshot } from "../boot/explaining/boot-snapshot.ts";
+import { requestWarnings, type Warning } from "../boot/explaining/warnings.ts";
+import type { BootIndex } from "../boot/selection/boot-index.ts";
 import { answerError } from "../http/errors.ts";
 import { LabelError, type Labels, labelsFromQuery } from "../model/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";

@@ -4,7 +4,7 @@
  * values or paths. The body of a 500 has no details; the log has them.
  */
 
-import { BootError, type BootRefusal } from "../boot/boot-error.ts";
+import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
 import { LabelError } from "../model/labels.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import { answeringError, waitingConfig } from "../render/grub/waiting.ts";

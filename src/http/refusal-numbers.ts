@@ -1,6 +1,6 @@
 /** Numbers the reasons of refusals. The history packs the number into a word that it stores anyway. */
 
-import { type BootRefusal, bootRefusals } from "../boot/boot-error.ts";
+import { type BootRefusal, bootRefusals } from "../boot/core/boot-error.ts";
 
 const reasons = Object.keys(bootRefusals);
 const numbers: ReadonlyMap<string, number> = new Map(reasons.map((reason, at) => [reason, at + 1]));

@@ -90,9 +90,9 @@ const beforeItsPriority = 0.5;
 
 /**
  * A Group that selected by the label and value of this document's path was just removed. A machine that the Group's
- * selector matches waits if it would now get a Group that ranks behind the removed one (`boot/known-tombstones.ts`).
- * The tombstone names the removed Group, and davit deletes it when this Group returns. A tombstone of several Groups
- * names none of them, and stays until it expires.
+ * selector matches waits if it would now get a Group that ranks behind the removed one: see
+ * `boot/core/known-tombstones.ts`. The tombstone names the removed Group, and davit deletes it when this Group returns.
+ * A tombstone of several Groups names none of them, and stays until it expires.
  */
 export interface TombstoneDocument {
   /** `namespace/name`. */

@@ -17,7 +17,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Admission } from "../admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
-import { BootIndex } from "../boot/boot-index.ts";
+import { BootIndex } from "../boot/selection/boot-index.ts";
 import type { MachineSamples } from "../controller/core/machine-samples.ts";
 import { Planner, type PlannerOptions } from "../controller/planner.ts";
 import type { Planned } from "../controller/step.ts";

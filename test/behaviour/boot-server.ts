@@ -1,7 +1,7 @@
 /** The boot listener over documents that a test gives, as `app.ts` builds it but for what no machine sees. */
 
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { assetRoute } from "../../src/http/assets/assets.ts";
 import { accessLog } from "../../src/http/boot/access-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";

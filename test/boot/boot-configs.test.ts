@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { secretPath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";

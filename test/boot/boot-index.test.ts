@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { BootRefusal } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import type { BootRefusal } from "../../src/boot/core/boot-error.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import {
   decodeGroup,

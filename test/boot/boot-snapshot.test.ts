@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
-import { BootSnapshot } from "../../src/boot/boot-snapshot.ts";
+import { BootSnapshot } from "../../src/boot/explaining/boot-snapshot.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { groupPath, secretPath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { ProfileContent } from "../../src/model/profile.ts";

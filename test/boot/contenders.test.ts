@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Contenders, findContenders, unmetWants } from "../../src/boot/contenders.ts";
+import { type Contenders, findContenders, unmetWants } from "../../src/boot/explaining/contenders.ts";
 import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
 import { type Labels, labelsFromQuery } from "../../src/model/labels.ts";
 import { SelectorIndex } from "../../src/model/selector-index.ts";

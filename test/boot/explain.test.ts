@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { BootIndex } from "../../src/boot/boot-index.ts";
-import { BootSnapshot } from "../../src/boot/boot-snapshot.ts";
-import { findContenders } from "../../src/boot/contenders.ts";
-import { type Explanation, explain } from "../../src/boot/explain.ts";
+import { BootSnapshot } from "../../src/boot/explaining/boot-snapshot.ts";
+import { findContenders } from "../../src/boot/explaining/contenders.ts";
+import { type Explanation, explain } from "../../src/boot/explaining/explain.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { inSlices } from "../../src/lib/slices.ts";
 import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";

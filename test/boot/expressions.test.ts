@@ -2,8 +2,8 @@
 
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { BootError } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { groupPath } from "../../src/model/documents.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Freshness } from "../../src/boot/freshness.ts";
+import { Freshness } from "../../src/boot/selection/freshness.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 it("is unconfirmed until something was proven, and stale once that is too long ago", async () => {

@@ -1,9 +1,9 @@
 /** Machines, a ledger and a desk for tests of the gate: small, and with the decisions of model/permit.ts. */
 
 import { BootConfigs, type BootConfigsOptions, type ConfigName } from "../../src/boot/boot-configs.ts";
-import { BootError } from "../../src/boot/boot-error.ts";
-import { BootIndex, type BootIndexOptions } from "../../src/boot/boot-index.ts";
-import type { BootLedger } from "../../src/boot/selected.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
+import type { BootLedger } from "../../src/boot/core/selected.ts";
+import { BootIndex, type BootIndexOptions } from "../../src/boot/selection/boot-index.ts";
 import { machinePath, machineTombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SlowWork } from "../../src/boot/slow-work.ts";
+import { SlowWork } from "../../src/boot/making/slow-work.ts";
 import { tombstonePath } from "../../src/model/documents.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";

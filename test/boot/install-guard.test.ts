@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { ProfileContent } from "../../src/model/profile.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { BootError } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { selectorPlace, tombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
-import { KeptConfigs } from "../../src/boot/kept-configs.ts";
-import type { Machine } from "../../src/boot/selected.ts";
+import type { Machine } from "../../src/boot/core/selected.ts";
+import { KeptConfigs } from "../../src/boot/making/kept-configs.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { secretPath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { Rendered } from "../../src/render/core/rendered.ts";

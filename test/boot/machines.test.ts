@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { configsOver, gateWorld, mac, machineDocument, machineTombstone, TestLedger, uuid } from "./gate-world.ts";

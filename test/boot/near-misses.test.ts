@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { BootIndex } from "../../src/boot/boot-index.ts";
-import { NearMisses } from "../../src/boot/near-misses.ts";
+import { NearMisses } from "../../src/boot/explaining/near-misses.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, it } from "vitest";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { ProfileContent } from "../../src/model/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";

@@ -1,7 +1,7 @@
 /** A boot index that is open, and what it gives machines. */
 
-import { BootError, type BootRefusal } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootError, type BootRefusal } from "../../src/boot/core/boot-error.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 

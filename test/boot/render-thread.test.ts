@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { PartJob } from "../../src/boot/boot-maker.ts";
-import { RenderThread } from "../../src/boot/render-thread.ts";
+import type { PartJob } from "../../src/boot/making/boot-maker.ts";
+import { RenderThread } from "../../src/boot/making/render-thread.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const stops: (() => Promise<void>)[] = [];

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
-import { BootMaker } from "../../src/boot/boot-maker.ts";
-import type { JobOutcome } from "../../src/boot/render-thread.ts";
-import { SlowWork } from "../../src/boot/slow-work.ts";
+import { BootMaker } from "../../src/boot/making/boot-maker.ts";
+import type { JobOutcome } from "../../src/boot/making/render-thread.ts";
+import { SlowWork } from "../../src/boot/making/slow-work.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { RenderBudget } from "../../src/render/template/limits.ts";

@@ -1,7 +1,7 @@
 /** A stand-in for the thread that makes configs: what a text says happens to it. */
 
 import { parentPort } from "node:worker_threads";
-import type { SentJob } from "../../src/boot/render-thread.ts";
+import type { SentJob } from "../../src/boot/making/render-thread.ts";
 
 parentPort?.on("message", ({ job, asked }: SentJob) => {
   const text = job.kind === "part" ? job.text : "";

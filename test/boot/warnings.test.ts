@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { BootIndex } from "../../src/boot/boot-index.ts";
-import { BootSnapshot } from "../../src/boot/boot-snapshot.ts";
-import { warningsOf } from "../../src/boot/warnings.ts";
+import { BootSnapshot } from "../../src/boot/explaining/boot-snapshot.ts";
+import { warningsOf } from "../../src/boot/explaining/warnings.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { KernelBoot } from "../../src/model/profile.ts";
 import { silentLog } from "../helpers/test-store.ts";

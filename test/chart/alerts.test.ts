@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { bootRefusals } from "../../src/boot/boot-error.ts";
+import { bootRefusals } from "../../src/boot/core/boot-error.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { startDavit, startDavitBoot, storeOf } from "../../tools/davit-process.ts";
 import { chartDirectory } from "../../tools/generate/chart-files.ts";

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { explain } from "../../src/boot/explain.ts";
+import { explain } from "../../src/boot/explaining/explain.ts";
 import { conflictOf } from "../../src/controller/ranking/conflict.ts";
 import { Ranking } from "../../src/controller/ranking/ranking.ts";
 import { outranks, settle } from "../../src/model/contest.ts";

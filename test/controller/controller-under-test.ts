@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
-import { BootError } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { Controller } from "../../src/controller/controller.ts";
 import type { ControllerOptions } from "../../src/controller/controller-options.ts";
 import { createLog } from "../../src/lib/create-log.ts";

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BootError } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { Documents } from "../../src/controller/core/documents.ts";
 import { Planner } from "../../src/controller/planner.ts";
 import { mayHaveBarred, outranks } from "../../src/model/contest.ts";

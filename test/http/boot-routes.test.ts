@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";

@@ -1,6 +1,6 @@
 /** The boot listener's handler with routes of a test alone. */
 
-import { BootError } from "../../src/boot/boot-error.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
 import type { AccessLog } from "../../src/http/boot/access-log.ts";
 import { type BootRoute, bootHandler } from "../../src/http/boot/routes.ts";
 

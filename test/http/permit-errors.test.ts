@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BootError } from "../../src/boot/boot-error.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
 import { answerError } from "../../src/http/errors.ts";
 
 describe("a machine without a permit", () => {

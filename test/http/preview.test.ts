@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BootService } from "../../src/app/boot-service.ts";
 import { BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
-import type { BootView } from "../../src/boot/boot-index.ts";
+import type { BootView } from "../../src/boot/selection/boot-index.ts";
 import { type Preview, Previews, type Rendering } from "../../src/http/ops/preview.ts";
 import { type Address, authority } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { BootError, type BootRefusal, bootRefusals } from "../../src/boot/boot-error.ts";
+import { BootError, type BootRefusal, bootRefusals } from "../../src/boot/core/boot-error.ts";
 import { watchedConfigs } from "../../src/http/boot/watched-configs.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";

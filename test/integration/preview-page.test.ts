@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { bootRefusals } from "../../src/boot/boot-error.ts";
-import { doubtTexts } from "../../src/boot/doubt.ts";
+import { bootRefusals } from "../../src/boot/core/boot-error.ts";
+import { doubtTexts } from "../../src/boot/selection/doubt.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { blocksOf, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 

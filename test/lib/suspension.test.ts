@@ -1,7 +1,7 @@
 /** A proof from before the computer was suspended does not look new, though the monotonic clock stood still. */
 
 import { expect, it } from "vitest";
-import { Freshness } from "../../src/boot/freshness.ts";
+import { Freshness } from "../../src/boot/selection/freshness.ts";
 import { Suspensions } from "../../src/lib/suspension.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

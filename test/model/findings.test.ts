@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { BootRefusal } from "../../src/boot/boot-error.ts";
+import type { BootRefusal } from "../../src/boot/core/boot-error.ts";
 import type { Finding } from "../../src/controller/status/conditions.ts";
 import { type FindingCode, findingRules, findingSections, severities } from "../../src/model/findings.ts";
 import { reasonCodes } from "../../src/render/core/reason-codes.ts";

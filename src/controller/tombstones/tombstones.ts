@@ -3,7 +3,7 @@
  * names values of identity labels, it writes one for each of these values. If the selector names no machine, it writes
  * one for the whole selector. Until a tombstone ends, machines that the old selector matches wait, instead of getting a
  * Group that ranks behind the removed one. So while thousands of Groups are removed, no named machine gets a catch-all,
- * or another Group that would install the machine again. `boot/known-tombstones.ts` has the exact rules.
+ * or another Group that would install the machine again. `boot/core/known-tombstones.ts` has the exact rules.
  *
  * If another Group outranks the removed one on all of its machines, no tombstone is written. No machine had the removed
  * Group, so no machine of another Group should wait for it.

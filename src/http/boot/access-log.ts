@@ -4,7 +4,7 @@
  * values. davit never logs rendered configs.
  */
 
-import type { BootRefusal } from "../../boot/boot-error.ts";
+import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";

@@ -1,7 +1,7 @@
 /** Finds the config that a machine asks for, and reports the result to the access log. */
 
 import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
-import { BootError } from "../../boot/boot-error.ts";
+import { BootError } from "../../boot/core/boot-error.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { labelsFromQuery } from "../../model/labels.ts";
 import type { Rendered } from "../../render/core/rendered.ts";

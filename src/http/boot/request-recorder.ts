@@ -1,7 +1,7 @@
 /** Converts a finished request of the boot listener into a history entry. */
 
 import type { ServerResponse } from "node:http";
-import type { BootRefusal } from "../../boot/boot-error.ts";
+import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { History } from "../../history/history.ts";
 import { refusalNumber } from "../refusal-numbers.ts";
 import { WireResponse } from "../response-headers.ts";

@@ -1,7 +1,7 @@
 /** Counts refusals by reason, and reports machines that match no Group to `NearMisses`. */
 
-import { BootError, bootRefusals } from "../../boot/boot-error.ts";
-import type { NearMisses } from "../../boot/near-misses.ts";
+import { BootError, bootRefusals } from "../../boot/core/boot-error.ts";
+import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import type { Labels } from "../../model/labels.ts";
 import type { Configs } from "./answer.ts";

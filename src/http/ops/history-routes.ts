@@ -5,7 +5,7 @@
  */
 
 import type { FastifyPluginAsync } from "fastify";
-import type { BootFiles } from "../../boot/boot-scripts.ts";
+import type { BootFiles } from "../../boot/making/boot-scripts.ts";
 import { plainStage, type StageOf } from "../../history/boots.ts";
 import type { History } from "../../history/history.ts";
 import type { HistoryView, MachineHistory } from "../../history/history-view.ts";

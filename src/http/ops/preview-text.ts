@@ -2,7 +2,7 @@
  * Formats a preview as text for a terminal. Foreign text in it cannot move the cursor or begin a line at the margin.
  */
 
-import type { Loser, NamedGroup, NearMiss } from "../../boot/explain.ts";
+import type { Loser, NamedGroup, NearMiss } from "../../boot/explaining/explain.ts";
 import { shown, visible } from "../../lib/visible.ts";
 import type { Preview, Rendering } from "./preview.ts";
 

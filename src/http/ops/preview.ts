@@ -8,16 +8,16 @@
  */
 
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
-import { BootError } from "../../boot/boot-error.ts";
-import type { BootIndex, BootView } from "../../boot/boot-index.ts";
-import { BootSnapshot } from "../../boot/boot-snapshot.ts";
-import { type Contenders, findContenders } from "../../boot/contenders.ts";
-import { type Explanation, explain } from "../../boot/explain.ts";
-import type { BootGroup } from "../../boot/known-documents.ts";
-import type { BootMachine } from "../../boot/known-machines.ts";
-import { permitText } from "../../boot/permit-text.ts";
-import type { ShownLabel } from "../../boot/seen-machine.ts";
-import { type Warning, warningsOf } from "../../boot/warnings.ts";
+import { BootError } from "../../boot/core/boot-error.ts";
+import type { BootGroup } from "../../boot/core/known-documents.ts";
+import type { BootMachine } from "../../boot/core/known-machines.ts";
+import { BootSnapshot } from "../../boot/explaining/boot-snapshot.ts";
+import { type Contenders, findContenders } from "../../boot/explaining/contenders.ts";
+import { type Explanation, explain } from "../../boot/explaining/explain.ts";
+import { permitText } from "../../boot/explaining/permit-text.ts";
+import type { ShownLabel } from "../../boot/explaining/seen-machine.ts";
+import { type Warning, warningsOf } from "../../boot/explaining/warnings.ts";
+import type { BootIndex, BootView } from "../../boot/selection/boot-index.ts";
 import { Turns } from "../../lib/slices.ts";
 import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels.ts";
 import { isGenericPart, isOfSecret, partAt, partsOf } from "../../model/profile.ts";

@@ -4,18 +4,18 @@
  * values of tokens, separators and the guard.
  */
 
-import type { Soon } from "../lib/soon.ts";
-import { after } from "../lib/soon.ts";
-import type { Labels } from "../model/labels.ts";
-import type { Boot } from "../model/profile.ts";
-import type { GrubSource } from "../render/boot/own-scripts.ts";
-import { counted, type Rendered } from "../render/core/rendered.ts";
-import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../render/grub/grub.ts";
-import { type GrubGuard, guardedScript, guardOf } from "../render/grub/guard.ts";
-import { BootError } from "./boot-error.ts";
+import type { Soon } from "../../lib/soon.ts";
+import { after } from "../../lib/soon.ts";
+import type { Labels } from "../../model/labels.ts";
+import type { Boot } from "../../model/profile.ts";
+import type { GrubSource } from "../../render/boot/own-scripts.ts";
+import { counted, type Rendered } from "../../render/core/rendered.ts";
+import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../../render/grub/grub.ts";
+import { type GrubGuard, guardedScript, guardOf } from "../../render/grub/guard.ts";
+import { BootError } from "../core/boot-error.ts";
+import type { BootProfile, KeptText } from "../core/known-documents.ts";
+import type { Machine } from "../core/selected.ts";
 import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
-import type { BootProfile, KeptText } from "./known-documents.ts";
-import type { Machine } from "./selected.ts";
 
 export interface BootScriptsOptions {
   /** `host:port` at which machines reach the boot service. It comes from the configuration, never from a request. */

@@ -4,10 +4,10 @@
  * and makes each again on request.
  */
 
-import type { TemplatePart } from "../model/profile.ts";
-import type { Rendered } from "../render/core/rendered.ts";
-import type { BootGroup, KeptConfig } from "./known-documents.ts";
-import type { Machine } from "./selected.ts";
+import type { TemplatePart } from "../../model/profile.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
+import type { BootGroup, KeptConfig } from "../core/known-documents.ts";
+import type { Machine } from "../core/selected.ts";
 
 export class KeptConfigs {
   readonly #limitBytes: number;

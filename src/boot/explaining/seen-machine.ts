@@ -1,9 +1,9 @@
 /** Shows people what davit knows of a machine besides its request. Boots do not compute this. */
 
-import { type Labels, sentLabels } from "../model/labels.ts";
-import { identitiesOf } from "../model/machine.ts";
-import type { BootIndex } from "./boot-index.ts";
-import { type BootMachine, mergedLabels, soleMachine } from "./known-machines.ts";
+import { type Labels, sentLabels } from "../../model/labels.ts";
+import { identitiesOf } from "../../model/machine.ts";
+import { type BootMachine, mergedLabels, soleMachine } from "../core/known-machines.ts";
+import type { BootIndex } from "../selection/boot-index.ts";
 
 /** Where a label comes from: the request, a Machine object, or a report of the machine. */
 type LabelOrigin = "query" | "machine" | "reported";

@@ -4,10 +4,10 @@
  * the Group in an index.
  */
 
-import { Slices } from "../lib/slices.ts";
-import { compareGroups, type Group, matches } from "../model/group.ts";
-import { identityLabels, type Labels } from "../model/labels.ts";
-import { type Want, wantsOf } from "../model/wants.ts";
+import { Slices } from "../../lib/slices.ts";
+import { compareGroups, type Group, matches } from "../../model/group.ts";
+import { identityLabels, type Labels } from "../../model/labels.ts";
+import { type Want, wantsOf } from "../../model/wants.ts";
 
 export interface Contenders<Entry extends Group> {
   /** The first Groups that match, in the order of `compareGroups`. */

@@ -5,14 +5,14 @@
  * refused.
  */
 
-import type { Clock } from "../lib/clock.ts";
-import { FairQueue } from "../lib/fair-queue.ts";
-import { JobThread } from "../lib/job-thread.ts";
-import { Shares } from "../lib/shares.ts";
-import type { JsonObject } from "../model/json.ts";
-import { RenderError, type RenderReason } from "../render/core/render-error.ts";
-import type { TextPosition } from "../render/core/text-position.ts";
-import { BootError } from "./boot-error.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { FairQueue } from "../../lib/fair-queue.ts";
+import { JobThread } from "../../lib/job-thread.ts";
+import { Shares } from "../../lib/shares.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
+import type { TextPosition } from "../../render/core/text-position.ts";
+import { BootError } from "../core/boot-error.ts";
 import type { BootJob, Made } from "./boot-maker.ts";
 
 /**

@@ -7,13 +7,13 @@
  * unreadable, its last readable version stays. The index never waits for a disk, a network or a timer.
  */
 
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
-import type { DocumentChange, FeedListener } from "../model/feed.ts";
-import { isCatchAll } from "../model/group.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { LabelFlaws, Labels } from "../model/labels.ts";
-import { identitiesOf } from "../model/machine.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { DocumentChange, FeedListener } from "../../model/feed.ts";
+import { isCatchAll } from "../../model/group.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { LabelFlaws, Labels } from "../../model/labels.ts";
+import { identitiesOf } from "../../model/machine.ts";
 import {
   type InstallPlan,
   type PermitAsk,
@@ -22,19 +22,19 @@ import {
   type ReportRules,
   type Verdict,
   verdictOf,
-} from "../model/permit.ts";
-import type { TemplatePart } from "../model/profile.ts";
-import { SelectorIndex } from "../model/selector-index.ts";
-import { namesMachine } from "../model/specificity.ts";
-import { BootError, type BootRefusal } from "./boot-error.ts";
+} from "../../model/permit.ts";
+import type { TemplatePart } from "../../model/profile.ts";
+import { SelectorIndex } from "../../model/selector-index.ts";
+import { namesMachine } from "../../model/specificity.ts";
+import { BootError, type BootRefusal } from "../core/boot-error.ts";
+import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "../core/known-documents.ts";
+import { type BootMachine, mergedLabels, soleMachine } from "../core/known-machines.ts";
+import { MachineGroups } from "../core/machine-groups.ts";
+import type { BootLedger, Candidate, Machine, TemplateText } from "../core/selected.ts";
 import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
 import { doubtOf, mayMatter } from "./install-doubts.ts";
-import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
-import { type BootMachine, mergedLabels, soleMachine } from "./known-machines.ts";
-import { MachineGroups } from "./machine-groups.ts";
-import type { BootLedger, Candidate, Machine, TemplateText } from "./selected.ts";
 import { assertSole, type ChosenGroup, type LabelledRequest, namespaceOf } from "./selection.ts";
 import { Settling } from "./settling.ts";
 

@@ -4,12 +4,12 @@
  * a config only once if it is the same for every request. davit also remembers the error of such a config.
  */
 
-import type { Clock } from "../lib/clock.ts";
-import type { RenderError } from "../render/core/render-error.ts";
-import { TooLongHere } from "../render/template/limits.ts";
-import { RequestReads } from "../render/template/variables.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { RenderError } from "../../render/core/render-error.ts";
+import { TooLongHere } from "../../render/template/limits.ts";
+import { RequestReads } from "../../render/template/variables.ts";
+import type { BootGroup } from "../core/known-documents.ts";
 import { type BootJob, type BootMaker, type Made, shortBudget } from "./boot-maker.ts";
-import type { BootGroup } from "./known-documents.ts";
 import type { Customer, JobOutcome, RenderThread } from "./render-thread.ts";
 
 export interface SlowWorkOptions {

@@ -7,14 +7,14 @@ import {
   decodeSynced,
   documentAddress,
   type SyncedDocument,
-} from "../model/documents.ts";
-import { type Group, isSelecting, toGroup } from "../model/group.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { Labels } from "../model/labels.ts";
-import { installs, type ProfileContent, type TemplatePart } from "../model/profile.ts";
-import type { GrubSource } from "../render/boot/own-scripts.ts";
-import type { Rendered } from "../render/core/rendered.ts";
-import type { GroupLines } from "../render/metadata/metadata.ts";
+} from "../../model/documents.ts";
+import { type Group, isSelecting, toGroup } from "../../model/group.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Labels } from "../../model/labels.ts";
+import { installs, type ProfileContent, type TemplatePart } from "../../model/profile.ts";
+import type { GrubSource } from "../../render/boot/own-scripts.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
+import type { GroupLines } from "../../render/metadata/metadata.ts";
 import { KnownMachines } from "./known-machines.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
@@ -38,7 +38,7 @@ export interface RenderedTexts {
   lines: GroupLines | undefined;
   /** The Profile's metadata from which `lines` were made. */
   defaults: JsonObject | undefined;
-  /** Configs whose templates read nothing of the request: see `kept-configs.ts`. Nearly every Group has one or none. */
+  /** See `making/kept-configs.ts`. Nearly every Group has one config or none. */
   configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 

@@ -1,9 +1,9 @@
 /** The steps between a request and the Group that its machine gets. */
 
-import type { Labels } from "../model/labels.ts";
-import { BootError } from "./boot-error.ts";
-import type { BootGroup } from "./known-documents.ts";
-import type { BootMachine, SoleMachine } from "./known-machines.ts";
+import type { Labels } from "../../model/labels.ts";
+import { BootError } from "../core/boot-error.ts";
+import type { BootGroup } from "../core/known-documents.ts";
+import type { BootMachine, SoleMachine } from "../core/known-machines.ts";
 
 /** A request, with what selection knows of its machine. */
 export interface LabelledRequest {

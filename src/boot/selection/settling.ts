@@ -3,8 +3,8 @@
  * before the Groups that name machines. So no catch-all installs a machine until the objects have settled.
  */
 
-import type { Clock } from "../lib/clock.ts";
-import type { SyncedDocument } from "../model/documents.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { SyncedDocument } from "../../model/documents.ts";
 
 // kubectl creates about 50 objects a second, so this is enough for a rack of machines.
 const settleMs = 10_000;

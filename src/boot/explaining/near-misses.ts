@@ -7,13 +7,13 @@
  */
 
 import { hash } from "node:crypto";
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
-import { inSlices, nextTurn } from "../lib/slices.ts";
-import { shown } from "../lib/visible.ts";
-import { selectorText } from "../model/group.ts";
-import { type Labels, reservedLabels, sentLabels } from "../model/labels.ts";
-import type { BootIndex } from "./boot-index.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import { inSlices, nextTurn } from "../../lib/slices.ts";
+import { shown } from "../../lib/visible.ts";
+import { selectorText } from "../../model/group.ts";
+import { type Labels, reservedLabels, sentLabels } from "../../model/labels.ts";
+import type { BootIndex } from "../selection/boot-index.ts";
 import { findContenders } from "./contenders.ts";
 import { missesOf } from "./explain.ts";
 

@@ -3,7 +3,7 @@
  * subtraction, because each request for a Profile that installs makes it.
  */
 
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 
 export interface FreshnessOptions {
   readonly clock: Pick<Clock, "monotonicMs">;

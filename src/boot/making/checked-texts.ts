@@ -4,9 +4,9 @@
  * Machines with a broken config ask again and again.
  */
 
-import { TextCache } from "../lib/text-cache.ts";
-import { RenderError } from "../render/core/render-error.ts";
-import { counted, type Rendered } from "../render/core/rendered.ts";
+import { TextCache } from "../../lib/text-cache.ts";
+import { RenderError } from "../../render/core/render-error.ts";
+import { counted, type Rendered } from "../../render/core/rendered.ts";
 
 /**
  * Each cache has room for four YAML texts of the largest size (1 MiB, counted as 2 MiB), or for a thousand texts of 4

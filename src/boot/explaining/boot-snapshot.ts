@@ -4,15 +4,15 @@
  * in the index.
  */
 
-import type { JsonObject } from "../model/json.ts";
-import type { Labels } from "../model/labels.ts";
-import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from "../model/permit.ts";
-import { type ProfileContent, partsOf, type TemplatePart } from "../model/profile.ts";
-import { BootError } from "./boot-error.ts";
-import type { BootIndex, BootView } from "./boot-index.ts";
-import { type BootGroup, type BootProfile, toBootGroup } from "./known-documents.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Labels } from "../../model/labels.ts";
+import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from "../../model/permit.ts";
+import { type ProfileContent, partsOf, type TemplatePart } from "../../model/profile.ts";
+import { BootError } from "../core/boot-error.ts";
+import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
+import type { Candidate, Machine, TemplateText } from "../core/selected.ts";
+import type { BootIndex, BootView } from "../selection/boot-index.ts";
 import { type SeenMachine, seenMachine } from "./seen-machine.ts";
-import type { Candidate, Machine, TemplateText } from "./selected.ts";
 
 /** The result of a call: a value, or the refusal that it threw. */
 type CallOutcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;

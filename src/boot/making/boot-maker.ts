@@ -3,21 +3,21 @@
  * thread that answers machines and on the thread for slow configs.
  */
 
-import { unreachable } from "../lib/errors.ts";
-import { TextCache } from "../lib/text-cache.ts";
-import type { JsonObject } from "../model/json.ts";
-import type { Labels } from "../model/labels.ts";
-import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../model/profile.ts";
-import { type FilledBoot, renderBoot } from "../render/boot/boot.ts";
-import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/boot/own-scripts.ts";
-import { type ConfigCheck, rulesOf } from "../render/config/check-config.ts";
-import type { Rendered } from "../render/core/rendered.ts";
-import { answering } from "../render/grub/waiting.ts";
-import { renderIpxe } from "../render/ipxe/ipxe.ts";
-import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../render/metadata/metadata.ts";
-import { RenderBudget, TooLongHere } from "../render/template/limits.ts";
-import { compileTemplate, type Template } from "../render/template/template.ts";
-import { bootVariables, type RequestReads, templateVariables } from "../render/template/variables.ts";
+import { unreachable } from "../../lib/errors.ts";
+import { TextCache } from "../../lib/text-cache.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Labels } from "../../model/labels.ts";
+import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../../model/profile.ts";
+import { type FilledBoot, renderBoot } from "../../render/boot/boot.ts";
+import { type GrubSource, renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
+import { type ConfigCheck, rulesOf } from "../../render/config/check-config.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
+import { answering } from "../../render/grub/waiting.ts";
+import { renderIpxe } from "../../render/ipxe/ipxe.ts";
+import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../../render/metadata/metadata.ts";
+import { RenderBudget, TooLongHere } from "../../render/template/limits.ts";
+import { compileTemplate, type Template } from "../../render/template/template.ts";
+import { bootVariables, type RequestReads, templateVariables } from "../../render/template/variables.ts";
 import { CheckedTexts } from "./checked-texts.ts";
 
 /** The input of every job. */

@@ -1,11 +1,11 @@
 /** Finds why one Group and its Profile may be wrong for a machine. */
 
-import { isAlike, isSameOutcome } from "../model/contest.ts";
-import { matches } from "../model/group.ts";
-import type { LabelFlaws } from "../model/labels.ts";
-import type { SelectorIndex } from "../model/selector-index.ts";
+import { isAlike, isSameOutcome } from "../../model/contest.ts";
+import { matches } from "../../model/group.ts";
+import type { LabelFlaws } from "../../model/labels.ts";
+import type { SelectorIndex } from "../../model/selector-index.ts";
+import type { BootGroup, BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import type { Doubt } from "./doubt.ts";
-import type { BootGroup, BootProfile, KnownDocuments } from "./known-documents.ts";
 import { type ChosenGroup, namespaceOf } from "./selection.ts";
 
 /** Returns the doubt about the objects of one machine; undefined if there is none. */

@@ -3,8 +3,8 @@
  * namespace, or only for those of its own if there is an admin namespace and the Machine is in another one.
  */
 
-import type { JsonObject } from "../model/json.ts";
-import { identityLabels, type Labels } from "../model/labels.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { identityLabels, type Labels } from "../../model/labels.ts";
 import {
   decodeMachine,
   decodeMachineTombstone,
@@ -12,8 +12,8 @@ import {
   type MachineDocument,
   type MachineSpec,
   type MachineTombstone,
-} from "../model/machine.ts";
-import type { NamedGrant } from "../model/permit.ts";
+} from "../../model/machine.ts";
+import type { NamedGrant } from "../../model/permit.ts";
 
 /** A Machine made ready for requests. A changed Machine is a new object. */
 export interface BootMachine {

@@ -3,11 +3,11 @@
  * Boots do not compute them.
  */
 
-import { shown } from "../lib/visible.ts";
-import { identityLabels, type Labels, reservedLabels } from "../model/labels.ts";
-import { withArguments } from "../model/profile.ts";
-import { lacksInitrdArgument } from "../render/boot/initrd.ts";
-import type { BootGroup, BootProfile } from "./known-documents.ts";
+import { shown } from "../../lib/visible.ts";
+import { identityLabels, type Labels, reservedLabels } from "../../model/labels.ts";
+import { withArguments } from "../../model/profile.ts";
+import { lacksInitrdArgument } from "../../render/boot/initrd.ts";
+import type { BootGroup, BootProfile } from "../core/known-documents.ts";
 
 export interface Warning {
   /** Identifies the warning to programs. The words of `text` may change. */
