@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { blocksOf, examplesOf, readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
+import { BootLine } from "./boot-line.ts";
 import { diskGreeting } from "./bootable-disk.ts";
 import { linesWith } from "./guest-checks.ts";
 import { bootTestLimitMs } from "./machine-boot.ts";
@@ -26,13 +27,21 @@ const [before, after] = examplesOf(page);
 describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
   const folder = mkdtempSync(join(tmpdir(), "davit-tutorial-"));
   let davit: DavitProcess;
+  let line: BootLine;
 
   beforeAll(async () => {
     await run(write);
-    expect(serve).toBe("davit serve --manifests objects --assets-dir assets --log-format pretty");
+    expect(serve).toBe(
+      "davit serve --manifests installs --data-dir installs-data --assets-dir assets --log-format pretty",
+    );
     const at = (name: string) => join(folder, name);
-    davit = await startDavit({ manifests: at("objects"), dataDir: at("data"), args: ["--assets-dir", at("assets")] });
+    // The machine reaches only this computer's loopback, at a port that is known before davit starts.
+    line = await BootLine.start();
+    const args = ["--assets-dir", at("assets"), "--advertise-address", line.authoritySeenByMachine];
+    davit = await startDavit({ manifests: at("installs"), dataDir: at("installs-data"), args });
+    line.leadTo(new URL(davit.bootUrl).host);
     return async () => {
+      await line.close();
       await davit.stop();
       rmSync(folder, { recursive: true });
     };
@@ -54,7 +63,8 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
 
   /** Runs a block of the page in the folder, against this davit. */
   async function run(block: string): Promise<string> {
-    const { opsUrl = "", bootUrl = "http://127.0.0.1:8080" } = davit ?? {};
+    const { opsUrl = "" } = davit ?? {};
+    const port = line?.authoritySeenByMachine.split(":")[1] ?? "";
     const davitCommand = `davit() {
   if [ "$1" = machine ]; then set -- "$@" --operations-url "${opsUrl}"; fi
   "${root}/bin/davit" "$@"
@@ -62,7 +72,7 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
     const makeCommand = `make() {
   case $1 in
     boot-assets) "${root}/tools/firmware/boot-assets.sh" "$PWD/assets/quickstart" ;;
-    boot) PORT=${new URL(bootUrl).port} "${process.execPath}" "${root}/tools/firmware/boot.ts" ;;
+    boot) PORT=${port} "${process.execPath}" "${root}/tools/firmware/boot.ts" ;;
   esac
 }`;
     const script = ["set -eu -o pipefail", davitCommand, makeCommand, block].join("\n");
