@@ -23,7 +23,7 @@ metadata: {name: davit, namespace: default}
 rules:
   - {apiGroups: [davit.dev], resources: [profiles, groups, machines], verbs: [get, list, watch]}
   - {apiGroups: [davit.dev], resources: [profiles/status, groups/status, machines/status], verbs: [patch]}
-  - {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+  - {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch, create, patch]}
   - {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
