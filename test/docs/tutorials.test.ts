@@ -9,16 +9,16 @@ import { runCommand } from "../helpers/command-under-test.ts";
 import { blocksOf, readPage } from "../helpers/page-examples.ts";
 
 it.each([
-  ["first-machine", "no errors, no warnings, no advice"],
-  ["install-once", "no errors, no warnings, no advice"],
-  ["roll-out", "no errors, no warnings, 1 advice"],
-])("the objects of docs/use/%s.md: %s", async (name, verdict) => {
+  ["first-machine", "objects", "no errors, no warnings, no advice"],
+  ["install-once", "installs", "no errors, no warnings, no advice"],
+  ["roll-out", "objects", "no errors, no warnings, 1 advice"],
+])("docs/use/%s.md: lint finds in its %s %s", async (name, directory, verdict) => {
   const folder = mkdtempSync(join(tmpdir(), "davit-tutorial-"));
   try {
     // Programs that the page starts do nothing here.
     const acted = 'set -eu\nfor name in davit make kubectl; do eval "$name() { :; }"; done\n';
     execFileSync("bash", ["-c", acted + blocksOf(readPage(`use/${name}.md`), "sh").join("\n")], { cwd: folder });
-    const { errors } = await runCommand(["lint", "--manifests", join(folder, "objects")]);
+    const { errors } = await runCommand(["lint", "--manifests", join(folder, directory)]);
     expect(errors).toBe(`davit lint: ${verdict}\n`);
   } finally {
     rmSync(folder, { recursive: true });
