@@ -156,7 +156,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     const from = (kind: string, name: string) => ({ templateFrom: { [kind]: { name, key: "text" } } });
     const spec = { generic: from("secretKeyRef", "worker-tokens"), cloudConfig: from("configMapKeyRef", "texts") };
     await beside.put(profile("web", spec), group("node", mac), profile("bad", { generic: { inline: "{{" } }));
-    await beside.start([], { kubeconfig: cluster.kubeconfigFor("davit", token) });
+    const kubeconfig = cluster.kubeconfigFor("davit", token);
+    await cluster.kubectl(["config", "set-context", "--current", "--namespace=davit"], { kubeconfig });
+    await beside.start([], { kubeconfig });
     expect(await beside.get(`/generic?mac=${mac}`)).toEqual({ status: 200, body: "secret" });
     await beside.put({ kind: "ConfigMap", name: "texts", data: { text: "#cloud-config\nhostname: edited\n" } });
     await expect.poll(async () => (await beside.get(`/cloud?mac=${mac}`)).body).toContain("edited");
