@@ -203,8 +203,11 @@ export class Election {
     }
   }
 
+  /** etcd has no key of this term: nobody leads, or another member. */
   #deposeFrom(revision: number): void {
-    if (this.#ownRevision === revision) this.#depose();
+    if (this.#ownRevision !== revision) return;
+    this.#depose();
+    if (this.#seen.leader?.revision === revision) this.#seen.setLeader(undefined);
   }
 
   #depose(): void {

@@ -118,7 +118,7 @@ export class SeenMembers {
     const { keys, header } = await client.range(layout.membership, { signal });
     if (!(await isVerified())) return;
     this.#all.clear();
-    if (!keys.some(({ key }) => key === layout.leader)) this.setLeader(undefined);
+    if (!keys.some(({ key }) => key === layout.leader)) this.#leaderGone(header.revision);
     for (const key of keys) this.#put(key);
     changed();
     const startRevision = header.revision + 1;
@@ -135,10 +135,22 @@ export class SeenMembers {
     this.#leader = leader;
   }
 
+  /** There was no leader at this revision. */
+  #leaderGone(revision: number): void {
+    if (!this.#isBeforeOwnTerm(revision)) this.setLeader(undefined);
+  }
+
+  /** True for what was read or sent before this member became the leader, and arrives after that. */
+  #isBeforeOwnTerm(revision: number): boolean {
+    return (
+      this.#leader !== undefined && revision < this.#leader.revision && this.#options.isOwnTerm(this.#leader.revision)
+    );
+  }
+
   #take({ events }: EtcdWatchPart): void {
     for (const { kind, key } of events) {
       if (kind === "put") this.#put(key);
-      else if (key.key === this.#options.layout.leader) this.setLeader(undefined);
+      else if (key.key === this.#options.layout.leader) this.#leaderGone(key.modRevision);
       else this.#all.delete(key.key.slice(this.#options.layout.member("").length));
     }
     this.#options.changed();
@@ -158,6 +170,7 @@ export class SeenMembers {
       if (id !== self.id) this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
       return;
     }
+    if (this.#isBeforeOwnTerm(createRevision)) return;
     this.setLeader({ id, revision: createRevision });
     if (fields.term === undefined || isOwnTerm(createRevision)) return;
     leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) });
