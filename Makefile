@@ -40,7 +40,7 @@ test-chaos: install ## 2,000 random changes and faults beside 200 machines, of o
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each
 	@npm --silent run test:members
 
-test-machines: install ## install machines once in every way, kill davit 200 times around a claim, 10,000 machines at once; DAVIT_TEST_KILLS and DAVIT_TEST_MACHINES change the numbers (needs QEMU, etcd and make cluster-tools)
+test-machines: install ## install machines once in every way, kill davit 200 times around a claim, 10,000 machines at once, 65,536 unknown ones; DAVIT_TEST_KILLS, DAVIT_TEST_MACHINES and DAVIT_TEST_STRANGERS change the numbers (needs QEMU, etcd and make cluster-tools)
 	@npm --silent run test:machines
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices

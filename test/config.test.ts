@@ -58,6 +58,7 @@ describe("the options of davit serve", () => {
     ["--ops-token-file", "tokens", { opsTokenFile: "tokens" }],
     ["--admin-namespace", "infra", { adminNamespace: "infra" }],
     ["--tombstone-ttl", "10m", { tombstoneTtlMs: 600_000 }],
+    ["--ledger-mark-configmap", "spare-ledger", { ledgerMarkConfigMap: "spare-ledger" }],
     ["--watch-silence", "5m", { watchSilenceMs: 300_000 }],
     ["--boot-address", "0.0.0.0:80", { bootAddress: { host: "0.0.0.0", port: 80 } }],
     ["--boot-address", "[::1]:0", { bootAddress: { host: "::1", port: 0 } }],

@@ -35,7 +35,12 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const configMap =
     storeCaConfigMap === undefined ? undefined : { namespace: access.namespace, name: storeCaConfigMap };
   const trust = new ApiServerTrust({ client, clock, random, log, configMap });
-  const ledgerMark = new ConfigMapMark({ client, clock, namespace: access.namespace });
+  const ledgerMark = new ConfigMapMark({
+    client,
+    clock,
+    namespace: access.namespace,
+    name: config.ledgerMarkConfigMap,
+  });
   const machineMaker = new MachineCreator({ client });
   return {
     source,

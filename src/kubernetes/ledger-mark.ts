@@ -18,6 +18,8 @@ export interface ConfigMapMarkOptions {
   readonly clock: Clock;
   /** davit's own namespace. */
   readonly namespace: string;
+  /** The name of the ConfigMap. No davit with another ledger may use it. */
+  readonly name: string;
 }
 
 /** What the ConfigMap says. */
@@ -32,8 +34,6 @@ interface FoundMark {
   readonly resourceVersion: string;
 }
 
-/** The name of the ConfigMap. */
-export const markName = "davit-ledger";
 // Machines wait for a claim for a second, and then ask again.
 const timeoutMs = 5_000;
 /** More conflicts than this in a row mean that another ledger writes, too. */
@@ -76,7 +76,7 @@ export class ConfigMapMark {
       }
       if (mark !== undefined && mark.id !== id && this.#ownId === id) {
         this.#found = undefined;
-        throw new ApiError("protocol", { what: `ConfigMap ${markName} has the mark of another ledger` });
+        throw new ApiError("protocol", { what: `ConfigMap ${this.#options.name} has the mark of another ledger` });
       }
       const written = await this.#tryWrite({ id, index }, found);
       if (written !== undefined) {
@@ -99,9 +99,10 @@ export class ConfigMapMark {
   }
 
   async #read(): Promise<FoundMark | undefined> {
-    const path = objectPath(resources.ConfigMap, this.#options.namespace, markName);
+    const { namespace, name } = this.#options;
+    const path = objectPath(resources.ConfigMap, namespace, name);
     try {
-      return foundMark(await this.#ask({ path }));
+      return foundMark(await this.#ask({ path }), name);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return undefined;
       throw error;
@@ -110,20 +111,21 @@ export class ConfigMapMark {
 
   /** @returns undefined if the ConfigMap has changed meanwhile. */
   async #tryWrite({ id, index }: MarkedLedger, found: FoundMark | undefined): Promise<FoundMark | undefined> {
-    const { namespace } = this.#options;
+    const { namespace, name } = this.#options;
     const data = { id, index: String(index) };
     try {
       if (found === undefined) {
         const { apiVersion, kind } = resources.ConfigMap;
-        const value = { apiVersion, kind, metadata: { namespace, name: markName }, data };
+        const value = { apiVersion, kind, metadata: { namespace, name }, data };
         const path = collectionPath(resources.ConfigMap, namespace);
-        return foundMark(await this.#ask({ method: "POST", path, body: { contentType: "application/json", value } }));
+        const body = { contentType: "application/json", value } as const;
+        return foundMark(await this.#ask({ method: "POST", path, body }), name);
       }
-      const path = objectPath(resources.ConfigMap, namespace, markName);
+      const path = objectPath(resources.ConfigMap, namespace, name);
       // The version is a condition: the API server refuses the patch if the ConfigMap has another one.
       const value = { metadata: { resourceVersion: found.resourceVersion }, data };
       const body = { contentType: "application/merge-patch+json", value };
-      return foundMark(await this.#ask({ method: "PATCH", path, body }));
+      return foundMark(await this.#ask({ method: "PATCH", path, body }), name);
     } catch (error) {
       this.#found = undefined;
       // 404: somebody has removed the ConfigMap. The next attempt reads again.
@@ -145,13 +147,13 @@ export class ConfigMapMark {
 }
 
 /** @throws {ApiError} if the object has no version, or something that is no mark. */
-function foundMark({ metadata, data }: JsonObject): FoundMark {
+function foundMark({ metadata, data }: JsonObject, name: string): FoundMark {
   const resourceVersion = isJsonObject(metadata) ? metadata.resourceVersion : undefined;
   if (typeof resourceVersion !== "string") throw new ApiError("protocol", { what: "an object without a version" });
   const { id, index } = isJsonObject(data) ? data : {};
   if (id === undefined && index === undefined) return { mark: undefined, resourceVersion };
   if (typeof id !== "string" || !/^[0-9a-f]{8}$/.test(id) || typeof index !== "string" || !/^\d{1,15}$/.test(index)) {
-    throw new ApiError("protocol", { what: `ConfigMap ${markName} has no mark that davit can read` });
+    throw new ApiError("protocol", { what: `ConfigMap ${name} has no mark that davit can read` });
   }
   return { mark: { id, index: Number(index) }, resourceVersion };
 }

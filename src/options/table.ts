@@ -282,6 +282,15 @@ export const serveOptions = {
     read: one(readObjectName),
     needs: [cluster, ownCertificate],
   } satisfies Option<string>,
+  ledgerMarkConfigMap: {
+    flag: "ledger-mark-configmap",
+    value: "NAME",
+    preset: "davit-ledger",
+    help:
+      "ConfigMap in davit's own namespace that marks how far its ledger is; one for each ledger, so each davit there " +
+      "with a store of its own needs another one, and members of one etcd need the same",
+    read: one(readObjectName),
+  } satisfies Option<string>,
   storeServiceAccounts: {
     flag: "store-allow-service-account",
     value: "NAMESPACE/NAME",

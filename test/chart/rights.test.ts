@@ -85,6 +85,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "helm"))("davit with the ri
     for (const words of [
       ["patch", "configmap/other"],
       ["delete", "configmap/davit-ledger"],
+      // The mark of another release.
+      ["patch", "configmap/spare-davit-ledger"],
       ["delete", "configmap/davit-store-ca"],
       ["get", "secrets"],
       ["update", "profiles.davit.dev"],

@@ -48,7 +48,7 @@ export class InstallWorld {
 
   /** Writes the objects: the Profile, and the Group with its grant. */
   async write({ grant, timeout = "1h", more = "" }: { grant?: Grant; timeout?: string; more?: string }): Promise<void> {
-    await writeFile(this.at("next.yaml"), objects(grant, timeout) + more);
+    await writeFile(this.at("next.yaml"), installObjects(grant, timeout) + more);
     await rename(this.at("next.yaml"), this.at("manifests", "objects.yaml"));
   }
 
@@ -71,7 +71,8 @@ export class InstallWorld {
   }
 }
 
-function objects(grant: Grant | undefined, timeout: string): string {
+/** The Profile that installs, and its Group with a grant or without one. */
+export function installObjects(grant: Grant | undefined, timeout = "1h"): string {
   const { until = soonEnough(), ...named } = grant ?? { generation: 0, ledger: "" };
   return `apiVersion: davit.dev/v1alpha1
 kind: Profile

@@ -1,14 +1,14 @@
 /**
  * Many machines at once: each installs once, no answer takes long, and machines without a permit cost the ledger
- * nothing. `DAVIT_FLEET=10000` and `DAVIT_STRANGERS=65536` are the numbers of `make test-machines`.
+ * nothing. `DAVIT_TEST_MACHINES=10000` and `DAVIT_TEST_STRANGERS=65536` are the numbers of `make test-machines`.
  */
 
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { bootOf, configOf, InstallWorld, ledgerId } from "../helpers/install-world.ts";
 
-const fleet = Number(process.env.DAVIT_FLEET ?? 200);
-const strangers = Number(process.env.DAVIT_STRANGERS ?? 2_000);
+const fleet = Number(process.env.DAVIT_TEST_MACHINES ?? 200);
+const strangers = Number(process.env.DAVIT_TEST_STRANGERS ?? 2_000);
 /** Connections at a time. */
 const lanes = 64;
 const limitMs = 120_000 + fleet * 100 + strangers * 20;

@@ -23,8 +23,8 @@ afterEach(async () => {
   server.close();
 });
 
-function markOf(): ConfigMapMark {
-  return new ConfigMapMark({ client: bed.client, clock: bed.clock, namespace: "davit" });
+function markOf(name = "davit-ledger"): ConfigMapMark {
+  return new ConfigMapMark({ client: bed.client, clock: bed.clock, namespace: "davit", name });
 }
 
 const data = () => server.objects.get(path)?.data;
@@ -129,6 +129,16 @@ describe("writing", () => {
     ofNew.stop();
   });
 
+  it("of two releases in one namespace leaves each other's mark alone", async () => {
+    const other = markOf("spare-ledger");
+    await mark.write("00000001", 3);
+    await other.write("9f3c0a52", 1);
+    await mark.write("00000001", 4);
+    expect(data()).toEqual({ id: "00000001", index: "4" });
+    expect(await other.read()).toEqual({ id: "9f3c0a52", index: 1 });
+    other.stop();
+  });
+
   it("gives up after a few conflicts, and reports other refusals", async () => {
     server.put(path, {});
     server.before = ({ method }) =>
@@ -149,6 +159,7 @@ describe("writing", () => {
       client: { json: ({ signal }) => raced(json(), signal) },
       clock: hanging.clock,
       namespace: "davit",
+      name: "davit-ledger",
     });
     const first = late.write("9f3c0a52", 3).catch(String);
     await until(() => hanging.clock.sleeping > 0);

@@ -95,6 +95,11 @@ export class ServedInstalls {
     return [...this.#claims].filter(([, claims]) => claims.size > 1).map(([permit]) => permit);
   }
 
+  /** How many requests were answered, with a script or without one. */
+  get answered(): number {
+    return this.granted + this.other;
+  }
+
   get installs(): number {
     return this.#claims.size;
   }

@@ -67,6 +67,7 @@
 {{- with include "davit.adminNamespace" . }}
 - --admin-namespace={{ . }}
 {{- end }}
+- --ledger-mark-configmap={{ include "davit.ledgerMark" . }}
 - --tombstone-ttl={{ .Values.tombstoneTtl }}
 - --data-dir=/var/lib/davit/data
 {{- if include "davit.hasEtcd" . }}

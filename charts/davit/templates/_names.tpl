@@ -14,6 +14,11 @@
 {{- .Values.fullnameOverride | default $full | replace "." "-" | trunc 45 | trimSuffix "-" -}}
 {{- end -}}
 
+{{- /* The ConfigMap that marks this release's ledger: two releases in one namespace have two ledgers. */ -}}
+{{- define "davit.ledgerMark" -}}
+{{- printf "%s-ledger" (include "davit.fullname" .) -}}
+{{- end -}}
+
 {{- /* Of what has no namespace. Takes root and part. A full name has no dot, so that no two releases share one. */ -}}
 {{- define "davit.clusterName" -}}
 {{- printf "%s-%s.%s" (include "davit.fullname" .root) .part .root.Release.Namespace -}}
