@@ -41,6 +41,9 @@ function ledgerBook(known: KnownLedger, problems: () => readonly string[]): Ledg
     get nowMs() {
       return known.nowMs;
     },
+    get isFull() {
+      return known.isFull;
+    },
     get entries() {
       return known.entries;
     },

@@ -35,7 +35,6 @@ export interface InstallClaimsOptions {
   readonly cover: (index: number) => Promise<boolean>;
   readonly tokenKey: () => TokenKey | undefined;
   readonly witnessed: WitnessedClaims;
-  readonly maxEntries: number;
 }
 
 const claimsPerSecond = 50;
@@ -132,7 +131,7 @@ export class InstallClaims {
     if (!question.mayClaim) return answered({ kind: "refused", why: "notClaimed" });
     const entries = knownEntries(question, known) ?? [];
     // This request is one of those that begin.
-    const isFull = known.entries.size + this.#beginning > this.#options.maxEntries;
+    const isFull = known.entries.size + this.#beginning > known.maxEntries;
     if (entries.length === 0 && isFull) return answered({ kind: "refused", why: "full" });
     token.isTaken ||= this.#bucket.tryTake();
     if (!token.isTaken) return answered(undefined);
@@ -188,7 +187,7 @@ export class InstallClaims {
   #note(question: DeskAsk): void {
     if (!this.#hasToNote(question)) return;
     const { known, log } = this.#options;
-    if (known.entries.size + this.#beginning >= this.#options.maxEntries || !this.#bucket.tryTake()) return;
+    if (known.entries.size + this.#beginning >= known.maxEntries || !this.#bucket.tryTake()) return;
     this.#beginning += 1;
     const decide = (): Decision<undefined> => {
       const planned = this.#hasToNote(question) ? this.#noted(question) : undefined;

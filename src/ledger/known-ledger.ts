@@ -24,10 +24,13 @@ import {
  */
 export type LedgerListener = (entries: readonly LedgerEntry[] | undefined) => void;
 
+const presetMaxEntries = 65_536;
 const noLabels: ReadonlyMap<string, string> = new Map();
 
 export class KnownLedger implements FeedListener, LedgerView {
   readonly #clock: Clock;
+  /** The most machines. */
+  readonly maxEntries: number;
   readonly #listeners = new Set<LedgerListener>();
   #meta: LedgerMeta | undefined;
   #markedId: string | undefined;
@@ -42,8 +45,10 @@ export class KnownLedger implements FeedListener, LedgerView {
   #highestMs = 0;
   #highestAtMs = 0;
 
-  constructor({ clock }: { readonly clock: Clock }) {
+  /** @param maxEntries 65,536 unless given. */
+  constructor({ clock, maxEntries = presetMaxEntries }: { readonly clock: Clock; readonly maxEntries?: number }) {
     this.#clock = clock;
+    this.maxEntries = maxEntries;
   }
 
   get id(): string | undefined {
@@ -92,6 +97,11 @@ export class KnownLedger implements FeedListener, LedgerView {
   get nowMs(): number {
     this.#learnTime(this.#clock.nowMs());
     return this.#steadyMs;
+  }
+
+  /** True if there is no room for another machine. */
+  get isFull(): boolean {
+    return this.#entries.size >= this.maxEntries;
   }
 
   /** All entries by their ids. The map is live. */

@@ -49,7 +49,6 @@ export interface LedgerOptions {
 export type ForgettingOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
 export type AdoptionOutcome = "adopted" | "ambiguous" | "full" | "late";
 
-const presetMaxEntries = 65_536;
 const maxSpentByForgetting = 1_000;
 const clockAheadMs = 300_000;
 
@@ -57,7 +56,6 @@ export class Ledger implements PermitDesk {
   /** What the ledger says: for selection and statuses. */
   readonly known: KnownLedger;
   readonly #options: LedgerOptions;
-  readonly #maxEntries: number;
   readonly #log: LedgerLog;
   readonly #marks: MarkKeeper | undefined;
   readonly #beginning: Beginning;
@@ -69,10 +67,9 @@ export class Ledger implements PermitDesk {
   #unfollow: () => void = () => undefined;
 
   private constructor(options: LedgerOptions) {
-    const { store, clock, random, log, mark, rulesOf = () => undefined, maxEntries = presetMaxEntries } = options;
+    const { store, clock, random, log, mark, rulesOf = () => undefined, maxEntries } = options;
     this.#options = options;
-    this.#maxEntries = maxEntries;
-    const known = new KnownLedger({ clock });
+    const known = new KnownLedger({ clock, ...(maxEntries !== undefined && { maxEntries }) });
     this.known = known;
     this.#marks = mark && new MarkKeeper({ mark, clock, log, id: () => known.id });
     const logged = (index: number) => {
@@ -86,13 +83,12 @@ export class Ledger implements PermitDesk {
     const tokenKey = () => this.#tokenKey;
     this.#claims = new InstallClaims({
       ...shared,
-      maxEntries,
       cover,
       tokenKey,
       witnessed: new WitnessedClaims(known, clock),
     });
     this.#reports = new Reports({ ...shared, tokenKey, rulesOf });
-    this.#ticker = new Ticker({ ...shared, maxEntries });
+    this.#ticker = new Ticker(shared);
     this.#claimed = new ClaimedAddresses(known);
   }
 
@@ -160,7 +156,7 @@ export class Ledger implements PermitDesk {
     const outcome = await this.#log.carryOut((): Decision<AdoptionOutcome> => {
       const entries = knownEntries({ identities }, known);
       if (entries === undefined) return { kind: "closing", commands: [], result: "ambiguous" };
-      const isFull = entries.length === 0 && known.entries.size >= this.#maxEntries;
+      const isFull = entries.length === 0 && known.isFull;
       if (isFull) return { kind: "closing", commands: [], result: "full" };
       const planned = plannedAdoption(machine, entries, this.#log.writing);
       return { kind: "closing", commands: planned?.commands ?? [], result: "adopted" };
@@ -186,7 +182,7 @@ export class Ledger implements PermitDesk {
       ...(known.unreadable > 0 ? ["Ledger: a later davit has written it, so nothing installs: start that davit"] : []),
       ...(this.#beginning.problem === undefined ? [] : [`Ledger: ${this.#beginning.problem}, so nothing installs`]),
       ...(this.#marks?.isFailing === true ? ["Ledger: its mark cannot be written, so nothing installs"] : []),
-      ...(known.entries.size >= this.#maxEntries ? ["Ledger: it is full: forget machines that are gone"] : []),
+      ...(known.isFull ? ["Ledger: it is full: forget machines that are gone"] : []),
       ...(aheadMs > clockAheadMs ? ["Ledger: this computer's clock is behind the ledger's: correct the clock"] : []),
     ];
   }

@@ -17,8 +17,6 @@ export interface TickerOptions {
   readonly log: LedgerLog;
   readonly clock: Clock;
   readonly isTrusted: () => boolean;
-  /** The most entries; the ticker removes entries that nobody needs before there are so many. */
-  readonly maxEntries: number;
 }
 
 const tickMs = 5_000;
@@ -110,8 +108,8 @@ export class Ticker {
    * an entry, such a machine gets the same answers.
    */
   #crowded(): readonly SingleCommand[] {
-    const { known, log, maxEntries } = this.#options;
-    if (known.entries.size < maxEntries * crowdedShare) return [];
+    const { known, log } = this.#options;
+    if (known.entries.size < known.maxEntries * crowdedShare) return [];
     const commands: SingleCommand[] = [];
     for (const entry of known.entries.values()) {
       if (entry.state === "Failed" && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));

@@ -109,6 +109,8 @@ export interface LedgerView {
   readonly id: string | undefined;
   /** Unix milliseconds, never earlier than a time that the ledger has seen: a clock set back reopens nothing. */
   readonly nowMs: number;
+  /** True if no machine without an entry may claim. */
+  readonly isFull: boolean;
   /** The highest generation of a grant that has ended by its `until`; 0 for none. */
   endedGeneration(key: string): number;
   /** Until when machines of this Group (`namespace/name`) without an entry count as installed; 0 for never. */
@@ -214,8 +216,9 @@ function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: 
     open: [first, ...others],
     why,
   } = openGrants(ask, entries, ledger);
-  if (first !== undefined) return { kind: "claim", grants: [first, ...others] };
   const entry = latestOf(entries);
+  if (first !== undefined && entry === undefined && ledger.isFull) return refused("full");
+  if (first !== undefined) return { kind: "claim", grants: [first, ...others] };
   if (entry === undefined) return isAdopted(ask, ledger) ? disk : refused(why);
   if (isRepeatable(entry, ledger.nowMs))
     return isStillGranted(ask, entry, ledger) ? { kind: "granted", entry } : refused("withdrawn");

@@ -80,6 +80,7 @@ export function entry(more: Partial<LedgerEntry> = {}): LedgerEntry {
 export class TestLedger implements BootLedger {
   id: string | undefined = ledgerId;
   nowMs = nowMs;
+  readonly isFull = false;
   entries: LedgerEntry[] = [];
   readonly reported = new Map<string, string>();
 

@@ -6,6 +6,7 @@ type Listener = Parameters<LedgerFacts["onChange"]>[0];
 /** A ledger that a test fills. */
 export class FakeLedger implements LedgerFacts {
   id: string | undefined = "9f3c0a52";
+  isFull = false;
   readonly ended = new Map<string, number>();
   readonly #entries = new Map<string, LedgerEntry>();
   readonly #listeners = new Set<Listener>();

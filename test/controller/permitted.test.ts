@@ -117,6 +117,17 @@ describe("a Group's condition Permitted", () => {
     expect(message()).toBe("davit knows no ledger yet");
   });
 
+  it("is false while the ledger has no room for another machine", async () => {
+    await listed(profileObject(), withGrant(grant));
+    ledger.isFull = true;
+    await under.clock.advance(3_000);
+    expect(permitted()).toBe("False LedgerFull");
+    expect(message()).toContain("the ledger has no room for another machine");
+    ledger.isFull = false;
+    await under.clock.advance(3_000);
+    expect(permitted()).toBe("True Open");
+  });
+
   it("is false while the newest version is refused", async () => {
     await listed(profileObject(), withGrant(grant));
     under.source.refuse(node1, "spec.priority: must be a number", { standIns: [withGrant(grant).spec] });

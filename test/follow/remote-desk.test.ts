@@ -109,6 +109,7 @@ function deskAt(...urls: readonly URL[]): RemoteDesk {
     get nowMs() {
       return systemClock.nowMs();
     },
+    isFull: false,
     endedGeneration: () => 0,
     adoptedUntilMs: () => 0,
     entriesOf: (which) => known.filter((each) => each.identities.some((identity) => which.includes(identity))),

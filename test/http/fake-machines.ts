@@ -90,6 +90,7 @@ export function bookOf(fake: FakeMachines): MachineBook {
         return fake.id;
       },
       nowMs,
+      isFull: false,
       get entries() {
         return new Map(fake.entries.map((each) => [each.id, each]));
       },

@@ -270,6 +270,7 @@ describe("limits", () => {
     }
     expect(await asked(desk, { grants })).toBe("full");
     expect(desk.ledger.problems).toEqual(["Ledger: it is full: forget machines that are gone"]);
+    expect(desk.ledger.known.isFull).toBe(true);
     // A known machine goes on.
     const raised = [grantOf(desk, { generation: 2 })];
     expect(await asked(desk, { grants: raised, identities: [mac(1)] })).toBe("granted");

@@ -25,6 +25,7 @@ function ledger(adoptedUntilMs: number, entries: readonly LedgerEntry[] = []): L
   return {
     id: "9f3c0a52",
     nowMs,
+    isFull: false,
     endedGeneration: () => 0,
     adoptedUntilMs: (group) => (group === "racks/web" ? adoptedUntilMs : 0),
     entriesOf: () => entries,

@@ -44,10 +44,10 @@ export class Grants {
 
   /** Equal as long as the condition `Permitted` is equal. */
   #stateOf(name: ObjectName, grant: InstallGrant | undefined): string {
-    const { id = "" } = this.#ledger;
+    const { id = "", isFull } = this.#ledger;
     const named = namedGrant(name, grant ?? none);
     const why = grant === undefined ? "" : (grantRefusal(named, this.#ledger) ?? "open");
-    return [id, why, this.#ledger.endedGeneration(named.key)].join("/");
+    return [id, why, isFull, this.#ledger.endedGeneration(named.key)].join("/");
   }
 }
 

@@ -39,11 +39,16 @@ export function permittedCondition(
         ? grantRefusal(named, ledger)
         : refusalFor(named, machine, ledger);
   if (named !== undefined && why === undefined) {
-    const who = id.kind === "Machine" ? "The machine" : "Each machine of the Group";
-    const message = `${who} may install once by generation ${named.grant.generation}, until spec.install.until`;
-    return { type: "Permitted", status: "True", reason: "Open", message };
+    const isKnown = machine !== undefined && machine.entries.length > 0;
+    return ledger.isFull && !isKnown ? isFalse("LedgerFull", noRoom) : openCondition(id, named.grant);
   }
   return refusedCondition(id, why ?? "noGrant", named, ledger);
+}
+
+function openCondition(id: ObjectName, { generation }: InstallGrant): Condition {
+  const who = id.kind === "Machine" ? "The machine" : "Each machine of the Group";
+  const message = `${who} may install once by generation ${generation}, until spec.install.until`;
+  return { type: "Permitted", status: "True", reason: "Open", message };
 }
 
 function refusedCondition(
@@ -60,6 +65,8 @@ function refusedCondition(
   const next = (named?.grant.generation ?? 0) + (raised.has(why) ? 1 : 0);
   return isFalse(reason, `${text}. To permit it: ${patchOf(id, Math.max(least, next), ledger.id)}`);
 }
+
+const noRoom = `${permitRefusals.full}: only machines that it knows may install. Forget machines that are gone`;
 
 const reasons: Readonly<Partial<Record<PermitRefusal, string>>> = {
   noGrant: "NoGrant",
