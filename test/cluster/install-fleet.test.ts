@@ -153,6 +153,12 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("beside an API server", { 
   });
 
   it(`${strangers} unknown machines become a bounded number of Machines`, async () => {
+    // What as many requests cost by themselves.
+    await measured(`${strangers} requests of a known machine`, () =>
+      forEach(strangers, async () => {
+        expect(await known()).toBe(200);
+      }),
+    );
     const row = await measured(`${strangers} unknown machines`, () =>
       forEach(strangers, async (number) => {
         expect(await statusOf(`role=stranger&mac=${macOf(number)}`)).toBe(503);

@@ -61,7 +61,7 @@ it(`of ${fleet} machines at once, each installs once`, { timeout: limitMs }, asy
   });
   const memory = await metric(davit.opsUrl, "process_resident_memory_bytes");
   const figures = { p50: percentile(times, 0.5), p99: percentile(times, 0.99), waits, memoryMiB: memory / 2 ** 20 };
-  console.info(JSON.stringify(figures));
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
   expect(await metric(davit.opsUrl, 'davit_ledger_machines\\{state="installing"\\}')).toBe(fleet);
   expect(await metric(davit.opsUrl, 'davit_installs_total\\{result="claimed"\\}')).toBe(fleet + 1);
 });
@@ -76,6 +76,6 @@ it(`${strangers} machines without a permit write nothing`, { timeout: limitMs },
   const ledger: unknown = await (await fetch(`${davit.opsUrl}/ledger`)).json();
   expect(ledger).toMatchObject({ entries: 0 });
   const grownMiB = ((await metric(davit.opsUrl, "process_resident_memory_bytes")) - beforeBytes) / 2 ** 20;
-  console.info(JSON.stringify({ grownMiB }));
+  process.stdout.write(`${JSON.stringify({ grownMiB })}\n`);
   expect(grownMiB).toBeLessThan(256);
 });
