@@ -34,14 +34,20 @@ describe.skipIf(missing("etcd"))("a member that became the leader", () => {
     { what: "list with the former leader", prepare: makeLeader, whileHeld: removeLeader },
   ])("leads on when an older $what arrives", async ({ prepare, whileHeld }) => {
     await prepare();
-    const { range } = EtcdClient.prototype;
+    const { range, txn } = EtcdClient.prototype;
     const log: HeardLog = { ...heardLog(), child: () => log };
+    const mayClaim = Promise.withResolvers<void>();
     let isHeld = true;
+    vi.spyOn(EtcdClient.prototype, "txn").mockImplementation(async function (this: EtcdClient, ...args) {
+      if (args[0].when?.some(({ key }) => key === leader)) await mayClaim.promise;
+      return txn.apply(this, args);
+    });
     vi.spyOn(EtcdClient.prototype, "range").mockImplementation(async function (this: EtcdClient, ...args) {
       const answer = await range.apply(this, args);
       if (args[0].end !== membership.end || !isHeld) return answer;
       isHeld = false;
       await whileHeld?.();
+      mayClaim.resolve();
       await expect.poll(() => log.messages, soon).toContain("elected leader");
       return answer;
     });
