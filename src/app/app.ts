@@ -5,6 +5,7 @@
 
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { followerPermit } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
@@ -242,7 +243,8 @@ export class App {
   #openBoot({ ledger }: LedgerService): BootService {
     const answered: BootServiceOptions["answered"] = (machine, answer) =>
       this.#sightings.saw(sightingOf(machine, answer, this.#clock.nowMs()));
-    this.#opened = new BootService({ ...this.#shared, ledger: ledger.known, desk: ledger, answered });
+    const historyDirectory = join(this.#config.dataDir, "history");
+    this.#opened = new BootService({ ...this.#shared, ledger: ledger.known, desk: ledger, answered, historyDirectory });
     return this.#opened;
   }
 

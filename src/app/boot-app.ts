@@ -66,9 +66,19 @@ export class BootApp {
     const unprovenMs = config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8;
     this.#ledger = new FollowedLedger({ config, credentials, unprovenMs, clock, log });
     const { known: ledger, desk } = this.#ledger;
-    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version, ledger, desk });
-    const followLog = log.child({ part: "follow" });
     const { copyFile: path } = config;
+    const historyDirectory = path === undefined ? undefined : `${path}.history`;
+    this.#boot = new BootService({
+      config,
+      log,
+      clock,
+      metrics: this.#metrics,
+      version,
+      historyDirectory,
+      ledger,
+      desk,
+    });
+    const followLog = log.child({ part: "follow" });
     this.#suspensions = new Suspensions(clock);
     this.#follower = new StoreFollower({
       urls: config.store,

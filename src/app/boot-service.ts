@@ -13,6 +13,7 @@ import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
 import { Freshness } from "../boot/selection/freshness.ts";
 import { History } from "../history/history.ts";
+import { Journal } from "../history/journal.ts";
 import { assetRoute } from "../http/assets/assets.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
 import { reportRoute } from "../http/boot/report.ts";
@@ -27,10 +28,12 @@ import type { MachineChangesOptions } from "../http/ops/machine-changes.ts";
 import { Previews } from "../http/ops/preview.ts";
 import { opsRoutes } from "../http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../http/ops/server.ts";
+import { numberOfName, refusalOf } from "../http/refusal-numbers.ts";
 import { createServer, type HttpServer } from "../http/server.ts";
 import { UnsentAnswers } from "../http/unsent-answers.ts";
 import { type Address, isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
+import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { PermitDesk } from "../model/permit-desk.ts";
@@ -45,6 +48,8 @@ export interface BootServiceOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly version: string;
+  /** Where the history of boots survives a restart; only in memory unless given. */
+  readonly historyDirectory?: string | undefined;
   /** What is known of the ledger: the ledger itself, or a follower's copy. */
   readonly ledger?: BootLedger | undefined;
   /** Where installs are claimed and reported. Without it, davit refuses installs that need a permit. */
@@ -101,7 +106,7 @@ export class BootService {
     this.#options = options;
     const { config, clock, metrics } = options;
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
-    this.#history = new History({ clock, metrics });
+    this.#history = new History({ clock, metrics, journal: journalOf(options) });
     this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const ofListener = { clients: this.#clients };
     this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
@@ -203,6 +208,7 @@ export class BootService {
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     this.#advertised = advertised;
     this.#configs = this.#configsOver(this.index, desk);
+    void this.#history.load();
     return { bootAddress, advertised };
   }
 
@@ -233,7 +239,7 @@ export class BootService {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
     this.#nearMisses?.stop();
-    this.#history.stop();
+    await this.#history.stop();
     await this.#renderThread.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsDoor?.stop();
@@ -304,4 +310,10 @@ export class BootService {
     if (this.#configs === undefined) throw new BootError("notReady");
     return this.#configs;
   }
+}
+
+function journalOf({ historyDirectory: directory, clock, log, metrics }: BootServiceOptions): Journal | undefined {
+  if (directory === undefined) return undefined;
+  const names = { nameOf: refusalOf, numberOf: numberOfName };
+  return new Journal({ files: diskFiles, directory, names, clock, log: log.child({ part: "history" }), metrics });
 }

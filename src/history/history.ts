@@ -1,5 +1,6 @@
 /**
- * Records the latest requests of machines and the results, in memory only, up to a number of machines and of bytes.
+ * Records the latest requests of machines and the results in memory, up to a number of machines and of bytes. With a
+ * journal (`journal.ts`) they survive a restart.
  *
  * Recording is part of every answer, so it only appends to a queue (`intake.ts`). A background task moves the queue
  * into the records (`records.ts`), and uses at most 0.5% of the time. A query (`history-view.ts`) first moves the whole
@@ -13,6 +14,7 @@ import { inSlices, Slices } from "../lib/slices.ts";
 import { labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { HistoryView } from "./history-view.ts";
 import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
+import type { Journal } from "./journal.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
@@ -48,6 +50,8 @@ export interface HistoryOptions {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
   readonly metrics: Pick<Metrics, "historyLost" | "stuckMachines">;
   readonly limits?: Partial<RecordLimits & IntakeLimits>;
+  /** Where requests survive a restart; only in memory unless given. */
+  readonly journal?: Pick<Journal, "load" | "add" | "stop"> | undefined;
 }
 
 export class History {
@@ -57,6 +61,9 @@ export class History {
   readonly #view: HistoryView;
   readonly #stopping = new AbortController();
   readonly #metrics: HistoryOptions["metrics"];
+  readonly #journal: HistoryOptions["journal"];
+  /** Resolves when the journal was read. Until then, requests wait in the queue, because they are newer. */
+  #loaded: Promise<void> | undefined;
   #countedLost = 0;
   #isWorking = false;
 
@@ -64,6 +71,7 @@ export class History {
     const all = { ...limits, ...options.limits };
     this.#clock = options.clock;
     this.#metrics = options.metrics;
+    this.#journal = options.journal;
     this.#intake = new Intake(all);
     this.#records = new Records(all);
     this.#view = new HistoryView({ clock: options.clock, records: this.#records, intake: this.#intake });
@@ -82,8 +90,15 @@ export class History {
 
   /** Returns a view that shows every request that was added before this call. */
   async current(): Promise<HistoryView> {
+    if (this.#journal !== undefined) await this.load();
     await inSlices(this.#takeOverUntil(this.#intake.addedCount));
     return this.#view;
+  }
+
+  /** Reads the requests of earlier runs from the journal, in slices. Idempotent. `record` and `current` call it. */
+  async load(): Promise<void> {
+    this.#loaded ??= this.#journal?.load(({ seen, labels }) => this.#records.add(seen, labels)) ?? Promise.resolve();
+    await this.#loaded;
   }
 
   /** Updates the metrics of lost requests and stuck machines. Called before each scrape. */
@@ -96,14 +111,19 @@ export class History {
     this.#metrics.stuckMachines.set({ state: "waiting" }, waiting);
   }
 
-  /** Ends the background task; queries still move the queue. Idempotent. */
-  stop(): void {
+  /** Ends the background task, and writes the whole queue to the journal. Queries still move the queue. Idempotent. */
+  async stop(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
+    // Nothing was recorded before the journal was read.
+    if (this.#loaded !== undefined) await this.current();
+    await this.#journal?.stop();
   }
 
   async #work(): Promise<void> {
     const { signal } = this.#stopping;
     this.#isWorking = true;
+    if (this.#journal !== undefined) await this.load();
     while (this.#intake.count > 0 && !signal.aborted) {
       await this.#clock.sleep(restMs, signal);
       this.#takeOverForAWhile();
@@ -128,6 +148,8 @@ export class History {
 
   #takeOver(): void {
     const request = this.#intake.take();
-    this.#records.add(request, request.query === undefined ? undefined : sentLabels(labelsFromQuery(request.query)));
+    const labels = request.query === undefined ? undefined : sentLabels(labelsFromQuery(request.query));
+    this.#records.add(request, labels);
+    this.#journal?.add({ seen: request, labels });
   }
 }

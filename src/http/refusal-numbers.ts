@@ -7,7 +7,12 @@ const numbers: ReadonlyMap<string, number> = new Map(reasons.map((reason, at) =>
 
 /** Returns the number of a reason; 0 for no reason. */
 export function refusalNumber(reason: BootRefusal | undefined): number {
-  return reason === undefined ? 0 : (numbers.get(reason) ?? 0);
+  return reason === undefined ? 0 : numberOfName(reason);
+}
+
+/** Returns the number of a reason that any version of davit wrote; 0 if this one does not know it. */
+export function numberOfName(name: string): number {
+  return numbers.get(name) ?? 0;
 }
 
 /** Returns the reason of a number; undefined for 0. */

@@ -43,7 +43,14 @@ export function createMetrics(version: string) {
 }
 
 function bootMetrics(registers: Registry[]) {
+  const historyWritable = new Gauge({
+    name: "davit_boot_history_writable",
+    help: "1 while the history of boots is written to disk, 0 while it is only in memory; absent without a directory.",
+    registers,
+  });
+  historyWritable.remove();
   return {
+    historyWritable,
     bootRequests: new Counter({
       name: "davit_boot_requests_total",
       help: "Answers of the boot service by endpoint and status code.",

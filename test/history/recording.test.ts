@@ -84,7 +84,7 @@ describe("what was recorded", () => {
   it("is still found after a stop, which leaves nobody waiting", async () => {
     const { history, clock, record } = startHistory();
     record(seen("ipxe"), machine);
-    history.stop();
+    await history.stop();
     await clock.advance(0);
     record(seen("ignition", { startedMs: 1 }), machine);
     expect(clock.sleeping).toBe(0);

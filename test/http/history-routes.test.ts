@@ -144,7 +144,7 @@ it("a machine that is refused for another reason has another line", async () => 
   const history = new History({ clock: systemClock, metrics: createMetrics("1") });
   for (const refusal of [1, 1, 2, 0]) history.record(seen("ipxe", { query: machine, status: 503, refusal }));
   const [past] = (await history.current()).recent(1);
-  history.stop();
+  await history.stop();
   expect(past?.requests.map(({ refusal, times }) => [refusal, times])).toEqual([
     [1, 2],
     [2, 1],
@@ -206,7 +206,7 @@ it.each<[accept: string, expected: RegExp]>([
   const server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
   await server.app.register(historyRoutes, { history, bootFilesOf: () => undefined });
   const { body } = await server.app.inject({ url: "/history", headers: { host: "davit", accept } });
-  history.stop();
+  await history.stop();
   await server.close();
   expect(body).toMatch(expected);
 });
