@@ -30,6 +30,9 @@ const grewOnce = (minutes: number) => since(minutes, 1);
 
 const answers = (code: number) => `davit_boot_requests_total{endpoint="ipxe",code="${code}"}`;
 const refusals = (reason: string) => `davit_boot_refusals_total{reason="${reason}"}`;
+const ledgerMachines = (state: string) => `davit_ledger_machines{state="${state}"}`;
+const installs = (result: string) => `davit_installs_total{result="${result}"}`;
+const machines = (phase: string) => `davit_machines{phase="${phase}"}`;
 const day = 86_400;
 
 /** A gauge that must not stay beyond a limit. */
@@ -182,6 +185,53 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
   DavitFollowerDisconnected: limit("davit_follow_connected", { good: 1, bad: 0, minutes: 5 }),
   DavitFollowerStale: limit("davit_follow_age_seconds", { good: 30, bad: 200, minutes: 5 }),
   DavitInstallsWait: limit('davit_install_doubt{doubt="stale"}', { good: 0, bad: 1, minutes: 5 }),
+  DavitLedgerNotWritable: {
+    ...limit("davit_ledger_writable", { good: 1, bad: 0, minutes: 5 }),
+    silent: [
+      ...limit("davit_ledger_writable", { good: 1, bad: 0, minutes: 5 }).silent,
+      { name: "a follower, which has no ledger", series: { davit_follow_connected: always(1) } },
+    ],
+  },
+  DavitLedgerNearlyFull: {
+    fires: [
+      {
+        name: "two states together are too many",
+        series: { [ledgerMachines("installed")]: always(40_000), [ledgerMachines("unconfirmed")]: always(20_000) },
+      },
+    ],
+    silent: [
+      {
+        name: "two states together are few enough",
+        series: { [ledgerMachines("installed")]: always(40_000), [ledgerMachines("unconfirmed")]: always(18_000) },
+      },
+      { name: "not for long enough", series: { [ledgerMachines("installed")]: since(13, 60_000) } },
+    ],
+  },
+  DavitInstallsFail: {
+    fires: ["failed", "unconfirmed"].map((result) => ({
+      name: `one ${result} a quarter of an hour ago`,
+      series: { [installs(result)]: grewOnce(15) },
+    })),
+    silent: [
+      { name: "all end well", series: { [installs("installed")]: growing(10), [installs("failed")]: always(7) } },
+      { name: "one, longer ago", series: { [installs("failed")]: grewOnce(40) } },
+    ],
+  },
+  DavitMachinesNotInstalled: {
+    fires: ["Failed", "Unconfirmed"].map((phase) => ({
+      name: `one is ${phase}`,
+      series: { [machines(phase)]: always(1) },
+    })),
+    silent: [
+      {
+        name: "other phases",
+        series: { [machines("Held")]: always(5), [machines("Installing")]: always(5), [machines("Failed")]: always(0) },
+      },
+      { name: "one, for half an hour", series: { [machines("Failed")]: since(30, 1) } },
+    ],
+  },
+  DavitPendingMachinesMany: limit("davit_pending_machines", { good: 900, bad: 901, minutes: 15 }),
+  DavitHistoryNotWritten: limit("davit_boot_history_writable", { good: 1, bad: 0, minutes: 15 }),
   DavitSigningKeyExpires: {
     fires: [
       { name: "in ten days", series: { davit_signing_key_expiry_timestamp_seconds: always(10 * day) } },
