@@ -203,6 +203,23 @@ describe("a disk that fails", () => {
     },
   );
 
+  it("in the middle of a segment that then has no room leaves no request twice", async () => {
+    // Of the append that fails, the disk has all bytes.
+    const disk = new FaultFiles((count) => count - 1, { failAt: 2, failOnly: "append", code: "ENOSPC" });
+    const run = start(disk, { limits: { maxSegmentBytes: 500 } });
+    for (const number of [1, 2]) {
+      run.record(number);
+      await run.machines();
+      await run.clock.advance(1_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await run.isWritable()).toBe("0");
+    for (const number of [3, 4, 5]) run.record(number);
+    await run.history.stop();
+    const after = await start(disk).machines();
+    expect(after.map(({ requests }) => requests.length)).toEqual([1, 1, 1, 1, 1]);
+  });
+
   it("for good holds up neither recording nor a stop, and takes a limited memory", async () => {
     const disk = diskOf({ failAt: 1, failFor: Number.POSITIVE_INFINITY, failOnly: "append", code: "EIO" });
     const run = start(disk, { limits: { maxWaitingBytes: 1_000 } });
