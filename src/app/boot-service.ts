@@ -208,7 +208,6 @@ export class BootService {
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     this.#advertised = advertised;
     this.#configs = this.#configsOver(this.index, desk);
-    void this.#history.load();
     return { bootAddress, advertised };
   }
 
@@ -224,6 +223,8 @@ export class BootService {
     const first = await Promise.race([heard, grace]);
     if (this.#stopping.signal.aborted) return await never;
     this.index.open();
+    // Only now, so that it does not slow the start.
+    void this.#history.load();
     if (first !== "grace") return;
     if (!this.index.isReady) return await heard;
     log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");

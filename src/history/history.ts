@@ -51,7 +51,7 @@ export interface HistoryOptions {
   readonly metrics: Pick<Metrics, "historyLost" | "stuckMachines">;
   readonly limits?: Partial<RecordLimits & IntakeLimits>;
   /** Where requests survive a restart; only in memory unless given. */
-  readonly journal?: Pick<Journal, "load" | "add" | "stop"> | undefined;
+  readonly journal?: Pick<Journal, "load" | "hurry" | "add" | "stop"> | undefined;
 }
 
 export class History {
@@ -90,6 +90,7 @@ export class History {
 
   /** Returns a view that shows every request that was added before this call. */
   async current(): Promise<HistoryView> {
+    this.#journal?.hurry();
     if (this.#journal !== undefined) await this.load();
     await inSlices(this.#takeOverUntil(this.#intake.addedCount));
     return this.#view;

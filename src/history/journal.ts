@@ -51,8 +51,9 @@ const gatherMs = 1_000;
 const retryMs = 10_000;
 /** The bytes of one write. */
 const chunkBytes = 256 * 1024;
-/** How many lines are read in one slice. This takes less than a millisecond. */
-const sliceLines = 128;
+/** How many lines are read in one slice, which takes less than a millisecond, and the rest after it. */
+const sliceLines = 64;
+const restMs = 2;
 
 interface Segment {
   readonly name: string;
@@ -63,6 +64,7 @@ export class Journal {
   readonly #options: JournalOptions;
   readonly #limits: JournalLimits;
   readonly #stopping = new AbortController();
+  readonly #hurrying = new AbortController();
   /** The oldest first. New requests go to the last one. */
   readonly #segments: Segment[] = [];
   #lastNumber = 0;
@@ -84,8 +86,8 @@ export class Journal {
   }
 
   /**
-   * Reads the requests of earlier runs, the oldest first, in slices. Call it once, before the first `add`. It never
-   * throws: what cannot be read is logged and left out.
+   * Reads the requests of earlier runs, the oldest first, in slices with rests. A full journal takes about ten seconds.
+   * Call it once, before the first `add`. It never throws: what cannot be read is logged and left out.
    * @param add gets each request, with its start time by the monotonic clock.
    */
   async load(add: (entry: JournalEntry) => void): Promise<void> {
@@ -96,6 +98,11 @@ export class Journal {
       return;
     }
     for (const segment of [...this.#segments]) await this.#load(segment, add);
+  }
+
+  /** Makes `load` go on without rests, because somebody waits for it. Idempotent. */
+  hurry(): void {
+    this.#hurrying.abort();
   }
 
   /** Adds a request to those that are written soon; never waits. */
@@ -232,6 +239,11 @@ export class Journal {
     }
   }
 
+  async #rest(): Promise<void> {
+    const { signal } = this.#hurrying;
+    await (signal.aborted ? nextTurn() : this.#options.clock.sleep(restMs, signal));
+  }
+
   /** @throws a system error, or an error for a file that is no segment. */
   async #read({ name }: Segment, add: (entry: JournalEntry) => void) {
     const { files, directory } = this.#options;
@@ -243,7 +255,7 @@ export class Journal {
         const entry = this.#decode(line);
         if (entry === undefined) damaged++;
         else add(entry);
-        if (slices.isOver(1)) await nextTurn();
+        if (slices.isOver(1)) await this.#rest();
       }
     }
     lines.end();
