@@ -1,9 +1,13 @@
-/** davits that are members of one store, on three members of etcd, all of them processes on this machine. */
+/**
+ * davits that are members of one store, on three members of etcd, all of them processes on this machine. They run as
+ * the image runs them (`npm run bundle`).
+ */
 
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EtcdMembers, startEtcdV3 } from "../test/helpers/etcd-v3.ts";
+import { imageProgram } from "../test/helpers/image-program.ts";
 import { type DavitProcess, startDavit } from "../tools/davit-process.ts";
 import { manifests } from "./store-peers.ts";
 
@@ -41,8 +45,10 @@ export async function withDavits(
     const url = `http://127.0.0.1:${20_000 + number}`;
     const args = ["--log-level", "info", "--store-etcd-endpoints", endpoints, "--store-advertise-url", url];
     const clock = `data:text/javascript,const n=Date.now;Date.now=()=>n()+(${clockOffMs(number)})`;
-    const nodeArgs = clockOffMs(number) === 0 ? [] : ["--import", clock];
-    const davit = await startDavit({ manifests: objects, dataDir: join(folder, String(number)), args, nodeArgs });
+    const { program, nodeArgs: imageArgs } = imageProgram();
+    const nodeArgs = [...imageArgs, ...(clockOffMs(number) === 0 ? [] : ["--import", clock])];
+    const dataDir = join(folder, String(number));
+    const davit = await startDavit({ manifests: objects, dataDir, args, program, nodeArgs });
     all[number] = davit;
     return davit;
   };
