@@ -29,7 +29,7 @@ type SharedStoreOptions = Pick<
 export async function openSharedStore(options: SharedStoreOptions): Promise<Store> {
   const { config } = options;
   const mayBegin = !(await prepareDirectory(config.dataDir));
-  return await openAt(config.storeEtcdPrefix, { ...options, mayBegin });
+  return await openAt(config.storeEtcdPrefix, { ...options, mayBegin, compact: !config.storeEtcdShared });
 }
 
 /**
@@ -40,7 +40,7 @@ export async function openSharedStore(options: SharedStoreOptions): Promise<Stor
 export async function openSharedLedger(options: SharedStoreOptions): Promise<Store> {
   // Inside the prefix of the main store, so that a role of etcd covers both. But outside the range from `leader` to
   // `members/`, which the main store watches (`store/etcd/layout.ts`): `ledger/` would be in it.
-  // The main store compacts the etcd that both use.
+  // If davit compacts etcd, the main store does so for both.
   return await openAt(`${options.config.storeEtcdPrefix}permits/`, { ...options, mayBegin: true, compact: false });
 }
 

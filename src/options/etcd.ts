@@ -1,7 +1,7 @@
 /** The options of a store whose log is in etcd. */
 
 import type { Option } from "./parsing.ts";
-import { fileOption, one, readKeyPrefix, readServerUrls, readText, readWait } from "./readers.ts";
+import { fileOption, one, readKeyPrefix, readServerUrls, readText, readWait, switchOption } from "./readers.ts";
 
 const etcd = { name: "storeEtcdEndpoints", lack: "No etcd" };
 
@@ -25,6 +25,13 @@ export const etcdOptions = {
     help: "where the store's keys are in that etcd; members of one store have the same prefix",
     read: one(readKeyPrefix),
   } satisfies Option<string>,
+  storeEtcdShared: {
+    ...switchOption(
+      "store-etcd-shared",
+      "davit does not compact that etcd, because others use it too; then etcd needs --auto-compaction-retention",
+    ),
+    needs: [etcd],
+  },
   storeEtcdCaFile: { ...fileOption("store-etcd-ca-file", "trust only these authorities for etcd, PEM"), needs: [etcd] },
   storeEtcdCertFile: {
     ...fileOption("store-etcd-cert-file", "client certificate for etcd, PEM"),

@@ -1,10 +1,13 @@
 /** Three stores on one etcd: they are one store, and its leader may change. */
 
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../src/lib/clock.ts";
 import type { SingleCommand } from "../../src/store/command/command.ts";
 import { storePath } from "../../src/store/core/node.ts";
+import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import type { Store } from "../../src/store/store.ts";
 import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 import {
   clockOff,
   eventAt,
@@ -62,6 +65,34 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
     expect(leader.log.messages.filter((message) => message === "snapshot saved").length).toBeGreaterThan(2);
     for (const { store } of three) expect(store.trouble).toBeUndefined();
     await expectSameState();
+  });
+
+  it.each([true, false])("compacts etcd after a snapshot: %s", async (compact) => {
+    const client = EtcdClient.open({
+      endpoints: members.endpoints,
+      clock: systemClock,
+      log: silentLog,
+      random: () => 0,
+    });
+    try {
+      const put = { put: { key: "/other", value: Buffer.from("1") } };
+      const { header } = await client.txn({ success: [put] });
+      await client.txn({ success: [put] });
+      const leader = await leaderOf(await openThree({ snapshotInterval: { records: 30, bytes: 1e9 }, compact }));
+      for (let snapshot = 0; snapshot < 3; snapshot++) {
+        const saved = leader.log.next("snapshot saved");
+        await writeAll([leader], 40);
+        await saved;
+      }
+      // davit compacts after it has logged the snapshot.
+      await leader.stop();
+      const former = client.range({ key: "/other", revision: header.revision });
+      await (compact
+        ? expect(former).rejects.toMatchObject({ reason: "compacted" })
+        : expect(former).resolves.toMatchObject({ count: 1 }));
+    } finally {
+      client.close();
+    }
   });
 
   it("lets a directory of ordered keys be filled through all members", async () => {

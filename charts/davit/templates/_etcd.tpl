@@ -21,6 +21,9 @@
 - --store-etcd-endpoints={{ join "," .endpoints }}
 - --store-etcd-prefix={{ include "davit.etcd.prefix" $ }}
 - --store-etcd-lease={{ .lease }}
+{{- if .shared }}
+- --store-etcd-shared
+{{- end }}
 {{- if (.tls).existingSecret }}
 - --store-etcd-ca-file=/etc/davit/etcd-tls/ca.crt
 {{- if .tls.clientCertificate }}
