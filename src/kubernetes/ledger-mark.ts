@@ -40,6 +40,8 @@ const timeoutMs = 5_000;
 const maxAttempts = 4;
 
 export class ConfigMapMark {
+  /** At most five writes a second reach the API server. */
+  readonly pauseMs = 200;
   readonly #options: ConfigMapMarkOptions;
   readonly #stopping = new AbortController();
   /** What the last read or write found; undefined if it must be read. */

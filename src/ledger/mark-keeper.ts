@@ -1,7 +1,7 @@
 /**
  * Keeps a mark outside the ledger's store, so that a store which was rolled back is recognised: its index is behind the
- * mark. A claim counts only when the mark covers it. There are at most five writes a second, each for all changes so
- * far.
+ * mark. A claim counts only when the mark covers it. Each write is for all changes so far, and the place of the mark
+ * says how often it is written.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -9,6 +9,8 @@ import type { Log } from "../lib/log.ts";
 
 /** Where a ledger's mark is. */
 export interface LedgerMark {
+  /** The pause after a write, in milliseconds. A claim may wait for it. */
+  readonly pauseMs: number;
   /** Returns the mark; undefined if there is none. @throws {Error} if it is not known. */
   read(): Promise<{ readonly id: string; readonly index: number } | undefined>;
   /**
@@ -31,7 +33,6 @@ interface MarkWaiter {
   readonly resolve: (isCovered: boolean) => void;
 }
 
-const betweenWritesMs = 200;
 const retryMs = 1_000;
 
 export class MarkKeeper {
@@ -80,11 +81,11 @@ export class MarkKeeper {
   }
 
   async #write(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, mark } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted && !this.#isCovered(this.#wanted)) {
       const isWritten = await this.#writeOnce();
-      await clock.sleep(isWritten ? betweenWritesMs : retryMs, signal);
+      await clock.sleep(isWritten ? mark.pauseMs : retryMs, signal);
     }
     this.#writing = undefined;
   }

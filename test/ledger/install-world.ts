@@ -289,6 +289,7 @@ export class InstallWorld {
       if (this.#markFails) throw new Error("the API server is away");
     };
     return {
+      pauseMs: 200,
       read: async () => {
         assertWorks();
         return this.#mark;

@@ -1,10 +1,13 @@
 /** A ledger whose store was rolled back is recognised by its mark, and begins anew. */
 
 import { expect, it } from "vitest";
+import { fileMark } from "../../src/app/file-mark.ts";
 import type { LedgerMark } from "../../src/ledger/mark-keeper.ts";
+import { memoryFiles } from "../helpers/test-store.ts";
 import { asked, claimed, grantOf, openDesk, whileTimePasses } from "./desk.ts";
 
 class TestMark implements LedgerMark {
+  readonly pauseMs = 200;
   value: { readonly id: string; readonly index: number } | undefined;
   fails = false;
   writes = 0;
@@ -50,6 +53,21 @@ it("writes the mark at most five times a second, however many machines claim", a
   for (let step = 0; step < 9; step++) await desk.clock.advance(100);
   expect(new Set(await Promise.all(answers))).toEqual(new Set(["granted"]));
   expect(mark.writes - writes).toBeLessThanOrEqual(5);
+  await desk.stop();
+});
+
+it("writes a mark in a file when the ledger begins, and makes no claim wait for its turn", async () => {
+  const files = memoryFiles();
+  const mark = fileMark(files, "data");
+  const desk = await openDesk({ files, mark });
+  const begun = await mark.read();
+  expect(begun).toMatchObject({ id: desk.ledger.id });
+  // No time passes here.
+  for (let at = 1; at <= 5; at++) {
+    const identities = [`mac/52:54:00:00:00:0${at}`];
+    expect(await asked(desk, { grants: [grantOf(desk)], identities })).toBe("granted");
+  }
+  expect((await mark.read())?.index).toBeGreaterThan(begun?.index ?? 0);
   await desk.stop();
 });
 
