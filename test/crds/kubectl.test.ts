@@ -89,16 +89,18 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     await cluster.apply(text);
     const { body } = await cluster.ask({ path: `${objects}/groups/dropped` });
     expect(body.spec).toMatchObject({ selector: { matchLabels: { role: "a" } } });
-    expect(droppedRequirements(body).labels).toEqual(["mac"]);
+    expect(droppedRequirements("Group", body).labels).toEqual(["mac"]);
     await applyServerSide(text.replace("mac: ", "mac: 52-54-00-a1-9c-ae"));
-    expect(droppedRequirements((await cluster.ask({ path: `${objects}/groups/dropped` })).body).labels).toEqual([]);
+    expect(
+      droppedRequirements("Group", (await cluster.ask({ path: `${objects}/groups/dropped` })).body).labels,
+    ).toEqual([]);
   });
 
   it("drops expressions of null, where davit finds it, and is refused with --server-side", async () => {
     const text = groupText("nulled", "  selector: {matchLabels: {role: a}, matchExpressions: }");
     await cluster.apply(text);
     const at = { path: `${objects}/groups/nulled` };
-    expect(droppedRequirements((await cluster.ask(at)).body).expressions).toBe(true);
+    expect(droppedRequirements("Group", (await cluster.ask(at)).body).expressions).toBe(true);
     await cluster.kubectl(["delete", "dgrp", "nulled"]);
     await expect(applyServerSide(text)).resolves.toContain('"spec.selector" must not validate the schema (not)');
   });

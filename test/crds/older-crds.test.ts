@@ -1,32 +1,15 @@
 /** What becomes of a selector's expressions where the cluster's CRD does not have them: nothing that davit would miss. */
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { parse } from "yaml";
-import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { droppedRequirements } from "../../src/kubernetes/source/dropped-requirements.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { groupText } from "../directory/manifests.ts";
 import { missing } from "../helpers/requirements.ts";
+import { applyOlderCrd } from "./older-crd.ts";
 
 const expressions = "matchExpressions: [{key: os, operator: Exists}]";
 const textOf = (name: string) => groupText(name, `  selector: {matchLabels: {zone: a}, ${expressions}}`);
-
-/** The CRD of Groups as it was before it had expressions: it drops what it does not know, and merges selectors. */
-async function olderCrd(): Promise<JsonValue> {
-  const crds = (await readCrds(packagedCrdsDirectory)).map((text): JsonValue => parse(text));
-  const crd = crds.find((each) => JSON.stringify(each).includes('"groups.davit.dev"'));
-  const newer = ["matchExpressions", "x-kubernetes-validations", "x-kubernetes-preserve-unknown-fields"];
-  return without(crd ?? null, new Set([...newer, "x-kubernetes-map-type"]));
-}
-
-/** A value without fields of these names, wherever they are. */
-function without(value: JsonValue, names: ReadonlySet<string>): JsonValue {
-  if (Array.isArray(value)) return value.map((each: JsonValue) => without(each, names));
-  if (!isJsonObject(value)) return value;
-  const kept = Object.entries(value).filter(([name]) => !names.has(name));
-  return Object.fromEntries(kept.map(([name, child]) => [name, without(child, names)]));
-}
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older CRD hides", () => {
   let cluster: Cluster;
@@ -37,9 +20,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
     await cluster.kubectl(["apply", "--server-side", "-f", "-"], { input: textOf("server-side") });
     await cluster.kubectl(["create", "-f", "-"], { input: textOf("created") });
     before = await Promise.all(tellingNothing.map(versionOf));
-    const flags = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
-    const { code } = await cluster.kubectl(flags, { input: JSON.stringify(await olderCrd()) });
-    expect(code).toBe(0);
+    await applyOlderCrd(cluster, "groups", ["matchExpressions"]);
     await vi.waitFor(async () => expect(selectorOf(await group("created"))).toEqual(labelsAlone), { timeout: 30_000 });
   }, 180_000);
   afterAll(() => cluster?.stop());
@@ -71,9 +52,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
 
   it("are missed in the Group that was applied, also once it has a status", async () => {
     const found = await group("client-side");
-    expect([selectorOf(found), droppedRequirements(found).expressions]).toEqual([labelsAlone, true]);
+    expect([selectorOf(found), droppedRequirements("Group", found).expressions]).toEqual([labelsAlone, true]);
     await writeStatus("client-side");
-    expect(droppedRequirements(await group("client-side")).expressions).toBe(true);
+    expect(droppedRequirements("Group", await group("client-side")).expressions).toBe(true);
   });
 
   it("leave the others with the generation that had them, also once they have a status", async () => {
@@ -92,21 +73,21 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
     await expect(cluster.apply(textOf("late"))).rejects.toThrow('unknown field "spec.selector.matchExpressions"');
     await cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input: textOf("late") });
     const found = await group("late");
-    expect([selectorOf(found), droppedRequirements(found).expressions]).toEqual([labelsAlone, true]);
+    expect([selectorOf(found), droppedRequirements("Group", found).expressions]).toEqual([labelsAlone, true]);
   });
 
   it("have other misspelt names dropped where kubectl is not strict, where davit finds it", async () => {
     const text = groupText("loose", "  selector: {matchLabels: {role: a}, matchExpresions: [{key: b}]}");
     const apply = (input: string) => cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input });
     await apply(text);
-    expect(droppedRequirements(await group("loose")).unknownIn).toBe("spec.selector");
+    expect(droppedRequirements("Group", await group("loose")).unknownIn).toBe("spec.selector");
     await apply(text.replace("matchExpresions: [{key: b}]", ""));
-    expect(droppedRequirements(await group("loose")).unknownIn).toBeUndefined();
+    expect(droppedRequirements("Group", await group("loose")).unknownIn).toBeUndefined();
   });
 
   it.each(["client-side", "late"])("are not missed when the Group %s is applied without them", async (name) => {
     await cluster.apply(textOf(name).replace(`, ${expressions}`, ""));
-    expect(droppedRequirements(await group(name)).expressions).toBe(false);
+    expect(droppedRequirements("Group", await group(name)).expressions).toBe(false);
   });
 });
 

@@ -48,31 +48,36 @@ describe("expressions were dropped", () => {
     ["not where nobody wrote any", labels, { applied: labels, owners: [] }, false],
     ["not where there is nothing but labels", labels, {}, false],
   ])("%s", (_name, selector, told, expected) => {
-    const dropped = droppedRequirements(group(selector, told));
+    const dropped = droppedRequirements("Group", group(selector, told));
     expect([dropped.expressions, isNothing(dropped)]).toEqual([expected, !expected]);
   });
 
   it.each<[name: string, written: JsonObject, expected: string | undefined]>([
     ["a misspelt name of the selector", { selector: { ...labels, matchExpresions: exists } }, "spec.selector"],
     ["a misspelt name of the spec", { selector: labels, holds: true }, "spec"],
-    ["every name there is", Object.fromEntries(specNames.map((name) => [name, labels])), undefined],
+    ["every name there is", Object.fromEntries(specNames.Group.map((name) => [name, labels])), undefined],
   ])("kubectl applied %s", (_name, written, expected) => {
     const told = { annotations: { [annotation]: JSON.stringify({ spec: written }) } };
-    const dropped = droppedRequirements({ metadata: told, spec: { selector: labels } });
+    const dropped = droppedRequirements("Group", { metadata: told, spec: { selector: labels } });
     expect(dropped.unknownIn).toBe(expected);
     if (expected !== undefined) expect(isNothing(dropped)).toBe(false);
   });
 
-  it("by the names that the CRD has", async () => {
-    const crd = (await readCrds(packagedCrdsDirectory)).find((text) => text.includes("name: groups.davit.dev"));
-    const { properties } = parse(crd ?? "").spec.versions[0].schema.openAPIV3Schema.properties.spec;
-    expect(Object.keys(properties).toSorted()).toEqual([...specNames]);
-    expect(Object.keys(properties.selector.properties).toSorted()).toEqual(selectorNames.toSorted());
+  it.each(["Profile", "Group", "Machine"] as const)("by the names that the CRD of %s has", async (kind) => {
+    const crds = (await readCrds(packagedCrdsDirectory)).map((text) => parse(text).spec);
+    const { versions } = crds.find(({ names }) => names.kind === kind);
+    const { properties } = versions[0].schema.openAPIV3Schema.properties.spec;
+    expect(Object.keys(properties).toSorted()).toEqual([...specNames[kind]]);
+    if (kind === "Group") {
+      expect(Object.keys(properties.selector.properties).toSorted()).toEqual(selectorNames.toSorted());
+    }
   });
 
   it("and the spec with them is one that is refused", () => {
-    expect(withDropped({ selector: labels, hold: true }, { labels: ["mac"], expressions: true })).toEqual({
+    const dropped = { labels: ["mac"], expressions: true, closing: ["hold", "approval", "args"] };
+    expect(withDropped("Group", { selector: labels }, dropped)).toEqual({
       hold: true,
+      approval: "Required",
       selector: { matchLabels: { zone: "a", mac: null }, matchExpressions: null },
     });
   });
@@ -85,6 +90,52 @@ describe("expressions were dropped", () => {
       { metadata: { annotations: { [annotation]: 'null "matchExpressions"' } }, spec: {} },
     ],
   ])("not in %s", (_name, object) => {
-    expect(isNothing(droppedRequirements(object))).toBe(true);
+    expect(isNothing(droppedRequirements("Group", object))).toBe(true);
+  });
+});
+
+describe("a field that closes a boot was dropped", () => {
+  const cases: readonly [kind: "Profile" | "Group" | "Machine", field: string, value: JsonValue, safe: JsonObject][] = [
+    ["Profile", "effect", "Install", { effect: "Install" }],
+    ["Profile", "install", { timeout: "1h" }, { effect: "Install" }],
+    ["Profile", "boot.grubScript", "exit", {}],
+    ["Group", "hold", true, { hold: true }],
+    ["Group", "approval", "Required", { approval: "Required" }],
+    ["Group", "args", ["rescue"], {}],
+    ["Machine", "hold", true, { hold: true }],
+    ["Machine", "labels", { os: "installed" }, {}],
+  ];
+  const nested = (path: string, value: JsonValue, prefix = ""): JsonObject =>
+    path.split(".").reduceRight<JsonValue>((inner, name) => ({ [prefix + name]: inner }), value) as JsonObject;
+  const applied = (spec: JsonObject) => ({ annotations: { [annotation]: JSON.stringify({ spec }) } });
+  const owned = (fields: JsonObject, manager = "helm") => ({
+    managedFields: [{ manager, fieldsV1: { "f:spec": fields } }],
+  });
+
+  it.each(cases)("of %s: %s", (kind, field, value, safe) => {
+    const closing = (object: JsonObject) => droppedRequirements(kind, object).closing;
+    const spec = nested(field, value);
+    const found = [
+      { metadata: applied(spec), spec: {} },
+      { metadata: owned(nested(field, {}, "f:")), spec: {} },
+      { metadata: { ...applied({}), ...owned(nested(field, {}, "f:")) }, spec: {} },
+    ];
+    for (const object of found) expect(closing(object)).toEqual([field]);
+    const others = [
+      { metadata: applied(spec), spec },
+      { metadata: owned(nested(field, {}, "f:")), spec },
+      { metadata: { ...applied({}), ...owned(nested(field, {}, "f:"), "kubectl-client-side-apply") }, spec: {} },
+      { metadata: applied(nested(field, null)), spec: {} },
+      { spec: {} },
+    ];
+    for (const object of others) expect(closing(object)).toEqual([]);
+    const dropped = { labels: [], expressions: false, closing: [field] };
+    expect(isNothing(dropped)).toBe(false);
+    expect(withDropped(kind, {}, dropped)).toMatchObject(safe);
+  });
+
+  it("unless what was written closes nothing", () => {
+    expect(droppedRequirements("Profile", { metadata: applied({ effect: "Boot" }), spec: {} }).closing).toEqual([]);
+    expect(droppedRequirements("Group", { metadata: applied({ hold: false }), spec: {} }).closing).toEqual([]);
   });
 });

@@ -9,11 +9,17 @@ import type { Admission, RefusedDocument } from "../../admission/admission.ts";
 import type { SchemaFinding } from "../../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { ProfileCaution } from "../../model/profile.ts";
-import type { GroupObject, MachineObject, SourceObject } from "../../model/source.ts";
+import {
+  type GroupObject,
+  isOwnKind,
+  type MachineObject,
+  type ObjectKind,
+  type SourceObject,
+} from "../../model/source.ts";
 import type { Resource } from "../client/resources.ts";
 import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
-import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
+import { type Dropped, droppedRequirements, isNothing, nothingDropped, withDropped } from "./dropped-requirements.ts";
 
 /** What an object means to davit, and its current status. */
 export interface Judgement {
@@ -28,7 +34,7 @@ export interface Judgement {
   /** As in `Refusal`. */
   readonly caution?: ProfileCaution;
   readonly status: JsonObject;
-  /** Written parts of a Group's selector that did not reach davit. */
+  /** Written parts that did not reach davit. */
   readonly dropped: Dropped;
 }
 
@@ -61,9 +67,7 @@ function judgeAnew(
 ): Judgement {
   const generation = generationOf(object);
   const status = isJsonObject(object.status) ? conditions.of(object.status) : {};
-  const lacking = resource.kind === "Group" ? droppedRequirements(object) : nothing;
-  const dropped = isNothing(lacking) ? nothing : lacking;
-  const written = isNothing(dropped) ? object : { ...object, spec: withDropped(object.spec, dropped) };
+  const { dropped, written } = writtenOf(resource.kind, object);
   const verdict = admission.admit(toDocument(written, meta, resource), {
     origin,
     findings: findingsOf(dropped),
@@ -77,6 +81,13 @@ function judgeAnew(
   const caution = verdict.kind === "refused" ? verdict.caution : undefined;
   const read = { ...(hidesMachines && { hidesMachines }), ...(caution && { caution }) };
   return { ...base, ...(standIn && { object: standIn }), refusal, ...read };
+}
+
+/** Returns what was dropped of an object, and the object that admission is to judge. */
+function writtenOf(kind: ObjectKind, object: JsonObject): { readonly dropped: Dropped; readonly written: JsonObject } {
+  const dropped = isOwnKind(kind) ? droppedRequirements(kind, object) : nothingDropped;
+  if (isNothing(dropped) || !isOwnKind(kind)) return { dropped: nothingDropped, written: object };
+  return { dropped, written: { ...object, spec: withDropped(kind, object.spec, dropped) } };
 }
 
 /** The origin of every object in a cluster. */
@@ -109,13 +120,12 @@ function describe({ findings }: RefusedDocument): string {
   return `${path.join(".")}: ${first.text}${question}`;
 }
 
-const nothing: Dropped = { labels: [], expressions: false };
-
-function findingsOf({ labels, expressions, unknownIn }: Dropped): readonly SchemaFinding[] {
+function findingsOf({ labels, expressions, unknownIn, closing }: Dropped): readonly SchemaFinding[] {
   return [
     ...(labels.length > 0 ? [droppedLabel] : []),
     ...(expressions ? [droppedList] : []),
     ...(unknownIn === undefined ? [] : [{ ...droppedName, path: unknownIn.split(".") }]),
+    ...closing.map((field) => ({ ...droppedField, path: ["spec", ...field.split(".")] })),
   ];
 }
 
@@ -131,6 +141,14 @@ const droppedLabel: SchemaFinding = {
   path: ["spec", "selector", "matchLabels"],
   code: "broken-rule",
   text: "kubectl apply dropped a label without a value: write its value, or remove the label, and apply it again",
+};
+const droppedField: SchemaFinding = {
+  path: [],
+  isBeyondCrd: true,
+  code: "broken-rule",
+  text:
+    "it was written, but the cluster does not show it: apply the CRDs of this version of davit, then this object " +
+    "again",
 };
 const droppedList: SchemaFinding = {
   path: ["spec", "selector", "matchExpressions"],
