@@ -166,9 +166,9 @@ export class Controller implements SourceListener {
     return Math.min(provenAtMs, this.#queue.unfinishedSinceMs ?? provenAtMs);
   }
 
-  /** For a person: what waits because part of the source cannot be read. */
+  /** For a person: what waits because part of the source cannot be read, and why no machine is enrolled. */
   get attention(): readonly string[] {
-    return this.#planner.attention;
+    return [...this.#planner.attention, ...this.#enrolment.attention];
   }
 
   /** Machines that wait for a person to write a Machine. Empty if davit creates Machines. */

@@ -22,6 +22,7 @@ import {
 } from "./ledger-documents.ts";
 import { hexOf, type LedgerLog } from "./ledger-log.ts";
 import type { LedgerMark } from "./mark-keeper.ts";
+import { type MarkProblem, markProblem } from "./mark-problem.ts";
 
 export interface BeginningOptions {
   readonly store: Store;
@@ -46,7 +47,7 @@ export class Beginning {
   /** The ledger that this process has begun. */
   #ownId: string | undefined;
   #waited = 0;
-  #problem: string | undefined;
+  #problem: MarkProblem | undefined;
   #running: Promise<void> | undefined;
 
   constructor(options: BeginningOptions) {
@@ -60,7 +61,7 @@ export class Beginning {
   }
 
   /** Why no ledger is trusted yet, for operators. */
-  get problem(): string | undefined {
+  get problem(): MarkProblem | undefined {
     return this.isTrusted ? undefined : this.#problem;
   }
 
@@ -98,7 +99,7 @@ export class Beginning {
   }
 
   async #attempt(): Promise<void> {
-    const { mark, store, known, log } = this.#options;
+    const { mark, store, known } = this.#options;
     try {
       const found = await mark?.read();
       await store.catchUp();
@@ -107,13 +108,17 @@ export class Beginning {
       if (known.meta === undefined) await this.#begin(undefined);
       else if (mark !== undefined && !this.#mayTrust(known.meta, found)) await this.#begin(known.meta);
       if (known.id !== undefined && (await this.#isMarked(known.id))) this.#trustedId = known.id;
-      this.#problem = this.isTrusted ? undefined : "the ledger cannot be written";
+      this.#problem = this.isTrusted ? undefined : { text: "the ledger cannot be written", isLasting: false };
     } catch (error) {
-      const isOfStore = error instanceof StoreError;
-      const problem = isOfStore ? "the ledger cannot be read or written" : "the mark of the ledger cannot be read";
-      if (this.#problem !== problem) log.error({ err: error }, problem);
-      this.#problem = problem;
+      this.#failed(error);
     }
+  }
+
+  #failed(error: unknown): void {
+    const isOfStore = error instanceof StoreError;
+    const what = isOfStore ? "the ledger cannot be read or written" : "the mark of the ledger cannot be read";
+    if (this.#problem?.text.startsWith(what) !== true) this.#options.log.error({ err: error }, what);
+    this.#problem = isOfStore ? { text: what, isLasting: false } : markProblem(what, error);
   }
 
   /** True unless the mark shows that the store is not what it was. */

@@ -17,6 +17,7 @@ import {
   type LedgerMeta,
   ledgerAddress,
 } from "./ledger-documents.ts";
+import type { MarkProblem } from "./mark-problem.ts";
 
 /**
  * Called after a change with the entries that changed, as they are now. A removed entry is as it was. Undefined if
@@ -27,8 +28,17 @@ export type LedgerListener = (entries: readonly LedgerEntry[] | undefined) => vo
 const presetMaxEntries = 65_536;
 const noLabels: ReadonlyMap<string, string> = new Map();
 
+export interface KnownLedgerOptions {
+  readonly clock: Clock;
+  /** 65,536 unless given. */
+  readonly maxEntries?: number;
+  /** Returns why nothing installs now, if this davit writes the ledger. */
+  readonly trouble?: () => MarkProblem | undefined;
+}
+
 export class KnownLedger implements FeedListener, LedgerView {
   readonly #clock: Clock;
+  readonly #trouble: () => MarkProblem | undefined;
   /** The most machines. */
   readonly maxEntries: number;
   readonly #listeners = new Set<LedgerListener>();
@@ -45,14 +55,19 @@ export class KnownLedger implements FeedListener, LedgerView {
   #highestMs = 0;
   #highestAtMs = 0;
 
-  /** @param maxEntries 65,536 unless given. */
-  constructor({ clock, maxEntries = presetMaxEntries }: { readonly clock: Clock; readonly maxEntries?: number }) {
+  constructor({ clock, maxEntries = presetMaxEntries, trouble = () => undefined }: KnownLedgerOptions) {
     this.#clock = clock;
+    this.#trouble = trouble;
     this.maxEntries = maxEntries;
   }
 
   get id(): string | undefined {
     return this.#unreadable.size > 0 ? undefined : this.#meta?.id;
+  }
+
+  get trouble(): string | undefined {
+    const problem = this.#trouble();
+    return problem?.isLasting === true ? problem.text : undefined;
   }
 
   /** Which ledger this is, even if a document is unreadable. */

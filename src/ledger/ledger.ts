@@ -21,6 +21,7 @@ import { KnownLedger } from "./known-ledger.ts";
 import { adoptedPath, encodeAdopted, secretPath } from "./ledger-documents.ts";
 import { type Decision, LedgerLog } from "./ledger-log.ts";
 import { type LedgerMark, MarkKeeper } from "./mark-keeper.ts";
+import type { MarkProblem } from "./mark-problem.ts";
 import type { TokenKey } from "./report-token.ts";
 import { Reports } from "./reports.ts";
 import { Ticker } from "./ticker.ts";
@@ -69,7 +70,8 @@ export class Ledger implements PermitDesk {
   private constructor(options: LedgerOptions) {
     const { store, clock, random, log, mark, rulesOf = () => undefined, maxEntries } = options;
     this.#options = options;
-    const known = new KnownLedger({ clock, ...(maxEntries !== undefined && { maxEntries }) });
+    const trouble = () => this.#problem;
+    const known = new KnownLedger({ clock, trouble, ...(maxEntries !== undefined && { maxEntries }) });
     this.known = known;
     this.#marks = mark && new MarkKeeper({ mark, clock, log, id: () => known.id });
     const logged = (index: number) => {
@@ -180,8 +182,7 @@ export class Ledger implements PermitDesk {
     const aheadMs = known.nowMs - this.#options.clock.nowMs();
     return [
       ...(known.unreadable > 0 ? ["Ledger: a later davit has written it, so nothing installs: start that davit"] : []),
-      ...(this.#beginning.problem === undefined ? [] : [`Ledger: ${this.#beginning.problem}, so nothing installs`]),
-      ...(this.#marks?.isFailing === true ? ["Ledger: its mark cannot be written, so nothing installs"] : []),
+      ...(this.#problem === undefined ? [] : [`Ledger: nothing installs: ${this.#problem.text}`]),
       ...(known.isFull ? ["Ledger: it is full: forget machines that are gone"] : []),
       ...(aheadMs > clockAheadMs ? ["Ledger: this computer's clock is behind the ledger's: correct the clock"] : []),
     ];
@@ -200,6 +201,10 @@ export class Ledger implements PermitDesk {
     await this.#marks?.stop();
     await this.#beginning.stop();
     this.#unfollow();
+  }
+
+  get #problem(): MarkProblem | undefined {
+    return this.#beginning.problem ?? this.#marks?.problem;
   }
 
   get #tokenKey(): TokenKey | undefined {

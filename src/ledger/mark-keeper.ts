@@ -6,8 +6,9 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import { type MarkProblem, markProblem } from "./mark-problem.ts";
 
-/** Where a ledger's mark is. */
+/** Where a ledger's mark is. An error with `isTransient: false` needs a person: see `MarkProblem`. */
 export interface LedgerMark {
   /** The pause after a write, in milliseconds. A claim may wait for it. */
   readonly pauseMs: number;
@@ -43,15 +44,15 @@ export class MarkKeeper {
   #wanted = 0;
   #waiters: MarkWaiter[] = [];
   #writing: Promise<void> | undefined;
-  #isFailing = false;
+  #problem: MarkProblem | undefined;
 
   constructor(options: MarkKeeperOptions) {
     this.#options = options;
   }
 
-  /** True while the last write failed. */
-  get isFailing(): boolean {
-    return this.#isFailing;
+  /** Why the last write failed; undefined if it did not. */
+  get problem(): MarkProblem | undefined {
+    return this.#problem;
   }
 
   /** Begins a write that covers this index, and does not wait for it. */
@@ -99,12 +100,12 @@ export class MarkKeeper {
     try {
       await mark.write(id, index);
     } catch (error) {
-      if (!this.#isFailing) log.error({ err: error }, "mark of the ledger cannot be written");
-      this.#isFailing = true;
+      if (this.#problem === undefined) log.error({ err: error }, "mark of the ledger cannot be written");
+      this.#problem = markProblem("its mark cannot be written", error);
       return false;
     }
-    if (this.#isFailing) log.info({}, "mark of the ledger can be written again");
-    this.#isFailing = false;
+    if (this.#problem !== undefined) log.info({}, "mark of the ledger can be written again");
+    this.#problem = undefined;
     // Another ledger may have begun meanwhile. Then this mark covers nothing of it.
     if (id !== this.#options.id()) return false;
     this.#coveredId = id;

@@ -111,6 +111,8 @@ export interface LedgerView {
   readonly nowMs: number;
   /** True if no machine without an entry may claim. */
   readonly isFull: boolean;
+  /** Why nothing installs until a person changes something, for people. It decides nothing. */
+  readonly trouble?: string | undefined;
   /** The highest generation of a grant that has ended by its `until`; 0 for none. */
   endedGeneration(key: string): number;
   /** Until when machines of this Group (`namespace/name`) without an entry count as installed; 0 for never. */

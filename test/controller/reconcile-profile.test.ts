@@ -92,9 +92,15 @@ describe("a valid Profile", () => {
 
 describe("a ConfigMap or Secret that is not in view", () => {
   it.each([
-    { isForbidden: false, says: "does not exist" },
-    { isForbidden: true, says: "does not exist, or davit may not read it" },
-  ])("$says when isForbidden is $isForbidden", ({ isForbidden, says }) => {
+    { isForbidden: false, says: ["does not exist", "does not exist"] },
+    {
+      isForbidden: true,
+      says: ["[configmaps]", "[secrets], resourceNames: [secrets]"].map(
+        (what) =>
+          `does not exist, or davit may not read it: its Role lacks the rule {apiGroups: [""], resources: ${what}, verbs: [get, list, watch]}: upgrade the chart, or see docs/internals/controller.md#rbac`,
+      ),
+    },
+  ])("names the missing rule when isForbidden is $isForbidden", ({ isForbidden, says }) => {
     const templates = {
       ignition: { kind: "configMap", name: "absent", key: "k", raw: false },
       generic: fromSecret,
@@ -103,7 +109,10 @@ describe("a ConfigMap or Secret that is not in view", () => {
       const object = profileObject({ templates: { [part]: template } });
       return condition(reconcileProfile(object, nothingStored, world({ isForbidden })), "ResolvedRefs")?.message;
     });
-    expect(messages).toEqual([`spec.ignition: ConfigMap "absent" ${says}`, `spec.generic: Secret "secrets" ${says}`]);
+    expect(messages).toEqual([
+      `spec.ignition: ConfigMap "absent" ${says[0]}`,
+      `spec.generic: Secret "secrets" ${says[1]}`,
+    ]);
   });
 });
 

@@ -184,9 +184,9 @@ describe("a call that fails", () => {
 
   it("tells nothing of what the API server said beyond its reason", async () => {
     const bed = bedOf();
-    suite.server.once("get", (_, response) => sendStatus(response, 403, "Forbidden"));
+    suite.server.once("get", (_, response) => sendStatus(response, 405, "MethodNotAllowed"));
     const error = await failureOf(bed.client.json(get));
-    expect(error.message).toBe("the API server refuses (403 Forbidden)");
+    expect(error.message).toBe("the API server refuses (405 MethodNotAllowed)");
   });
 });
 

@@ -345,9 +345,12 @@ export function bookmarkOf(resourceVersion: string): JsonObject {
   return { metadata: { resourceVersion } };
 }
 
+const denied = 'it is forbidden: User "davit" cannot do resource "it" in API group ""';
+
 /** A failure as the API server tells it. */
 export function statusOf(code: number, reason: string): JsonObject {
-  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "told", reason, code };
+  const message = code === 403 ? denied : "told";
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, code };
 }
 
 export function sendStatus(

@@ -57,7 +57,7 @@ describe("reading", () => {
 
   it("does not take a failure for no mark", async () => {
     server.before = () => ({ status: 403, body: { kind: "Status", reason: "Forbidden" } });
-    await expect(mark.read()).rejects.toThrow("the API server refuses (403 Forbidden)");
+    await expect(mark.read()).rejects.toThrow('davit may not get configmaps "davit-ledger"');
     server.before = () => ({ status: 500, body: {} });
     await expect(mark.read()).rejects.toThrow("the API server refuses (500)");
   });
@@ -146,7 +146,7 @@ describe("writing", () => {
     await expect(mark.write("9f3c0a52", 3)).rejects.toThrow("the API server refuses (409 Conflict)");
     server.before = ({ method }) =>
       method === "PATCH" ? { status: 403, body: { kind: "Status", reason: "Forbidden" } } : undefined;
-    await expect(mark.write("9f3c0a52", 3)).rejects.toThrow("the API server refuses (403 Forbidden)");
+    await expect(mark.write("9f3c0a52", 3)).rejects.toThrow('davit may not patch configmaps "davit-ledger"');
     server.before = () => undefined;
     await mark.write("9f3c0a52", 3);
     expect(data()).toEqual({ id: "9f3c0a52", index: "3" });

@@ -50,7 +50,7 @@ describe("creating", () => {
   });
 
   it.each([
-    [403, "Forbidden", "the API server refuses (403 Forbidden)"],
+    [403, "Forbidden", "davit may not create machines.davit.dev"],
     [404, "NotFound", "the API server refuses (404 NotFound)"],
     [422, "Invalid", "the API server refuses (422 Invalid)"],
   ])("reports %i, and sends the request once", async (status, reason, message) => {
@@ -100,6 +100,6 @@ describe("deleting", () => {
     await creator.create({ ...place, identity });
     server.before = ({ method }) =>
       method === "DELETE" ? { status: 403, body: { kind: "Status", reason: "Forbidden" } } : undefined;
-    await expect(creator.deleteUntouched(place)).rejects.toThrow("the API server refuses (403 Forbidden)");
+    await expect(creator.deleteUntouched(place)).rejects.toThrow("davit may not delete machines.davit.dev");
   });
 });

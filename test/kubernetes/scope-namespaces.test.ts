@@ -9,6 +9,8 @@ const { suite, sourceOf } = useSources();
 
 const eventsPath = /\/events$/;
 const question = /\/namespaces\/lab\/events$/;
+const missingEvents =
+  'davit may not create events in namespace "lab" (403): its Role lacks the rule {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}: upgrade the chart, or see docs/internals/controller.md#rbac';
 const consequence = "until then nothing is removed that machines boot from";
 
 describe("a namespace without a Profile and a Group", () => {
@@ -72,7 +74,7 @@ describe("a namespace without a Profile and a Group", () => {
   });
 
   it.each([
-    { status: 403, why: "davit may not create events in it (403), see the Role of docs/internals/controller.md" },
+    { status: 403, why: missingEvents },
     { status: 500, why: "the API server refuses (500 Whatever)" },
   ])("is doubted while $status is the answer", async ({ status, why }) => {
     suite.server.always(question, answers(status));

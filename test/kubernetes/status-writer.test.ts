@@ -241,7 +241,7 @@ describe("a write that fails", () => {
 });
 
 describe("a missing right to write statuses", () => {
-  const line = 'cluster: davit may not patch groups/status in namespace "default" (403): bind its account there';
+  const line = 'cluster: davit may not patch groups/status in namespace "default" (403): its Role lacks the rule';
 
   async function refused(...names: readonly string[]) {
     for (const name of names) suite.server.put(groupOf(name));

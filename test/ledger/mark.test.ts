@@ -128,7 +128,7 @@ it("grants and logs nothing while the mark cannot be read, but boots disks", asy
   const { storeIndex } = next.store.indexes;
   expect(await next.ledger.adopt("racks/web", 1)).toBe("late");
   expect(next.store.indexes.storeIndex).toBe(storeIndex);
-  expect(next.ledger.problems).toEqual(["Ledger: the mark of the ledger cannot be read, so nothing installs"]);
+  expect(next.ledger.problems).toEqual(["Ledger: nothing installs: the mark of the ledger cannot be read: away"]);
   mark.fails = false;
   await next.clock.advance(2_000);
   expect(next.ledger.id).toBe(desk.ledger.id);

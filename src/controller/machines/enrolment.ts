@@ -71,8 +71,8 @@ export class Enrolment {
   readonly #enrolling = new Map<string, { readonly text: string; readonly isEnrolling: boolean }>();
   readonly #stopping = new AbortController();
   readonly #works = new Set<Promise<void>>();
-  /** True after a failure, until davit creates a Machine again: the log has one line for an outage. */
-  #isFailing = false;
+  /** Why davit could not create a Machine, until it creates one again: the log has one line for an outage. */
+  #problem: string | undefined;
   #end: (() => void) | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -95,6 +95,11 @@ export class Enrolment {
     this.#stopping.abort();
     await this.#running;
     await Promise.all(this.#works);
+  }
+
+  /** Problems for the operator, one per line. */
+  get attention(): readonly string[] {
+    return this.#problem === undefined ? [] : [`enrolment: cannot create a Machine: ${this.#problem}`];
   }
 
   /** Machines that no Machine names, because the source has no place for Machines. */
@@ -148,14 +153,14 @@ export class Enrolment {
     const { namespace, name } = id;
     try {
       await maker.create({ namespace, name, identity: identityOf(identities) });
-      this.#isFailing = false;
+      this.#problem = undefined;
     } catch (error) {
       this.#pending.delete(objectKey(id));
       this.#options.metrics.enrolmentsRefused.inc({ reason: "failed" });
-      const isNews = !this.#isFailing;
-      this.#isFailing = true;
+      const isNews = this.#problem === undefined;
+      this.#problem = messageOf(error);
       if (!isNews) return;
-      this.#options.log.warn({ namespace, name, err: messageOf(error) }, "cannot create a Machine for a new machine");
+      this.#options.log.warn({ namespace, name, err: this.#problem }, "cannot create a Machine for a new machine");
     }
   }
 

@@ -44,10 +44,10 @@ export class Grants {
 
   /** Equal as long as the condition `Permitted` is equal. */
   #stateOf(name: ObjectName, grant: InstallGrant | undefined): string {
-    const { id = "", isFull } = this.#ledger;
+    const { id = "", isFull, trouble = "" } = this.#ledger;
     const named = namedGrant(name, grant ?? none);
     const why = grant === undefined ? "" : (grantRefusal(named, this.#ledger) ?? "open");
-    return [id, why, isFull, this.#ledger.endedGeneration(named.key)].join("/");
+    return [id, why, isFull, trouble, this.#ledger.endedGeneration(named.key)].join("/");
   }
 }
 

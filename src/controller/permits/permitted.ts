@@ -32,17 +32,16 @@ export function permittedCondition(
   machine: { readonly entries: readonly LedgerEntry[]; readonly group: string } | undefined = undefined,
 ): Condition {
   const named = grant && namedGrant(id, grant);
-  const why =
-    named === undefined
-      ? "noGrant"
-      : machine === undefined
-        ? grantRefusal(named, ledger)
-        : refusalFor(named, machine, ledger);
-  if (named !== undefined && why === undefined) {
+  if (named === undefined) return refusedCondition(id, "noGrant", named, ledger);
+  if (ledger.trouble !== undefined) {
+    return isFalse("Asleep", `The grant is asleep, because nothing installs: ${ledger.trouble}`);
+  }
+  const why = machine === undefined ? grantRefusal(named, ledger) : refusalFor(named, machine, ledger);
+  if (why === undefined) {
     const isKnown = machine !== undefined && machine.entries.length > 0;
     return ledger.isFull && !isKnown ? isFalse("LedgerFull", noRoom) : openCondition(id, named.grant);
   }
-  return refusedCondition(id, why ?? "noGrant", named, ledger);
+  return refusedCondition(id, why, named, ledger);
 }
 
 function openCondition(id: ObjectName, { generation }: InstallGrant): Condition {

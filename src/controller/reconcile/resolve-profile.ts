@@ -16,6 +16,7 @@ import type {
   Templates,
 } from "../../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
+import { lackedRule, type RoleRule } from "../../model/role-rule.ts";
 import {
   allowTemplateLabel,
   type ConfigMapObject,
@@ -195,9 +196,16 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
  * server does not show whether the object exists.
  */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
-  const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
+  const orForbidden = world.isForbidden(name) ? `, or davit may not read it: ${lackedRule(readRule(name))}` : "";
   const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
   return refFault("TemplateNotFound", code, `${name.kind} "${name.name}" does not exist${orForbidden}`);
+}
+
+/** A Role names each Secret, but no ConfigMap. */
+function readRule({ kind, name }: ObjectName): RoleRule {
+  const verbs = ["get", "list", "watch"];
+  const isSecret = kind === "Secret";
+  return { apiGroup: "", resource: isSecret ? "secrets" : "configmaps", name: isSecret ? name : undefined, verbs };
 }
 
 function ownKey(holder: ConfigMapObject | SecretObject, key: string): FoundText {

@@ -1,6 +1,7 @@
 /** Why the API server gave no usable answer. An `ApiError` never quotes the answer, which may quote an object. */
 
 import type { JsonObject } from "../../model/json.ts";
+import { accessOf, missingRight, type SentRequest } from "./missing-right.ts";
 
 const failures = {
   unreachable: "the API server cannot be reached",
@@ -18,6 +19,8 @@ export interface ApiErrorDetail {
   readonly status?: number;
   /** The `reason` of a Status, the code of a system error, or what is wrong with the answer. */
   readonly what?: string | undefined;
+  /** The message, instead of one made of the failure, `status` and `what`. */
+  readonly text?: string | undefined;
   /** How long the server asks davit to wait. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
@@ -30,9 +33,9 @@ export class ApiError extends Error {
   readonly what: string | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(failure: ApiFailure, { status, what, retryAfterMs, cause }: ApiErrorDetail = {}) {
+  constructor(failure: ApiFailure, { status, what, text, retryAfterMs, cause }: ApiErrorDetail = {}) {
     const details = [status, what].filter((detail) => detail !== undefined).join(" ");
-    super(details === "" ? failures[failure] : `${failures[failure]} (${details})`, { cause });
+    super(text ?? (details === "" ? failures[failure] : `${failures[failure]} (${details})`), { cause });
     this.failure = failure;
     this.status = status;
     this.what = what;
@@ -46,9 +49,27 @@ export class ApiError extends Error {
   }
 }
 
-/** Makes the error for an unsuccessful answer. */
-export function answeredError(status: number, headers: Headers, body: JsonObject | undefined): ApiError {
-  return new ApiError("answered", { status, what: reasonOf(body), retryAfterMs: retryAfterMs(headers["retry-after"]) });
+/** An answer without success. */
+export interface FailedAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: JsonObject | undefined;
+}
+
+/** Makes the error for an unsuccessful answer to a request. If a right is missing, the message names its rule. */
+export function answeredError(request: SentRequest, { status, headers, body }: FailedAnswer): ApiError {
+  const access = status === 403 && isOfRights(body) ? accessOf(request) : undefined;
+  return new ApiError("answered", {
+    status,
+    what: reasonOf(body),
+    text: access && missingRight(access),
+    retryAfterMs: retryAfterMs(headers["retry-after"]),
+  });
+}
+
+/** False if the API server refuses for another reason than a missing right: by a policy, a webhook or a quota. */
+function isOfRights({ message }: JsonObject = {}): boolean {
+  return typeof message !== "string" || message === "" || / cannot \w+ resource /.test(message);
 }
 
 /** The value of `ApiError.what` when the CRD in the cluster lacks a field that davit applies. */

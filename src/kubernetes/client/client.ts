@@ -126,15 +126,16 @@ export class ApiClient {
   /** Sends once, and a second time with new credentials after a 401. */
   async #exchange(request: ApiRequest, use: "call" | "watch"): Promise<HttpAnswer> {
     const first = await this.#send(request, use);
-    if (first.status !== 401) return this.#admit(first);
+    if (first.status !== 401) return this.#admit(request, first);
     await this.#text(first);
     this.#options.access.renew();
-    return this.#admit(await this.#send(request, use));
+    return this.#admit(request, await this.#send(request, use));
   }
 
-  async #admit(answer: HttpAnswer): Promise<HttpAnswer> {
+  async #admit(request: ApiRequest, answer: HttpAnswer): Promise<HttpAnswer> {
     if (answer.status >= 200 && answer.status < 300) return answer;
-    throw answeredError(answer.status, answer.headers, parseJsonObject(await this.#text(answer)));
+    const { status, headers } = answer;
+    throw answeredError(request, { status, headers, body: parseJsonObject(await this.#text(answer)) });
   }
 
   async #send(request: ApiRequest, use: "call" | "watch"): Promise<HttpAnswer> {

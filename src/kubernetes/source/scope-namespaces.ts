@@ -119,7 +119,7 @@ export class ScopeNamespaces {
       // This version of the API server expects another form of event. It checks the namespace first, so the namespace
       // exists.
       if (error.status === 400 || error.status === 422) return undefined;
-      return `${mayNotExist}: ${error.status === 403 ? mayNotAsk : error.message}`;
+      return `${mayNotExist}: ${error.message}`;
     }
   }
 }
@@ -127,7 +127,6 @@ export class ScopeNamespaces {
 const consequence = "until then nothing is removed that machines boot from";
 const doesNotExist = `it does not exist: create it, or mend --namespace; ${consequence}`;
 const mayNotExist = `it has no Profile and no Group, and whether it exists is not known; ${consequence}`;
-const mayNotAsk = "davit may not create events in it (403), see the Role of docs/internals/controller.md";
 
 /** Makes the event of the dry run, which the API server never stores. */
 function question(namespace: string, nowMs: number): object {

@@ -57,6 +57,8 @@ export class EventRecorder {
   readonly #waiting = new Map<string, Transition>();
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
+  /** True after a 403, until davit writes an event: the log names the missing right once. */
+  #isRefused = false;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -122,10 +124,13 @@ export class EventRecorder {
         signal: this.#stopping.signal,
         retries: 0,
       });
+      this.#isRefused = false;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       // The lost event does little harm, because the status has the same text.
-      log.debug({ problem: error.message }, "could not write an event");
+      const level = error.status === 403 && !this.#isRefused ? "warn" : "debug";
+      log[level]({ problem: error.message }, "could not write an event");
+      this.#isRefused = error.status === 403;
     }
   }
 

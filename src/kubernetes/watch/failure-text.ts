@@ -4,6 +4,7 @@
  */
 
 import { ApiError } from "../client/api-error.ts";
+import { missingRight, type NeededAccess } from "../client/missing-right.ts";
 import type { Resource } from "../client/resources.ts";
 import { WatchFailure } from "./watch-failure.ts";
 
@@ -23,19 +24,19 @@ export function failureText(failure: WatchFailure | ApiError, asked: ApiCall): s
   const error = failure instanceof WatchFailure ? failure.cause : failure;
   // A failure from an error event of a watch has a status, but no `ApiError` as its cause.
   const status = failure.status;
-  if (status !== undefined) return statusText(status, asked) ?? failure.message;
+  if (status !== undefined) return statusText(status, asked, error) ?? failure.message;
   if (!(error instanceof ApiError)) return failure.message;
   const code = error.what === undefined ? "" : ` (${error.what})`;
   const text = textOfCode(error);
   return text === undefined ? failure.message : `${text}${code}`;
 }
 
-function statusText(status: number, asked: ApiCall): string | undefined {
+function statusText(status: number, asked: ApiCall, error: unknown): string | undefined {
   switch (status) {
     case 401:
       return stranger;
     case 403:
-      return `davit may not ${asked.verb} ${whatOf(asked)} (403): ${bindRole}`;
+      return error instanceof ApiError ? error.message : missingRight(accessTo(asked));
     case 404:
       return isOfDavit(asked)
         ? `The cluster does not know ${resourceOf(asked)} (404): install the CRDs, kubectl apply -f crds/`
@@ -49,7 +50,6 @@ function statusText(status: number, asked: ApiCall): string | undefined {
 
 const stranger =
   "The API server does not know who davit is (401): its token or certificate is of another cluster, or ended";
-const bindRole = "bind its account there to the Role of docs/internals/controller.md";
 
 function textOfCode({ failure, what = "" }: ApiError): string | undefined {
   switch (failure) {
@@ -94,10 +94,9 @@ const untrustedTexts = [
 const foreignAuthority =
   "The API server's certificate is not signed by the authority in the kubeconfig: look at certificate-authority";
 
-function whatOf(asked: ApiCall): string {
-  const { namespace, name } = asked;
-  const what = name === undefined ? resourceOf(asked) : `${resourceOf(asked)} "${name}"`;
-  return namespace === undefined ? `${what} in all namespaces` : `${what} in namespace "${namespace}"`;
+function accessTo({ verb, resource: { plural, apiVersion }, subresource, namespace, name }: ApiCall): NeededAccess {
+  const apiGroup = apiVersion.includes("/") ? apiVersion.replace(/\/.*/, "") : "";
+  return { verb, apiGroup, resource: subresource === undefined ? plural : `${plural}/${subresource}`, namespace, name };
 }
 
 /** Returns a resource's name as `kubectl` or a Role writes it: `groups.davit.dev`, `groups/status`. */
