@@ -47,7 +47,7 @@ const segmentName = /^\d{16}\.history$/;
 const setAsideName = "unreadable.history";
 
 const gatherMs = 1_000;
-/** A failing disk is tried less often. The logs of the store and the ledger need a full disk's room more. */
+/** A failing disk is tried less often. On a full disk, the logs of the store and the ledger need the room more. */
 const retryMs = 10_000;
 /** The bytes of one write. */
 const chunkBytes = 256 * 1024;
@@ -100,7 +100,7 @@ export class Journal {
     for (const segment of [...this.#segments]) await this.#load(segment, add);
   }
 
-  /** Makes `load` go on without rests, because somebody waits for it. Idempotent. */
+  /** Makes `load` continue without rests, because a query waits for it. Idempotent. */
   hurry(): void {
     this.#hurrying.abort();
   }
@@ -117,7 +117,7 @@ export class Journal {
     this.#writing ??= this.#write();
   }
 
-  /** Writes what waits and ends. A failing disk is tried once more. */
+  /** Writes the waiting requests, and ends. A failing disk is tried once more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
@@ -291,7 +291,7 @@ export class Journal {
     if (this.#isFailing) return;
     this.#isFailing = true;
     const why = diskSentence(error) ?? "the disk fails";
-    log.warn({ directory }, `history: the journal is not written, the history goes on in memory: ${why}`);
+    log.warn({ directory }, `history: the journal is not written, the history is only in memory: ${why}`);
   }
 
   #heal(): void {

@@ -1,8 +1,8 @@
 /**
  * Begins a ledger, and decides whether a ledger that is found may be trusted. Without a mark outside the store, every
- * ledger is. With one, a ledger is trusted if it is the marked one and is not behind the mark. Otherwise its store was
- * rolled back or replaced, and a new ledger begins: every grant names the former one, so none opens. The entries stay,
- * because they only close.
+ * ledger is trusted. With one, a ledger is trusted if it is the marked one and is not behind the mark. Otherwise its
+ * store was rolled back or replaced, and a new ledger begins: every grant names the former one, so none opens. The
+ * entries stay, because they can only close permits.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -37,7 +37,7 @@ export interface BeginningOptions {
 }
 
 const retryMs = 1_000;
-/** How long a ledger without a mark may belong to a member that is about to write it. */
+/** For so many attempts, a ledger without a mark may be that of a member which has not written the mark yet. */
 const patience = 5;
 
 export class Beginning {
@@ -66,8 +66,8 @@ export class Beginning {
   }
 
   /**
-   * Tries until a ledger is trusted, and again whenever another one begins. Resolves after the first attempt, or when
-   * it takes long.
+   * Tries until a ledger is trusted, and again whenever another one begins. Resolves after the first attempt, or after
+   * about a second.
    */
   async start(): Promise<void> {
     const { known, ledgerLog } = this.#options;
@@ -121,7 +121,7 @@ export class Beginning {
     this.#problem = isOfStore ? { text: what, isLasting: false } : markProblem(what, error);
   }
 
-  /** True unless the mark shows that the store is not what it was. */
+  /** True unless the mark shows that the store was rolled back or replaced. */
   #mayTrust({ id }: LedgerMeta, found: Awaited<ReturnType<LedgerMark["read"]>>): boolean {
     const { known, store } = this.#options;
     if (found?.id === id) return store.indexes.storeIndex >= found.index;

@@ -4,7 +4,7 @@ import type { InstallPlan, LedgerEntry, PermitAsk, SpentGrant } from "../model/p
 import type { SingleCommand } from "../store/command/command.ts";
 import { encodeEntry, entryPath, identityPath } from "./ledger-documents.ts";
 
-/** The number of addresses that an entry keeps. A second one shows that somebody else took part. */
+/** The number of addresses that an entry keeps. A second one shows that another client took part. */
 const maxAddresses = 2;
 
 /** What is needed to write entries. */
@@ -76,8 +76,8 @@ export function plannedClaim(
 }
 
 /**
- * True if all entries of a machine took part in this claim. Otherwise a Machine lists names that claimed as different
- * machines, and one of them may be installed already.
+ * True if all entries of a machine took part in this claim. Otherwise a Machine lists identities that claimed as
+ * different machines, and one of them may be installed already.
  */
 export function areClaimedTogether(claimed: LedgerEntry, entries: readonly LedgerEntry[]): boolean {
   return entries.every(
@@ -127,8 +127,8 @@ export function plannedAdoption(
 }
 
 /**
- * Plans a change of an entry that also records what else the machine calls itself, so that a later request by another
- * of its identities finds the entry.
+ * Plans a change of an entry that also records new identities of the machine, so that a later request by one of them
+ * finds the entry.
  */
 export function plannedNaming(
   entry: LedgerEntry,
@@ -140,7 +140,7 @@ export function plannedNaming(
   return { entry: named, commands: [change(named, writing), ...added.map((identity) => naming(identity, entry.id))] };
 }
 
-/** True if a machine calls itself something that none of its entries has. */
+/** True if at least one of these identities is in none of the entries. */
 export function hasNewIdentity(identities: readonly string[], entries: readonly LedgerEntry[]): boolean {
   return newIdentities({ identities }, entries).length > 0;
 }
@@ -150,7 +150,7 @@ export function ended(entry: LedgerEntry, state: LedgerEntry["state"], nowMs: nu
   return { ...entry, state, changedAtMs: Math.max(nowMs, entry.changedAtMs) };
 }
 
-/** Returns an entry that a client at this address took part in. The last address comes first. */
+/** Returns the entry with this address as the latest one, which comes first. */
 export function seenAt(entry: LedgerEntry, address: string | undefined): LedgerEntry {
   const [last] = entry.addresses;
   if (address === undefined || address === last) return entry;
@@ -163,7 +163,7 @@ export function isNewAddress({ addresses }: LedgerEntry, address: string | undef
   return address !== undefined && addresses.length < maxAddresses && !addresses.includes(address);
 }
 
-/** The command that replaces an entry, unless somebody else has changed it meanwhile. */
+/** The command that replaces an entry, unless it has changed meanwhile. */
 export function change(entry: LedgerEntry, { indexOf }: Pick<EntryWriting, "indexOf">): SingleCommand {
   return {
     kind: "compareAndSwap",

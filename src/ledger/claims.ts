@@ -1,4 +1,4 @@
-/** Answers machines that ask for an install: see `verdictOf`. It claims, and answers only what is logged. */
+/** Answers machines that ask for an install, as `verdictOf` decides. It logs a claim before it answers. */
 
 import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
@@ -29,7 +29,7 @@ export interface InstallClaimsOptions {
   readonly known: KnownLedger;
   readonly log: LedgerLog;
   readonly clock: Clock;
-  /** False while it is not certain that the ledger is whole. Then nothing is granted. */
+  /** False while the ledger may have been rolled back or replaced. Then nothing is granted. */
   readonly isTrusted: () => boolean;
   /** Resolves when the mark outside the store covers an index; with false if it never will. */
   readonly cover: (index: number) => Promise<boolean>;
@@ -69,14 +69,14 @@ export class InstallClaims {
     return log.inTime(this.#grant(question)).then((answer) => answer ?? late);
   }
 
-  /** Nothing is granted, but a disk boots in any case. */
+  /** Grants nothing. A machine that boots its disk still does so. */
   #answerUntrusted(question: DeskAsk): DeskAnswer {
     const verdict = verdictOf({ ...question, grants: [] }, this.#options.known);
     if (verdict.kind === "disk") return verdict;
     return this.#options.known.id === undefined ? { kind: "refused", why: "noLedger" } : late;
   }
 
-  /** Answers that a grant is over only when this is logged: from then on, no clock that is set back opens it. */
+  /** Answers that a grant is over only after this is logged: then a clock that is set back cannot open it again. */
   #afterEndings({ grants }: DeskAsk, answer: DeskAnswer): Soon<DeskAnswer> {
     const { known, log, cover } = this.#options;
     const endings = () => endingCommands(grants, known, (path) => log.indexOf(path), grants.length);
@@ -109,7 +109,7 @@ export class InstallClaims {
     }
   }
 
-  /** False if a report, a config or another ledger has ended meanwhile what was decided. */
+  /** False if a report, a config or another ledger has closed the claim meanwhile. */
   #isStillOpen({ purpose }: DeskAsk, { id, claimedAtMs }: LedgerEntry): boolean {
     const { known, isTrusted } = this.#options;
     const now = known.entries.get(id);
@@ -130,7 +130,7 @@ export class InstallClaims {
     if (verdict.kind !== "claim") return answered(verdict);
     if (!question.mayClaim) return answered({ kind: "refused", why: "notClaimed" });
     const entries = knownEntries(question, known) ?? [];
-    // This request is one of those that begin.
+    // `#beginning` counts this request, too.
     const isFull = known.entries.size + this.#beginning > known.maxEntries;
     if (entries.length === 0 && isFull) return answered({ kind: "refused", why: "full" });
     token.isTaken ||= this.#bucket.tryTake();
@@ -162,7 +162,8 @@ export class InstallClaims {
     const { writing } = this.#options.log;
     const after = (each: LedgerEntry) =>
       purpose === "config" && each.state === "Claimed" ? begun(each, writing) : each;
-    // A Machine may list names that claimed as different machines: all of them have begun, and have spent this grant.
+    // A Machine may list identities that claimed as different machines: all of them have begun, and have spent this
+    // grant.
     const others = entries
       .filter((other) => other !== entry)
       .map((each) => ({ each, next: after(spentAs(each, entry)) }));
@@ -180,9 +181,9 @@ export class InstallClaims {
   }
 
   /**
-   * Records in the background what a machine without an open install is called: a machine of an adopted Group, and an
-   * identity that a known machine did not send before. Without it, a machine that now sends its uuid and then its mac
-   * would count as two.
+   * Records new identities of a machine without an open install, in the background: those of a machine of an adopted
+   * Group, and those that a known machine did not send before. Otherwise, a machine that first sends its uuid and later
+   * its mac would count as two.
    */
   #note(question: DeskAsk): void {
     if (!this.#hasToNote(question)) return;
@@ -220,7 +221,7 @@ function begun(entry: LedgerEntry, { nowMs }: { readonly nowMs: number }): Ledge
 }
 
 const refusedIdentity: DeskAnswer = { kind: "refused", why: "noIdentity" };
-// Whatever a machine sends: a longer text would fill the ledger.
+// A machine may send any text, and longer ones would fill the ledger.
 const identityForm = /^(?:uuid|mac)\/[0-9a-f:-]{1,64}$/;
 
 function isIdentity(identity: string): boolean {

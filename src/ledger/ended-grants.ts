@@ -7,7 +7,7 @@ import { encodeEnded, endedPath } from "./ledger-documents.ts";
 
 /**
  * Returns a command for each grant that has ended and is not recorded yet. Once recorded, no clock opens it again.
- * @param most at most so many commands.
+ * @param most the largest number of commands.
  */
 export function endingCommands(
   grants: readonly NamedGrant[],

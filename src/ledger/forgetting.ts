@@ -33,8 +33,8 @@ export function openSooner(grants: readonly NamedGrant[], ledger: LedgerView): r
 }
 
 /**
- * Plans to forget an entry. It is removed if no grant can open for it. Otherwise it becomes an entry that never was
- * installed, and keeps what it has spent.
+ * Plans to forget an entry. It is removed if no grant can open for it. Otherwise it becomes Failed, so the machine
+ * counts as never installed, and it keeps what it has spent.
  */
 export function plannedForgetting(
   entry: LedgerEntry,

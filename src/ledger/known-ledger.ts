@@ -106,8 +106,8 @@ export class KnownLedger implements FeedListener, LedgerView {
   }
 
   /**
-   * The highest known time goes on by the monotonic clock. So a wall clock that was set back stops neither the repeat
-   * window nor a timeout.
+   * Unix milliseconds: the highest known time, and what has passed since by the monotonic clock. So a wall clock that
+   * was set back stops neither the script window nor a timeout.
    */
   get nowMs(): number {
     this.#learnTime(this.#clock.nowMs());
@@ -286,7 +286,7 @@ export class KnownLedger implements FeedListener, LedgerView {
   }
 }
 
-/** True for documents whose changes concern single entries, and for the clock, which concerns nobody. */
+/** True for documents whose changes concern single entries, and for the clock, which no listener needs. */
 function isOfEntries({ kind }: LedgerAddress): boolean {
   return kind === "entry" || kind === "identity" || kind === "clock";
 }

@@ -18,8 +18,8 @@ export interface LedgerLogOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   /**
-   * False while it is not certain that the ledger is whole. Then nothing is logged: each change raises the store's
-   * index, and would hide that the store is behind its mark.
+   * False while the ledger may have been rolled back or replaced. Then nothing is logged: each change raises the
+   * store's index, and would hide that the store is behind its mark.
    */
   readonly isTrusted: () => boolean;
   /** Called with the store's index after each batch. */
@@ -84,7 +84,7 @@ export class LedgerLog {
 
   /**
    * Decides on the newest state, and logs the decision.
-   * @returns undefined if the decision could not be logged; it may be logged later all the same.
+   * @returns undefined if the decision was not logged; it may still be logged later.
    */
   async carryOut<Result>(decide: () => Decision<Result>): Promise<Result | undefined> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -98,7 +98,7 @@ export class LedgerLog {
     return undefined;
   }
 
-  /** Resolves with undefined if the work takes longer than a machine waits. The work goes on. It never rejects. */
+  /** Resolves with undefined after 950 ms, because a machine waits for the answer. The work continues. */
   async inTime<Result>(work: Promise<Result | undefined>): Promise<Result | undefined> {
     const done = new AbortController();
     const late = this.#options.clock.sleep(answerWithinMs, done.signal).then(() => undefined);
@@ -136,7 +136,7 @@ export class LedgerLog {
       if (!(error instanceof StoreError)) throw error;
       return false;
     }
-    // While closings cannot be logged, what is logged may be over.
+    // While closings cannot be logged, a logged claim may be over already.
     return store.status === "writable" || store.status === "full";
   }
 }

@@ -1,9 +1,10 @@
 /**
- * The ledger: which machines have spent which permits. It is the truth about installs, in a store of its own. Objects
- * grant an install, the ledger records that it was claimed, and reports close it.
+ * The ledger: which machines have spent which permits. It is the source of truth about installs, in a store of its own.
+ * Objects grant an install, the ledger records that it was claimed, and reports close it.
  *
- * Any member of the store may log. Each batch has conditions, so two members never both log a claim. What is lost or
- * older than its mark is another ledger, and grants name one ledger: so lost or restored state opens nothing.
+ * Any member of the store may log. Each batch has conditions, so two members never both log a claim. If a ledger is
+ * lost or older than its mark, one with another id begins. Grants name one ledger, so lost or restored state opens
+ * nothing.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -33,7 +34,7 @@ export interface LedgerOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly log: Log;
-  /** Where a rollback of the store leaves a trace; absent in file mode. */
+  /** Shows whether the store was rolled back. Without it, every ledger is trusted. */
   readonly mark?: LedgerMark | undefined;
   /** Returns which labels the machines of a Profile (`namespace/name`) may report; none unless given. */
   readonly rulesOf?: (profile: string) => ReportRules | undefined;
@@ -121,7 +122,10 @@ export class Ledger implements PermitDesk {
     return this.#reports.report(token, report, address);
   }
 
-  /** See `PermitDesk`. If several machines at this address have just claimed, it is not clear which one it was. */
+  /**
+   * See `PermitDesk`. If several machines at this address have just claimed, it is not clear which one it was, and
+   * nothing changes.
+   */
   fetched(address: string, _path: string): void {
     const [id, ...others] = this.#claimed.at(address);
     if (id === undefined || others.length > 0) return;
@@ -135,9 +139,9 @@ export class Ledger implements PermitDesk {
   }
 
   /**
-   * Until a time, machines of a Group that have no entry count as installed. Each that asks meanwhile gets an entry,
-   * and stays installed.
-   * @param group `namespace/name`. @param untilMs 0 ends it.
+   * Makes machines of a Group that have no entry count as installed until a time. Each one that asks before it gets an
+   * entry, and stays installed.
+   * @param group `namespace/name`. @param untilMs Unix milliseconds; 0 ends the adoption.
    */
   async adopt(group: string, untilMs: number): Promise<"adopted" | "late"> {
     const value = encodeAdopted({ untilMs });
@@ -234,7 +238,7 @@ export class Ledger implements PermitDesk {
     if (openSooner(grants, known).length > maxSpentByForgetting) return answered("crowded");
     const commands = entries.flatMap((entry) => plannedForgetting(entry, grants, known, this.#log.writing));
     const isRemoved = commands.every(({ kind }) => kind === "compareAndDelete");
-    // The times of an entry go with it.
+    // A removed entry no longer keeps its times.
     return {
       kind: "closing",
       commands: [this.#log.clockMark(), ...commands],

@@ -12,7 +12,7 @@ import { type MarkProblem, markProblem } from "./mark-problem.ts";
 export interface LedgerMark {
   /** The pause after a write, in milliseconds. A claim may wait for it. */
   readonly pauseMs: number;
-  /** Returns the mark; undefined if there is none. @throws {Error} if it is not known. */
+  /** Returns the mark; undefined if there is none. @throws {Error} if it cannot be read. */
   read(): Promise<{ readonly id: string; readonly index: number } | undefined>;
   /**
    * Writes the mark. If there is a mark of the same id with a higher index, that one stays: other members write, too.

@@ -1,4 +1,4 @@
-/** Takes machines' reports: checks the token, limits how many come, and logs what a report changes. */
+/** Takes machines' reports: checks the token, limits their rate, and logs what a report changes. */
 
 import type { Clock } from "../lib/clock.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
@@ -22,7 +22,7 @@ export interface ReportsOptions {
 const reportsPerSecond = 500;
 // Installers report the end right after progress, and many of them only once.
 const burstOfOne = 5;
-/** Limits of single tokens are forgotten beyond this many; each is full again after five seconds. */
+/** Beyond so many limits of single tokens, the oldest is dropped: after five seconds each is full again. */
 const maxLimits = 4_096;
 
 export class Reports {

@@ -23,7 +23,7 @@ const tickMs = 5_000;
 const clockMarkMs = 60_000;
 /** From this share of all entries on, the ledger makes room. */
 const crowdedShare = 0.99;
-/** So many changes are in one batch, and so many batches in one tick. */
+/** The most changes of one batch, and the most batches of one tick. */
 const perBatch = 200;
 const batchesPerTick = 10;
 
@@ -115,7 +115,7 @@ export class Ticker {
       if (entry.state === "Failed" && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));
       if (commands.length >= perBatch) break;
     }
-    // Its times go with an entry.
+    // A removed entry no longer keeps its times.
     return commands.length === 0 ? [] : [log.clockMark(), ...commands];
   }
 

@@ -1,8 +1,7 @@
 /**
- * Which claims this process has seen being logged. Only for those it knows how long ago that was: the wall clock may
- * have been set back while no davit ran, and a script would be repeated long after the install. A claim from before the
- * start, or from a time that this member missed, gets no repetition here. Another member may still repeat it, so the
- * machine waits until the time is over in any case.
+ * Records which claims this process saw being logged, and when by the monotonic clock. It repeats the script of no
+ * other claim: the wall clock may have been set back while no davit ran, and a script would be repeated long after the
+ * install. Another member may still repeat such a script, so the machine waits until the script window is over.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -193,7 +193,7 @@ describe("a disk that fails", () => {
       for (let turn = 0; turn < 5; turn++) await written(run);
       expect(await run.isWritable()).toBe("1");
       expect(run.logged).toEqual([
-        expect.stringContaining("not written, the history goes on in memory: no space is left on the disk"),
+        expect.stringContaining("not written, the history is only in memory: no space is left on the disk"),
         "history: the journal is written again",
       ]);
       await run.history.stop();
