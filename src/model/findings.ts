@@ -183,7 +183,7 @@ const usageFindings = {
     "Set boot.efiInitrd: true",
   ),
   "install-for-all": warning(
-    "A Group that unknown machines get boots a Profile with effect: Install, and requires no approval",
+    "Unknown machines get a Group that requires no approval and whose Profile has effect: Install",
     "Set approval: Required, or select by more exact values",
   ),
   "unreported-install": warning(
@@ -195,12 +195,12 @@ const usageFindings = {
     "Run davit machine install group/NAME or machine/NAME, or copy the patch of the condition Permitted",
   ),
   "foreign-install-asset": advice(
-    "A kernel or initrd of an install is not davit's, which cannot see when the machine has read it",
+    "A kernel or initrd of an install is not below /assets/, so davit cannot see when the machine has read it",
     "Put it below --assets-dir, or accept that the script is served for 60 s after the claim",
   ),
   "reported-label": advice(
     "A selector asks for a label that machines report about themselves, and a report can be lost",
-    "Be sure that the Group which they get without the label does no harm; permits hold back its installs",
+    "Make sure that the Group which they get without the label does no harm; its installs need permits",
   ),
   "missing-asset": error("A kernel or initrd is not below --assets-dir: 404", "Put it there, or correct the path"),
   "unused-profile": advice("No Group names a Profile", "Remove it, or add the Group"),

@@ -21,7 +21,7 @@ export const opsOptions = {
   ),
   opsAdminTokenFile: fileOption(
     "ops-admin-token-file",
-    "tokens, one per line; davit machine adopt and forget need one of them; default: none, and only who may read " +
-      "by a loopback --ops-address may change",
+    "tokens, one per line; davit machine adopt and forget need one of them; default: none, and only a " +
+      "loopback --ops-address accepts these two",
   ),
 };

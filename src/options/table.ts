@@ -56,7 +56,9 @@ export const serviceOptions = {
     flag: "boot-address",
     value: "HOST:PORT",
     preset: "[::]:8080",
-    help: "address on which machines reach davit; it is open to everyone, and no request to it changes state",
+    help:
+      "address on which machines reach davit; it is open to everyone: a request can claim a permit and end an " +
+      "install, and opens nothing",
     read: one(readAddress),
   } satisfies Option<Address>,
   ...opsOptions,
@@ -287,8 +289,8 @@ export const serveOptions = {
     value: "NAME",
     preset: "davit-ledger",
     help:
-      "ConfigMap in davit's own namespace that marks how far its ledger is; one for each ledger, so each davit there " +
-      "with a store of its own needs another one, and members of one etcd need the same",
+      "ConfigMap in davit's own namespace that marks how far its ledger is; members of one store need the same one, " +
+      "and davits with different stores need different ones",
     read: one(readObjectName),
   } satisfies Option<string>,
   storeServiceAccounts: {
