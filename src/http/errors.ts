@@ -21,7 +21,7 @@ export const requestRefusals = {
   notLocal: { status: 403, text: "ask by a loopback address without a proxy, or start davit with --ops-token-file" },
   noAdminToken: { status: 401, text: "a token of --ops-admin-token-file is needed" },
   noAdminTokenFile: { status: 403, text: "off loopback davit needs --ops-admin-token-file for changes" },
-  /** A request without the header of `http/ops/door.ts`, or from a web page: nobody has asked for the change. */
+  /** A request without the header of `http/ops/door.ts`, or from a web page: no operator has asked for the change. */
   noAction: { status: 403, text: "send the header X-Davit-Action with the last word of the path" },
   fromWebPage: { status: 403, text: "no web page may change machines: use davit machine" },
   notFound: { status: 404, text: "not found" },

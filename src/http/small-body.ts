@@ -4,8 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { RequestError } from "./errors.ts";
 
 /**
- * Reads a body as UTF-8. The promise never settles if the connection ends first, because nobody is left to get an
- * answer.
+ * Reads a body as UTF-8. The promise never settles if the connection ends first, because then no answer can be sent.
  * @throws {RequestError} bodyTooLarge. Then the rest of the body is read and dropped first, because a client that still
  * sends may never read the answer.
  */

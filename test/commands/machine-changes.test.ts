@@ -83,8 +83,12 @@ describe("davit machine approve, hold and release", () => {
   });
 
   it.each([
-    [404, "NotFound", "it does not exist in the cluster, or the cluster has no CRD of machines.davit.dev"],
-    [403, "Forbidden", 'your account lacks the right for machines in namespace "racks" (403)'],
+    [
+      404,
+      "NotFound",
+      "it does not exist, or the cluster has no CRD machines.davit.dev: create it, or correct the name",
+    ],
+    [403, "Forbidden", 'your account needs get and patch on machines.davit.dev in namespace "racks" (403)'],
     [422, "Invalid", "the API server refuses (422 Invalid)"],
     [401, "Unauthorized", "the API server refuses (401 Unauthorized)"],
   ])("reports %i", async (status, reason, why) => {
@@ -159,7 +163,7 @@ describe("davit machine install", () => {
   it("has no generation above the highest that an object may have", async () => {
     bed().cluster.put(webPath, { spec: { install: { generation: 2_147_483_647 } } });
     expect((await bed().runInCluster("install", "group/web")).errors).toBe(
-      "Group racks/web: it has the highest generation: name it anew\n",
+      "Group racks/web: its generation cannot be raised any more: create it under another name\n",
     );
   });
 
@@ -204,7 +208,7 @@ describe("davit machine install", () => {
       "Group default/wbe: davit does not know it: create it first, or correct the name\n",
     );
     expect((await bed().runInCluster("install", "group/wbe")).errors).toBe(
-      "Reading Group racks/wbe: it does not exist in the cluster, or the cluster has no CRD of groups.davit.dev\n",
+      "Reading Group racks/wbe: it does not exist, or the cluster has no CRD groups.davit.dev: create it, or correct the name\n",
     );
   });
 
@@ -214,7 +218,7 @@ describe("davit machine install", () => {
     expect(await bed().runInCluster("install", "group/web")).toEqual({
       code: 1,
       output: "",
-      errors: "No ledger: davit knows none yet, so nothing can be granted\n",
+      errors: "No ledger yet, so nothing can be granted: davit machine ledger shows why\n",
     });
     expect(bed().cluster.requests.map(({ method }) => method)).toEqual(["GET"]);
   });
@@ -302,7 +306,7 @@ describe("davit machine forget", () => {
       `Machine ${mac} is forgotten: a later generation installs it, also with scope NeverInstalled\n`,
     );
     bed().fake.forgetting = "closed";
-    expect((await bed().run("forget", mac)).output).toMatch(/is forgotten, but keeps the grants of now as spent: /);
+    expect((await bed().run("forget", mac)).output).toMatch(/is forgotten, and has spent the grants that are open: /);
   });
 
   it("ends the adoption of a Group", async () => {

@@ -172,7 +172,7 @@ describe("the listener", () => {
 
   it("may be another server", async () => {
     const { errors } = await runCommand(["machine", "list", "--operations-url", bed().cluster.url]);
-    expect(errors).toMatch(/^Asking ".*": it answers 404: is it the operations listener of a davit\?\n$/);
+    expect(errors).toMatch(/^Asking ".*": it answers 404: --operations-url must name davit's operations listener\n$/);
   });
 
   it("gets a token from a file, and no message has the token", async () => {

@@ -103,7 +103,7 @@ it("grants, shows, adopts and forgets", async () => {
   expect(await phases()).toEqual({ [`mac/${first}`]: "Installed" });
 
   // A forgotten machine gets nothing by the grant of now, and an install by the next one.
-  expect(await run("forget", first)).toContain("keeps the grants of now as spent");
+  expect(await run("forget", first)).toContain("has spent the grants that are open");
   expect(await script(first)).toMatch(nothing);
   expect(await grant("--until", "2h")).toMatchObject({ generation: 2 });
   await expect.poll(() => script(first), soon).toMatch(anInstall);

@@ -40,7 +40,7 @@ export function namesCluster({ kubeconfig, context, environment }: ClusterOption
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
-/** Does some work with the cluster. It loads the client only now: it takes time and memory. */
+/** Runs `work` with the cluster's objects. It loads the client only here, because that takes time and memory. */
 export async function withCluster<Result>(
   options: ClusterOptions,
   work: (objects: ClusterObjects) => Promise<Result>,
@@ -100,8 +100,10 @@ async function objectsOf(client: ApiClient, namespace: string): Promise<ClusterO
 /** @param otherwise the message of any other failure. It quotes no object. */
 function whyOf(status: number | undefined, { kind, namespace }: ObjectPlace, otherwise: string): string {
   const plural = kind === "Group" ? "groups" : "machines";
-  if (status === 404) return `it does not exist in the cluster, or the cluster has no CRD of ${plural}.davit.dev`;
-  if (status === 403) return `your account lacks the right for ${plural} in namespace "${namespace}" (403)`;
+  if (status === 404)
+    return `it does not exist, or the cluster has no CRD ${plural}.davit.dev: create it, or correct the name`;
+  if (status === 403)
+    return `your account needs get and patch on ${plural}.davit.dev in namespace "${namespace}" (403)`;
   if (status === 409) return "it has changed meanwhile: look at it, then repeat the command";
   return otherwise;
 }

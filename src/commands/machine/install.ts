@@ -70,7 +70,7 @@ export const installMachines = workCommand({
       const place = placeOf(target, namespace, objects.namespace);
       const object = await objects.read(place);
       const { install, until } = await newGrant(config, place, grantedGeneration(object));
-      // With the version, the API server refuses the patch if somebody else grants an install at the same time.
+      // With the version, the API server refuses the patch if another person grants an install at the same time.
       const resourceVersion = versionOf(object);
       await objects.patch(place, { ...(resourceVersion && { metadata: { resourceVersion } }), spec: { install } });
       host.write(doneText(place, install, until));
@@ -84,7 +84,7 @@ interface NewGrant {
   readonly until: string;
 }
 
-/** @param generation of the object in the cluster; undefined if davit's view of it must do. */
+/** @param generation of the object in the cluster; undefined to use the one that davit knows. */
 async function newGrant(
   config: OperationsOptions & { readonly until: Until; readonly scope: InstallScope | undefined },
   place: ObjectPlace,
@@ -96,7 +96,8 @@ async function newGrant(
   }
   const until = untilText(config.until, nowMs);
   const next = Math.max(highest, generation ?? 0) + 1;
-  if (next > maxGeneration) throw new StartError(`${nameOf(place)}: it has the highest generation: name it anew`);
+  if (next > maxGeneration)
+    throw new StartError(`${nameOf(place)}: its generation cannot be raised any more: create it under another name`);
   // The scope of a Group is always set: a patch would leave the scope of the grant before.
   const ofGroup = { scope: config.scope ?? "NeverInstalled" };
   const install = { generation: next, ledger: id, until, ...(place.kind === "Group" && ofGroup) };
@@ -121,10 +122,11 @@ async function askLedger(operations: OperationsOptions, { kind, namespace, name 
   const nowMs = typeof now === "string" ? Date.parse(now) : Number.NaN;
   if (typeof spentGeneration !== "number" || Number.isNaN(nowMs)) {
     throw new StartError(
-      `Asking "${operations.operationsUrl.origin}": davit cannot read its answer: is it a later one?`,
+      `Asking "${operations.operationsUrl.origin}": its answer is unreadable: use davit machine of the same version`,
     );
   }
-  if (typeof id !== "string") throw new StartError("No ledger: davit knows none yet, so nothing can be granted");
+  if (typeof id !== "string")
+    throw new StartError("No ledger yet, so nothing can be granted: davit machine ledger shows why");
   const ofObject = isJsonObject(object) && typeof object.generation === "number" ? object.generation : 0;
   return { id, nowMs, isKnown: isKnown === true, highest: Math.max(spentGeneration, ofObject) };
 }

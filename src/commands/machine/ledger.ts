@@ -88,7 +88,7 @@ export const forgetMachines = workCommand({
     }
     const name = await knownName(config, word);
     const { isRemoved } = await changeOperations(config, "forget", { machine: name });
-    const state = isRemoved === true ? "is forgotten" : "is forgotten, but keeps the grants of now as spent";
+    const state = isRemoved === true ? "is forgotten" : "is forgotten, and has spent the grants that are open";
     host.write(`Machine ${name} ${state}: a later generation installs it, also with scope NeverInstalled\n`);
     return 0;
   },

@@ -115,7 +115,7 @@ async function changeObject(
   });
 }
 
-/** Prints a change. If nobody asked for that, a line on standard error says that nothing is changed. */
+/** Prints a change. Without `--print`, a line on standard error says that nothing is changed. */
 export function printChange(
   place: ObjectPlace,
   spec: JsonObject,

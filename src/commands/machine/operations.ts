@@ -25,7 +25,7 @@ const maxAnswerBytes = 256 * 1024 * 1024;
 
 /** Advice for the operator, by the text of a refusal. */
 const cures: Readonly<Record<string, string>> = {
-  "404 not found": "it has no ledger: it is no davit, or one of an earlier version",
+  "404 not found": "it shows no ledger: --operations-url must name the operations listener of a davit of this version",
   "401 a token of --ops-token-file is needed": "it asks for a token: give --operations-token-file",
   "401 a token of --ops-admin-token-file is needed":
     "it asks for an admin token: give --operations-token-file with a token of its --ops-admin-token-file",
@@ -58,7 +58,7 @@ async function ask(options: OperationsOptions, question: Question): Promise<Json
   const { status, text } = answer;
   if (status !== 200) throw fail(refusalText(status, text));
   const value = parseJsonObject(text);
-  if (value === undefined) throw fail("its answer is no JSON: is it the operations listener of a davit?");
+  if (value === undefined) throw fail("its answer is not JSON: --operations-url must name davit's operations listener");
   return value;
 }
 
@@ -76,7 +76,9 @@ function refusalText(status: number | undefined, text: string): string {
   const cure = cures[line];
   if (cure !== undefined) return cure;
   const isOurs = line.startsWith(`${status} `) && line.length < 200 && !line.includes("\n");
-  return isOurs ? visible(line.slice(4)) : `it answers ${status}: is it the operations listener of a davit?`;
+  return isOurs
+    ? visible(line.slice(4))
+    : `it answers ${status}: --operations-url must name davit's operations listener`;
 }
 
 async function send(url: URL, { path, change }: Question, token: string | undefined) {

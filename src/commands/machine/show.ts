@@ -45,7 +45,7 @@ export const listMachines = workCommand({
 /** `davit machine show` */
 export const showMachine = workCommand({
   name: "machine show",
-  summary: "show everything about one machine, and what its next boot is",
+  summary: "show everything about one machine, and what it boots next",
   help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", readingOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
@@ -79,7 +79,7 @@ export const anyMachine = "MAC|UUID|[NAMESPACE/]NAME";
 async function printLedger(operations: OperationsOptions, output: "table" | "json", host: Host): Promise<number> {
   const answer = await readOperations(operations, "/ledger");
   host.write(output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : ledgerText(answer));
-  // As a probe: a ledger with problems grants nothing.
+  // A script can check this: a ledger with problems grants nothing.
   return answer.health === "ok" ? 0 : 1;
 }
 

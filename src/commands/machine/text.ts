@@ -86,7 +86,7 @@ function factLines(machine: JsonObject): readonly string[] {
   ];
 }
 
-/** A MAC address says more to people than a uuid. */
+/** People recognise a MAC address more easily than a uuid. */
 function identityText(identities: JsonValue | undefined): string {
   const all = (Array.isArray(identities) ? identities : []).map(textOf);
   const first = all.find((text) => text.startsWith("mac/")) ?? all[0];

@@ -38,7 +38,7 @@ export interface AssetsOptions {
   readonly clients?: Clients;
   /** The most open files of assets. All but a few are for downloads; davit answers 503 to any further download. */
   readonly maxOpen?: number | undefined;
-  /** Called when a client has got a whole file, with its address. */
+  /** Called with a client's address when the client has got a whole file. */
   readonly fetched?: ((address: string, path: string) => void) | undefined;
   /** The most downloads at one time, in place of the number that `maxOpen` allows. */
   readonly maxStreams?: number;

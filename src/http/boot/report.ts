@@ -3,8 +3,8 @@
  * never opens one.
  *
  * POST takes a form, a query or JSON. GET counts only with `?state=`, for clients that cannot POST: without it, a GET
- * may come from somebody who looks at the URL. HEAD never reports. The token is the machine's secret, so no log, metric
- * or history has it.
+ * may come from a person who opens the URL. HEAD never reports. The token is the machine's secret, so no log, metric or
+ * history has it.
  */
 
 import { unreachable } from "../../lib/errors.ts";

@@ -46,11 +46,11 @@ export interface LedgerBook extends LedgerView {
   readonly ended: ReadonlyMap<string, number>;
   /** Until when machines of a Group count as installed, by the Group's name. */
   readonly adopted: ReadonlyMap<string, number>;
-  /** Why nothing installs now, one line each; empty if all is well. */
+  /** Why nothing installs now, one line each; empty without a problem. */
   readonly problems: readonly string[];
 }
 
-/** What a machine gets by the objects of now. */
+/** What a machine gets by the present objects. */
 export interface MachineBoot {
   /** `namespace/name`. */
   readonly group: string;

@@ -98,7 +98,7 @@ async function adoptMachine(name: string, book: MachineBook, office: LedgerOffic
 
 const adoptionRefusals = { ambiguous: "severalMachines", full: "ledgerFull", late: "ledgerLate" } as const;
 
-/** A MAC address or uuid that davit does not know yet is a machine of its own. */
+/** Takes a MAC address or uuid that davit does not know for a new machine. */
 function newcomer(name: string): Pick<MachineSubject, "identities" | "entries"> {
   const identity = identityOf(name);
   if (identity === undefined) throw new RequestError("noSuchMachine");

@@ -1,7 +1,7 @@
 /**
  * `POST /davit/v1/permit` and `POST /davit/v1/report`, on the store's listener: what followers ask and report for their
- * machines. `model/permit-wire.ts` has the bodies. The guard is that of following: whoever may read every config may
- * ask for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
+ * machines. `model/permit-wire.ts` has the bodies. The guard is that of following: a client that may read every config
+ * may ask for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
  */
 
 import type { PermitDesk } from "../../model/permit-desk.ts";

@@ -74,7 +74,7 @@ interface OwnBatch extends Fenced {
 }
 
 interface NextBatch extends Pick<PlacedBatch, "name" | "value"> {
-  /** How far the log was delivered before it was sent. */
+  /** How far the log was delivered before the batch was sent. */
   readonly position: LogPosition;
 }
 
@@ -290,7 +290,7 @@ export class Appender {
     const mark = found.get(layout.moved);
     const last = this.#lastIn(found, position);
     if (found.has(layout.batch(name))) look();
-    // It rejects the proposals.
+    // `wentBack` rejects the proposals.
     else if (last === "gone") wentBack();
     else if (mark !== undefined) this.#moved(batch, mark);
     else {
@@ -301,7 +301,7 @@ export class Appender {
     return true;
   }
 
-  /** What became of the log up to a position. */
+  /** Returns whether etcd still has the log up to a position. */
   #lastIn(found: ReadonlyMap<string, EtcdKey>, position: LogPosition): ReturnType<typeof lastBatchIn> {
     const { layout } = this.#options;
     if ((found.get(layout.head)?.version ?? 0) < position.place) return "gone";

@@ -203,7 +203,7 @@ export class Election {
     }
   }
 
-  /** etcd has no key of this term: nobody leads, or another member. */
+  /** etcd has no key of this term: no member leads, or another one. */
   #deposeFrom(revision: number): void {
     if (this.#ownRevision !== revision) return;
     this.#depose();

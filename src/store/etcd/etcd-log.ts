@@ -320,7 +320,7 @@ export class EtcdLog implements LogPort {
   async #newerSnapshot({ sequence }: LogPosition): Promise<EtcdSnapshot> {
     const snapshot = await this.#snapshots.load();
     if (snapshot !== undefined && snapshot.position.sequence > sequence) return snapshot;
-    // After the start, this member has been where the batches led: so etcd has another history now.
+    // Batches are deleted only after a snapshot has them. So after the start, this shows that etcd has another history.
     const error = this.status === "closed" ? new WalError("damaged", missingText) : wentBack();
     this.#lose(error);
     throw error;

@@ -9,12 +9,12 @@ import type { LogPosition } from "./delivery.ts";
 import type { Layout } from "./layout.ts";
 import { oldestEpoch } from "./snapshots.ts";
 
-/** Undefined before the first batch. */
+/** Returns the key of the last batch; undefined before the first one. */
 export function lastBatchKey(layout: Layout, { epoch, id }: LogPosition): string | undefined {
   return id === undefined ? undefined : layout.batch({ epoch, id });
 }
 
-/** Holds as long as the log goes on from this position. */
+/** The conditions that hold while the log in etcd continues from this position. */
 export function followsOn(layout: Layout, position: LogPosition): readonly EtcdCompare[] {
   const key = lastBatchKey(layout, position);
   return key === undefined ? [] : [{ key, is: "equal", createRevision: position.revision }];

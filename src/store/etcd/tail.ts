@@ -132,9 +132,9 @@ export class Tail {
   }
 
   /**
-   * True if the log certainly goes on from what was delivered. Call it after a stream from etcd is open, and before
-   * anything of the stream is believed: etcd may have been restored from a backup in between. False if the log is lost,
-   * or was read anew: then open another stream.
+   * True if the log certainly continues from what was delivered. Call it after a stream from etcd is open, and before
+   * anything of the stream is used: etcd may have been restored from a backup in between. False if the log is lost, or
+   * was read anew: then open another stream.
    * @throws {EtcdError}
    */
   async isVerified(): Promise<boolean> {
@@ -343,7 +343,7 @@ export class Tail {
   }
 }
 
-/** True without a text. */
+/** True if the bytes are this text, or if there is no text. */
 function isText(value: Uint8Array | undefined, text: string | undefined): boolean {
   return text === undefined || (value !== undefined && Buffer.from(value).toString() === text);
 }
