@@ -82,7 +82,8 @@ function ledgerOf(): BootLedger {
     return [entryPath(id), JSON.stringify(entry)] as const;
   });
   ledger.replaced(entries);
-  if (ledger.reportedLabels([`mac/${macOf(1)}`]).size !== 2) throw new Error("The ledger has no labels");
+  if (ledger.reportedLabels(labelsFromQuery(queries[1] ?? "")).length !== 2)
+    throw new Error("The ledger has no labels");
   return ledger;
 }
 

@@ -5,7 +5,9 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
+import type { LabelPair, Labels } from "../model/labels.ts";
 import type { LedgerEntry, LedgerView } from "../model/permit.ts";
+import { EntryIndex } from "./entry-index.ts";
 import {
   decodeAdopted,
   decodeClock,
@@ -26,7 +28,7 @@ import type { MarkProblem } from "./mark-problem.ts";
 export type LedgerListener = (entries: readonly LedgerEntry[] | undefined) => void;
 
 const presetMaxEntries = 65_536;
-const noLabels: ReadonlyMap<string, string> = new Map();
+const noLabels: readonly LabelPair[] = [];
 
 export interface KnownLedgerOptions {
   readonly clock: Clock;
@@ -48,7 +50,7 @@ export class KnownLedger implements FeedListener, LedgerView {
   #ended = new Map<string, number>();
   #adopted = new Map<string, number>();
   #entries = new Map<string, LedgerEntry>();
-  #byIdentity = new Map<string, readonly LedgerEntry[]>();
+  #index = new EntryIndex();
   #underWay = new Map<string, LedgerEntry>();
   #unreadable = new Set<string>();
   /** The highest known time, and the monotonic time at which it became known. */
@@ -138,24 +140,18 @@ export class KnownLedger implements FeedListener, LedgerView {
   }
 
   entriesOf(identities: readonly string[]): readonly LedgerEntry[] {
-    const found = new Set<LedgerEntry>();
-    for (const identity of identities) for (const entry of this.#byIdentity.get(identity) ?? []) found.add(entry);
-    return [...found];
+    return this.#index.of(identities);
   }
 
   /**
-   * Returns the labels that a machine with these identities has reported, without those whose time is over. None if the
-   * identities name several entries: then it is not clear which machine reported them.
+   * Returns the labels that the machine of a request has reported, without those whose time is over. None if the
+   * identities of the request name several entries: then it is not clear which machine reported them.
    */
-  reportedLabels(identities: readonly string[]): ReadonlyMap<string, string> {
-    const [entry, ...others] = this.entriesOf(identities);
-    if (entry?.labels === undefined || others.length > 0) return noLabels;
-    const labels = new Map<string, string>();
-    const { nowMs } = this;
-    for (const [name, { value, untilMs }] of Object.entries(entry.labels)) {
-      if (untilMs === undefined || nowMs < untilMs) labels.set(name, value);
-    }
-    return labels;
+  reportedLabels(request: Labels): readonly LabelPair[] {
+    const found = this.#index.soleOf(request);
+    if (found === undefined) return noLabels;
+    // Only labels that end need the time: to read the clock takes longer than the look-up.
+    return found.lasting ?? labelsAt(found.entry, this.nowMs);
   }
 
   /** Calls `listener` after each change. @returns a function that ends the calls. */
@@ -171,7 +167,7 @@ export class KnownLedger implements FeedListener, LedgerView {
     this.#ended = new Map();
     this.#adopted = new Map();
     this.#entries = new Map();
-    this.#byIdentity = new Map();
+    this.#index = new EntryIndex();
     this.#underWay = new Map();
     this.#unreadable = new Set();
     for (const [path, text] of documents) this.#learn(path, text);
@@ -257,9 +253,7 @@ export class KnownLedger implements FeedListener, LedgerView {
     this.#removeEntry(id);
     this.#entries.set(id, entry);
     if (entry.state === "Claimed" || entry.state === "Installing") this.#underWay.set(id, entry);
-    for (const identity of entry.identities) {
-      this.#byIdentity.set(identity, [...(this.#byIdentity.get(identity) ?? []), entry]);
-    }
+    this.#index.add(entry);
     this.#learnTime(Math.max(entry.claimedAtMs, entry.changedAtMs));
     return true;
   }
@@ -269,11 +263,7 @@ export class KnownLedger implements FeedListener, LedgerView {
     if (entry === undefined) return;
     this.#entries.delete(id);
     this.#underWay.delete(id);
-    for (const identity of entry.identities) {
-      const others = (this.#byIdentity.get(identity) ?? []).filter((other) => other !== entry);
-      if (others.length === 0) this.#byIdentity.delete(identity);
-      else this.#byIdentity.set(identity, others);
-    }
+    this.#index.remove(entry);
   }
 
   #forget(path: string, address: LedgerAddress | undefined): void {
@@ -289,6 +279,11 @@ export class KnownLedger implements FeedListener, LedgerView {
 /** True for documents whose changes concern single entries, and for the clock, which no listener needs. */
 function isOfEntries({ kind }: LedgerAddress): boolean {
   return kind === "entry" || kind === "identity" || kind === "clock";
+}
+
+function labelsAt({ labels = {} }: LedgerEntry, nowMs: number): readonly LabelPair[] {
+  const lasting = Object.entries(labels).filter(([, { untilMs }]) => untilMs === undefined || nowMs < untilMs);
+  return lasting.map(([name, { value }]) => [name, value]);
 }
 
 function put(map: Map<string, number>, name: string, value: number | undefined): boolean {

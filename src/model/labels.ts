@@ -14,6 +14,9 @@ export interface Labels extends ReadonlyMap<string, string> {
   readonly flaws?: LabelFlaws;
 }
 
+/** One label. */
+export type LabelPair = readonly [name: string, value: string];
+
 /** Faults in a request's identity labels. */
 export interface LabelFlaws {
   /** Labels with a text that davit cannot read, such as `serial=%zz`; never `uuid`. */

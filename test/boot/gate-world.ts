@@ -5,7 +5,7 @@ import { BootError } from "../../src/boot/core/boot-error.ts";
 import type { BootLedger } from "../../src/boot/core/selected.ts";
 import { BootIndex, type BootIndexOptions } from "../../src/boot/selection/boot-index.ts";
 import { machinePath, machineTombstonePath } from "../../src/model/documents.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { type LabelPair, labelsFromQuery } from "../../src/model/labels.ts";
 import {
   encodeMachine,
   encodeMachineTombstone,
@@ -96,8 +96,8 @@ export class TestLedger implements BootLedger {
     return this.entries.filter((each) => identities.some((identity) => each.identities.includes(identity)));
   }
 
-  reportedLabels(): ReadonlyMap<string, string> {
-    return this.reported;
+  reportedLabels(): readonly LabelPair[] {
+    return [...this.reported];
   }
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { KnownLedger } from "../../src/ledger/known-ledger.ts";
 import { decodeEntry, encodeEntry, encodeMeta, endedPath, ledgerAddress } from "../../src/ledger/ledger-documents.ts";
+import { type Labels, labelsFromQuery } from "../../src/model/labels.ts";
 import type { LedgerEntry } from "../../src/model/permit.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { macA, macB, uuidA } from "./desk.ts";
@@ -24,6 +25,11 @@ const entry: LedgerEntry = {
   labels: { os: { value: "installed" }, seen: { value: "yes", untilMs: 10_000 } },
 };
 const entryPath = `/davit/ledger/machines/${entry.id}`;
+
+/** The labels of a request with these identities. */
+function requestOf(...identities: readonly string[]): Labels {
+  return labelsFromQuery(identities.map((each) => each.replace("/", "=")).join("&"));
+}
 
 function knownOf(documents: Iterable<readonly [string, string]>, clock = new FakeClock(3_000)): KnownLedger {
   const known = new KnownLedger({ clock });
@@ -128,13 +134,13 @@ describe("reported labels", () => {
   it("count until their time is over", async () => {
     const clock = new FakeClock(3_000);
     const known = knownOf([meta, [entryPath, encodeEntry(entry)]], clock);
-    expect([...known.reportedLabels([macA])]).toEqual([
+    expect(known.reportedLabels(requestOf(macA))).toEqual([
       ["os", "installed"],
       ["seen", "yes"],
     ]);
     await clock.advance(7_000);
-    expect([...known.reportedLabels([uuidA, macA])]).toEqual([["os", "installed"]]);
-    expect(known.reportedLabels([macB]).size).toBe(0);
+    expect(known.reportedLabels(requestOf(uuidA, macA))).toEqual([["os", "installed"]]);
+    expect(known.reportedLabels(requestOf(macB))).toEqual([]);
   });
 
   it("do not count if the machine is not clear", () => {
@@ -144,7 +150,7 @@ describe("reported labels", () => {
       [entryPath, encodeEntry(entry)],
       [`/davit/ledger/machines/${other.id}`, encodeEntry(other)],
     ]);
-    expect(known.reportedLabels([macA, macB]).size).toBe(0);
+    expect(known.reportedLabels(requestOf(uuidA, macB))).toEqual([]);
   });
 });
 

@@ -3,8 +3,9 @@
  * namespace, or only for those of its own if there is an admin namespace and the Machine is in another one.
  */
 
+import { MultiMap, Several } from "../../lib/multi-map.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { identityLabels, type Labels } from "../../model/labels.ts";
+import { identityLabels, type LabelPair, type Labels } from "../../model/labels.ts";
 import {
   decodeMachine,
   decodeMachineTombstone,
@@ -20,7 +21,8 @@ export interface BootMachine {
   /** `namespace/name`. */
   readonly id: string;
   readonly namespace: string;
-  readonly spec: Pick<MachineSpec, "identities" | "hold" | "metadata">;
+  readonly spec: Pick<MachineSpec, "identities" | "metadata">;
+  readonly isHeld: boolean;
   /** False also for a refused version. */
   readonly isApproved: boolean;
   /** See `MachineDocument.refused`. */
@@ -32,7 +34,7 @@ export interface BootMachine {
   readonly uuids: readonly string[];
   readonly macs: readonly string[];
   /** The labels that take part in selection, without names of identity labels. */
-  readonly labels: readonly (readonly [name: string, value: string])[];
+  readonly labels: readonly LabelPair[];
   /** Undefined without a grant, and for a Machine that is refused or leaving. */
   readonly grant: NamedGrant | undefined;
   /** The variable `machine` of templates. */
@@ -47,24 +49,24 @@ export interface SoleMachine {
   readonly isHeld: boolean;
   /** True if the request names several Machines, or if an identity of the request contradicts the Machine. */
   readonly isAmbiguous: boolean;
+  /** True if the request names a Machine of a tenant that does not count for the namespace. */
+  readonly hasOthers: boolean;
 }
 
 const none: readonly BootMachine[] = [];
-const noMachine: SoleMachine = { machine: undefined, isHeld: false, isAmbiguous: false };
+const noMachine: SoleMachine = { machine: undefined, isHeld: false, isAmbiguous: false, hasOthers: false };
 
 /** A removed Machine. */
 interface GoneMachine extends MachineTombstone {
   readonly namespace: string;
 }
 
-type ByValue<Entry> = Map<string, readonly Entry[]>;
-
 export class KnownMachines {
   readonly #machines = new Map<string, BootMachine>();
-  readonly #byUuid: ByValue<BootMachine> = new Map();
-  readonly #byMac: ByValue<BootMachine> = new Map();
+  readonly #byUuid = new MultiMap<BootMachine>();
+  readonly #byMac = new MultiMap<BootMachine>();
   readonly #gone = new Map<string, GoneMachine>();
-  readonly #goneByIdentity: ByValue<GoneMachine> = new Map();
+  readonly #goneByIdentity = new MultiMap<GoneMachine>();
 
   /**
    * Stores a Machine's document in place of the older one.
@@ -89,8 +91,8 @@ export class KnownMachines {
     const machine = this.#machines.get(id);
     if (machine === undefined) return;
     this.#machines.delete(id);
-    for (const uuid of machine.uuids) removeFrom(this.#byUuid, uuid, machine);
-    for (const mac of machine.macs) removeFrom(this.#byMac, mac, machine);
+    for (const uuid of machine.uuids) this.#byUuid.remove(uuid, machine);
+    for (const mac of machine.macs) this.#byMac.remove(mac, machine);
   }
 
   /** Like `learn`, for the tombstone of a Machine. */
@@ -101,7 +103,7 @@ export class KnownMachines {
     this.forgetGone(id);
     const gone = { ...stone, namespace };
     this.#gone.set(id, gone);
-    for (const identity of stone.identities) addTo(this.#goneByIdentity, identity, gone);
+    for (const identity of stone.identities) this.#goneByIdentity.add(identity, gone);
     return true;
   }
 
@@ -109,14 +111,14 @@ export class KnownMachines {
     const gone = this.#gone.get(id);
     if (gone === undefined) return;
     this.#gone.delete(id);
-    for (const identity of gone.identities) removeFrom(this.#goneByIdentity, identity, gone);
+    for (const identity of gone.identities) this.#goneByIdentity.remove(identity, gone);
   }
 
   /** True if a Machine of the request was removed or changed a moment ago, and counts for the namespace. */
   hasGone(labels: Labels, namespace: string): boolean {
     if (this.#gone.size === 0) return false;
     return identitiesOf(labels).some((identity) =>
-      this.#goneByIdentity.get(identity)?.some((gone) => gone.tenant !== true || gone.namespace === namespace),
+      this.#goneByIdentity.of(identity).some((gone) => gone.tenant !== true || gone.namespace === namespace),
     );
   }
 
@@ -128,38 +130,52 @@ export class KnownMachines {
   /** Returns the distinct Machines that the identities of a request name, wherever they count. */
   of(labels: Labels): readonly BootMachine[] {
     if (this.#machines.size === 0) return none;
-    const byUuid = this.#byUuid.get(labels.get("uuid") ?? "") ?? none;
-    const byMac = this.#byMac.get(labels.get("mac") ?? "") ?? none;
+    const byUuid = this.#byUuid.of(labels.get("uuid") ?? "");
+    const byMac = this.#byMac.of(labels.get("mac") ?? "");
     if (byMac.length === 0) return byUuid;
     if (byUuid.length === 0 || (byUuid.length === 1 && byMac.length === 1 && byUuid[0] === byMac[0])) return byMac;
     return [...new Set([...byUuid, ...byMac])];
   }
 
+  /**
+   * Returns the one Machine of a request.
+   * @param namespace of the Group that the machine gets; undefined before selection, when no tenant's Machine counts.
+   */
+  soleOf(labels: Labels, namespace: string | undefined): SoleMachine {
+    if (this.#machines.size === 0) return noMachine;
+    const byUuid = this.#byUuid.slot(labels.get("uuid") ?? "");
+    const byMac = this.#byMac.slot(labels.get("mac") ?? "");
+    if (byUuid === undefined && byMac === undefined) return noMachine;
+    // The usual Machine lists the uuid and the mac of the request, so it contradicts neither.
+    if (byUuid === byMac && byUuid !== undefined && !(byUuid instanceof Several) && !byUuid.isTenant) {
+      return { machine: byUuid, isHeld: byUuid.isHeld, isAmbiguous: false, hasOthers: false };
+    }
+    return soleAmong(this.of(labels), labels, namespace);
+  }
+
   #add(machine: BootMachine): void {
     this.#machines.set(machine.id, machine);
-    for (const uuid of machine.uuids) addTo(this.#byUuid, uuid, machine);
-    for (const mac of machine.macs) addTo(this.#byMac, mac, machine);
+    for (const uuid of machine.uuids) this.#byUuid.add(uuid, machine);
+    for (const mac of machine.macs) this.#byMac.add(mac, machine);
   }
 }
 
-/**
- * Returns the one Machine of a request.
- * @param found the Machines that the request names (`KnownMachines.of`).
- * @param namespace of the Group that the machine gets. Undefined before selection: then no Machine of a tenant counts.
- */
-export function soleMachine(found: readonly BootMachine[], labels: Labels, namespace: string | undefined): SoleMachine {
+function soleAmong(found: readonly BootMachine[], labels: Labels, namespace: string | undefined): SoleMachine {
   let machine: BootMachine | undefined;
   let isHeld = false;
   let isAmbiguous = false;
+  let hasOthers = false;
   for (const each of found) {
-    if (each.isTenant && each.namespace !== namespace) continue;
-    isHeld ||= each.spec.hold;
+    if (each.isTenant && each.namespace !== namespace) {
+      hasOthers = true;
+      continue;
+    }
+    isHeld ||= each.isHeld;
     isAmbiguous ||=
       machine !== undefined || contradicts(each.uuids, labels.get("uuid")) || contradicts(each.macs, labels.get("mac"));
     machine = each;
   }
-  if (machine === undefined) return noMachine;
-  return { machine: isAmbiguous ? undefined : machine, isHeld, isAmbiguous };
+  return { machine: isAmbiguous ? undefined : machine, isHeld, isAmbiguous, hasOthers };
 }
 
 /**
@@ -177,18 +193,14 @@ function contradicts(listed: readonly string[], value: string | undefined): bool
 export function mergedLabels(
   request: Labels,
   machine: Pick<BootMachine, "labels"> | undefined,
-  reported: ReadonlyMap<string, string> | undefined,
+  reported: readonly LabelPair[] = [],
 ): Labels {
   const own = machine?.labels ?? [];
-  if (own.length === 0 && (reported === undefined || reported.size === 0)) return request;
+  if (own.length === 0 && reported.length === 0) return request;
   const merged = new Map(request);
-  if (reported !== undefined) addReported(merged, reported);
+  for (const [name, value] of reported) if (!merged.has(name) && isSticky(name)) merged.set(name, value);
   for (const [name, value] of own) merged.set(name, value);
   return request.flaws === undefined ? merged : Object.assign(merged, { flaws: request.flaws });
-}
-
-function addReported(labels: Map<string, string>, reported: ReadonlyMap<string, string>): void {
-  for (const [name, value] of reported) if (!labels.has(name) && isSticky(name)) labels.set(name, value);
 }
 
 /** True for a label that a machine may report. */
@@ -206,7 +218,8 @@ function toMachine(namespace: string, name: string, document: MachineDocument): 
   return {
     id,
     namespace,
-    spec: { identities: spec.identities, hold: spec.hold !== false, metadata: spec.metadata },
+    spec: { identities: spec.identities, metadata: spec.metadata },
+    isHeld: spec.hold !== false,
     isApproved: spec.approved === true && !isRefused,
     isRefused,
     isLeaving,
@@ -222,14 +235,4 @@ function toMachine(namespace: string, name: string, document: MachineDocument): 
 function valuesOf(label: string, identities: readonly string[]): readonly string[] {
   const start = `${label}/`;
   return identities.filter((identity) => identity.startsWith(start)).map((identity) => identity.slice(start.length));
-}
-
-function addTo<Entry>(map: ByValue<Entry>, value: string, entry: Entry): void {
-  map.set(value, [...(map.get(value) ?? []), entry]);
-}
-
-function removeFrom<Entry>(map: ByValue<Entry>, value: string, entry: Entry): void {
-  const left = (map.get(value) ?? []).filter((other) => other !== entry);
-  if (left.length > 0) map.set(value, left);
-  else map.delete(value);
 }

@@ -1,5 +1,6 @@
 /** What selection gives the makers of configs, and what it reads of the ledger. */
 
+import type { LabelPair, Labels } from "../../model/labels.ts";
 import type { LedgerView, PermitAsk } from "../../model/permit.ts";
 import type { GenericFormat } from "../../model/profile.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
@@ -21,8 +22,8 @@ export interface Candidate {
 
 /** What the boot service reads of the ledger. */
 export interface BootLedger extends LedgerView {
-  /** The labels that the machine with these identities has reported about itself, and that count now. */
-  reportedLabels(identities: readonly string[]): ReadonlyMap<string, string>;
+  /** The labels that the machine of a request has reported about itself, and that count now. */
+  reportedLabels(request: Labels): readonly LabelPair[];
 }
 
 /** The text of a template, as its object has it. */

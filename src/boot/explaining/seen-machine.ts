@@ -1,8 +1,7 @@
 /** Shows people what davit knows of a machine besides its request. Boots do not compute this. */
 
 import { type Labels, sentLabels } from "../../model/labels.ts";
-import { identitiesOf } from "../../model/machine.ts";
-import { type BootMachine, mergedLabels, soleMachine } from "../core/known-machines.ts";
+import { type BootMachine, mergedLabels } from "../core/known-machines.ts";
 import type { BootIndex } from "../selection/boot-index.ts";
 
 /** Where a label comes from: the request, a Machine object, or a report of the machine. */
@@ -24,10 +23,13 @@ export interface SeenMachine {
 }
 
 /** Returns the labels and the Machine of a request, as selection sees them. */
-export function seenMachine(index: Pick<BootIndex, "machinesOf" | "ledger">, asked: Labels): SeenMachine {
+export function seenMachine(
+  index: Pick<BootIndex, "machinesOf" | "soleMachineOf" | "ledger">,
+  asked: Labels,
+): SeenMachine {
   const machines = index.machinesOf(asked);
-  const { machine } = soleMachine(machines, asked, undefined);
-  const labels = mergedLabels(asked, machine, index.ledger?.reportedLabels(identitiesOf(asked)));
+  const { machine } = index.soleMachineOf(asked);
+  const labels = mergedLabels(asked, machine, index.ledger?.reportedLabels(asked));
   const own = new Map(machine?.labels);
   const shown = new Map([...labels, ...sentLabels(asked), ...own]);
   const originOf = (name: string): LabelOrigin => {

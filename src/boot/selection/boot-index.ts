@@ -12,8 +12,7 @@ import type { Log } from "../../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import { isCatchAll } from "../../model/group.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { LabelFlaws, Labels } from "../../model/labels.ts";
-import { identitiesOf } from "../../model/machine.ts";
+import type { Labels } from "../../model/labels.ts";
 import {
   type InstallPlan,
   type PermitAsk,
@@ -28,13 +27,13 @@ import { SelectorIndex } from "../../model/selector-index.ts";
 import { namesMachine } from "../../model/specificity.ts";
 import { BootError, type BootRefusal } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "../core/known-documents.ts";
-import { type BootMachine, mergedLabels, soleMachine } from "../core/known-machines.ts";
+import { type BootMachine, mergedLabels, type SoleMachine } from "../core/known-machines.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
 import type { BootLedger, Candidate, Machine, TemplateText } from "../core/selected.ts";
 import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
-import { doubtOf, mayMatter } from "./install-doubts.ts";
+import { assertIdentity, doubtOf } from "./install-doubts.ts";
 import { assertSole, type ChosenGroup, type LabelledRequest, namespaceOf } from "./selection.ts";
 import { Settling } from "./settling.ts";
 
@@ -191,6 +190,11 @@ export class BootIndex implements FeedListener {
     return this.#known.machines.of(labels);
   }
 
+  /** Returns the Machine that takes part in selection. */
+  soleMachineOf(labels: Labels): SoleMachine {
+    return this.#known.machines.soleOf(labels, undefined);
+  }
+
   /** Decides a question by what this process knows of the ledger. It changes nothing. */
   verdictOn(ask: PermitAsk): Verdict {
     return this.ledger === undefined ? { kind: "refused", why: "noLedger" } : verdictOf(ask, this.ledger);
@@ -248,27 +252,37 @@ export class BootIndex implements FeedListener {
   #see(asked: Labels): LabelledRequest {
     const { synced, machines } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
-    const found = machines.of(asked);
-    const sole = soleMachine(found, asked, undefined);
-    const labels = mergedLabels(asked, sole.machine, this.ledger?.reportedLabels(identitiesOf(asked)));
+    const sole = machines.soleOf(asked, undefined);
+    const labels = mergedLabels(asked, sole.machine, this.ledger?.reportedLabels(asked));
     const group = this.#winner(labels);
     assertSole(sole, group);
-    if (asked.flaws !== undefined) this.#assertIdentity(asked.flaws, group, found);
+    assertIdentity(asked, group, this.#known, this.#selectors);
     // An unreadable object may be this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
-    return { asked, labels, found, group };
+    return { asked, labels, sole, group };
   }
 
   /** @throws {BootError} noMatch, tied, oldProfile, refused, held, ambiguous or unapproved. */
   #choose(seen: LabelledRequest): ChosenGroup {
-    const { asked, found, group } = seen;
+    const { group } = seen;
     if (group === undefined) throw new BootError("noMatch");
     if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
-    const sole = soleMachine(found, asked, namespaceOf(group));
-    assertSole(sole, group);
+    const sole = this.#soleFor(seen, group);
     if (group.permits?.approval !== undefined && sole.machine?.isApproved !== true)
       throw new BootError("unapproved", { group: group.id });
     return { ...seen, group, machine: sole.machine };
+  }
+
+  /**
+   * Returns the Machine that counts for a Group. The Machines of tenants count only now; without any, the Machine is
+   * the one that took part in selection.
+   * @throws {BootError} held or ambiguous.
+   */
+  #soleFor({ asked, sole }: LabelledRequest, group: BootGroup): SoleMachine {
+    if (!sole.hasOthers) return sole;
+    const ofGroup = this.#known.machines.soleOf(asked, namespaceOf(group));
+    assertSole(ofGroup, group);
+    return ofGroup;
   }
 
   /** Returns the group with the metadata of the Machine. */
@@ -364,21 +378,6 @@ export class BootIndex implements FeedListener {
     const { winner, rivals } = this.#selectors.settle(labels);
     if (rivals.length > 0) throw new BootError("tied", winner && { group: winner.id });
     return winner;
-  }
-
-  /**
-   * Refuses a machine whose identity is not clear. A machine with an unreadable name never boots like a machine without
-   * a name.
-   * @throws {BootError} ambiguous or unreadable.
-   */
-  #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined, found: readonly BootMachine[]): void {
-    const subject = group && { group: group.id };
-    if (flaws.repeated.size > 0) throw new BootError("ambiguous", subject);
-    if (!namesMachine(group) && mayMatter(flaws, this.#known, this.#selectors))
-      throw new BootError("unreadable", subject);
-    // The machine may have a Machine object that is held.
-    const mayBeMachine = (label: string) => this.#known.machines.speaksOf(label);
-    if (found.length === 0 && [...flaws.unreadable].some(mayBeMachine)) throw new BootError("unreadable", subject);
   }
 
   /** Logs only the path, because the document contains its user's text. */

@@ -1,9 +1,11 @@
-/** Finds why one Group and its Profile may be wrong for a machine. */
+/** Finds why a request may be another machine's, and why one Group and its Profile may be wrong for a machine. */
 
 import { isAlike, isSameOutcome } from "../../model/contest.ts";
 import { matches } from "../../model/group.ts";
-import type { LabelFlaws } from "../../model/labels.ts";
+import type { LabelFlaws, Labels } from "../../model/labels.ts";
 import type { SelectorIndex } from "../../model/selector-index.ts";
+import { namesMachine } from "../../model/specificity.ts";
+import { BootError } from "../core/boot-error.ts";
 import type { BootGroup, BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import type { Doubt } from "./doubt.ts";
 import { type ChosenGroup, namespaceOf } from "./selection.ts";
@@ -38,8 +40,31 @@ function mayBeGone({ group, labels }: ChosenGroup, selectors: SelectorIndex<Boot
   return !selectors.listsFor(labels).some((groups) => groups.some(isCopy));
 }
 
+/**
+ * Refuses a machine whose identity is not clear. A machine with an unreadable name never boots like a machine without
+ * a name.
+ * @throws {BootError} ambiguous or unreadable.
+ */
+export function assertIdentity(
+  asked: Labels,
+  group: BootGroup | undefined,
+  known: Pick<KnownDocuments, "machines" | "hasTombstones">,
+  selectors: Pick<SelectorIndex<BootGroup>, "speaksOf">,
+): void {
+  const { flaws } = asked;
+  if (flaws === undefined) return;
+  const { machines } = known;
+  const subject = group && { group: group.id };
+  if (flaws.repeated.size > 0) throw new BootError("ambiguous", subject);
+  if (!namesMachine(group) && mayMatter(flaws, known, selectors)) throw new BootError("unreadable", subject);
+  // The machine may have a Machine object that is held.
+  const mayBeMachine = (label: string) => machines.speaksOf(label);
+  if (machines.of(asked).length === 0 && [...flaws.unreadable].some(mayBeMachine))
+    throw new BootError("unreadable", subject);
+}
+
 /** True if a Group selects by one of the unreadable labels, or a Group that was removed a moment ago did. */
-export function mayMatter(
+function mayMatter(
   { unreadable }: LabelFlaws,
   known: Pick<KnownDocuments, "hasTombstones">,
   selectors: Pick<SelectorIndex<BootGroup>, "speaksOf">,

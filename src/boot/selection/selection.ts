@@ -11,8 +11,8 @@ export interface LabelledRequest {
   readonly asked: Labels;
   /** The labels by which Groups select: see `mergedLabels`. */
   readonly labels: Labels;
-  /** The Machines that the request names, wherever they count. */
-  readonly found: readonly BootMachine[];
+  /** The Machine that takes part in selection. It is neither held nor ambiguous. */
+  readonly sole: SoleMachine;
   /** The Group that wins; undefined if no Group matches. */
   readonly group: BootGroup | undefined;
 }

@@ -172,8 +172,8 @@ function machineOf({ seen, permit }: BootSnapshot): Pick<Preview, "machines" | "
   };
 }
 
-function previewedMachine({ id, isApproved, isRefused, spec: { hold } }: BootMachine): PreviewedMachine {
-  return { machine: id, approved: isApproved, hold, refused: isRefused };
+function previewedMachine({ id, isApproved, isRefused, isHeld }: BootMachine): PreviewedMachine {
+  return { machine: id, approved: isApproved, hold: isHeld, refused: isRefused };
 }
 
 function answered(path: string, { body, contentType }: Rendered, isSecret: boolean): Rendering {
