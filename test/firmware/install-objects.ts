@@ -40,17 +40,6 @@ export class InstallObjects {
     return `machine-${dashed(mac)}`;
   }
 
-  /** Writes a Group that asks for approval, and boots its machine from the disk. */
-  askForApproval(mac: string): void {
-    this.#write("from-disk", fromDiskText);
-    this.#write(`approval-${dashed(mac)}`, approvalText(mac));
-  }
-
-  /** Writes the Machine that approves it, or does not yet. */
-  approve(mac: string, isApproved: boolean): void {
-    this.#write(`approved-${dashed(mac)}`, machineText(mac, isApproved));
-  }
-
   remove(): void {
     rmSync(this.#folder, { recursive: true });
   }
@@ -108,34 +97,6 @@ function groupText(name: string, { mac, image, way, grant, pauseSeconds }: Insta
 
 function dashed(mac: string): string {
   return mac.replaceAll(":", "-");
-}
-
-const fromDiskText = `apiVersion: davit.dev/v1alpha1
-kind: Profile
-metadata: {name: from-disk}
-spec:
-  boot: {local: exit}
-`;
-
-function approvalText(mac: string): string {
-  return `apiVersion: davit.dev/v1alpha1
-kind: Group
-metadata: {name: approval-${dashed(mac)}}
-spec:
-  profileRef: {name: from-disk}
-  approval: Required
-  selector: {matchLabels: {mac: "${mac}"}}
-`;
-}
-
-function machineText(mac: string, isApproved: boolean): string {
-  return `apiVersion: davit.dev/v1alpha1
-kind: Machine
-metadata: {name: approved-${dashed(mac)}}
-spec:
-  identity: {macs: ["${mac}"]}
-  approved: ${isApproved}
-`;
 }
 
 function nameOf(way: LocalBoot): string {

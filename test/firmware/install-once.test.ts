@@ -40,10 +40,6 @@ const ways: readonly Way[] = [
   { kind: "uefiIpxe", way: "sanboot", skip: uefiIsMissing },
   { kind: "uefiGrub", way: "sanboot", skip: uefiIsMissing },
 ];
-const loaders = [
-  { kind: "biosIpxe", skip: isLeftOut },
-  { kind: "biosGrub", skip: grubIsMissing },
-] as const;
 
 type DiskMachine = Machine & { readonly disk: string };
 
@@ -110,26 +106,6 @@ describe.skipIf(isLeftOut)("a machine with a disk", () => {
     expect(linesWith(again.screen, "REPORTED")).toEqual(["REPORTED state=installing", "REPORTED state=installed"]);
     expect(linesWith(again.screen, diskGreeting)).toEqual([diskGreeting]);
   });
-
-  for (const { kind, skip } of loaders) {
-    // The machine asks again after 5 s, which Retry-After and the script of /grub say. By then davit has read the file.
-    it(`boots at its next request after its approval, by ${kind}`, { skip, timeout: bootTestLimitMs }, async () => {
-      const machine = newMachine(kind);
-      const { mac, disk } = machine;
-      writeFileSync(disk, readFileSync(makeBiosDisk(server.makeDirectory())));
-      objects.askForApproval(mac);
-      objects.approve(mac, false);
-      const path = scriptPath(kind);
-      const approve = async () => objects.approve(mac, true);
-      server.line.expect({ path, status: 503, when: "delivered", does: approve });
-
-      const { screen } = await server.boot(machine);
-
-      expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
-      const scripts = server.line.asked.filter(({ target }) => target.startsWith(`${path}?`));
-      expect(scripts.map(({ status }) => status)).toEqual([503, 200]);
-    });
-  }
 
   /** The generation of a Group's grant as davit has read it. */
   async function generationOf(group: string): Promise<unknown> {

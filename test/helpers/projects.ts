@@ -105,6 +105,7 @@ export const moved: readonly Moved[] = [
   { file: "ledger/members.test.ts", to: "integration", because: "needs etcd" },
   { file: "lint/bad-input.test.ts", to: "integration", because: starts },
   { file: "lint/lint.test.ts", to: "integration", because: starts },
+  { file: "manifests/example-reports.test.ts", to: "integration", because: "needs curl and busybox" },
   { file: "matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
   { file: "offline/load-manifests.test.ts", to: "integration", because: threads },
   { file: "render/grub.test.ts", to: "integration", because: "needs grub-script-check" },

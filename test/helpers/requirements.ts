@@ -101,6 +101,7 @@ const requirements = {
   "kube-score": { anyOf: [chartToolPath("kube-score")], bringIt: "make chart-tools-all", byChoice: true },
   promtool: { anyOf: [promtoolPath], bringIt: "make promtool" },
   "operator-crds": { anyOf: [operatorCrdsDirectory()], bringIt: "make chart-tools" },
+  curl: { anyOf: ["curl"], bringIt: "apt-get install curl" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
   faketime: { anyOf: [fakeTimeLibrary], bringIt: "apt-get install faketime" },
   gpg: { anyOf: ["gpg"], bringIt: "apt-get install gnupg" },

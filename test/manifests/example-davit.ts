@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect } from "vitest";
+import { vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
@@ -84,7 +84,7 @@ export class ExampleDavit {
     for (const { file, group } of installers) await this.#grant(file, group);
     // In the order of their Groups' names: the last one is read with the others.
     for (const { group } of installers) {
-      await expect.poll(() => this.#generationOf(group), { timeout: 30_000, interval: 200 }).toBe(1);
+      await vi.waitUntil(async () => (await this.#generationOf(group)) === 1, { timeout: 30_000, interval: 200 });
     }
   }
 
