@@ -14,7 +14,7 @@ export interface MachineBookOptions {
   readonly known: KnownLedger;
   /** Why nothing installs now, one line each. */
   readonly problems: () => readonly string[];
-  /** The machines that wait for a Machine; absent in a follower, which enrols none. */
+  /** The machines that wait for a Machine; absent in a follower, which enrolls none. */
   readonly pending?: () => Iterable<PendingMachine>;
 }
 

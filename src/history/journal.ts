@@ -228,7 +228,7 @@ export class Journal {
     try {
       const { damaged, wholeBytes } = await this.#read(segment, add);
       if (damaged > 0) {
-        log.warn({ segment: segment.name, damaged }, "history: lines of the journal are damaged, left out");
+        log.warn({ segment: segment.name, damaged }, "history: damaged lines of the journal are left out");
       }
       // A kill in the middle of a write leaves a part of a line.
       if (wholeBytes === segment.bytes || segment !== this.#segments.at(-1)) return;
@@ -279,9 +279,12 @@ export class Journal {
     try {
       await files.rename(path, join(directory, setAsideName));
       this.#setAsideBytes = segment.bytes;
-      log.warn({ segment: path, setAside: setAsideName }, `history: the journal cannot be read, set aside: ${why}`);
+      log.warn(
+        { segment: path, setAside: setAsideName },
+        `history: a segment of the journal cannot be read, set aside: ${why}`,
+      );
     } catch {
-      log.warn({ segment: path }, `history: the journal cannot be read, left out: ${why}`);
+      log.warn({ segment: path }, `history: a segment of the journal cannot be read, left out: ${why}`);
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Creates Machine objects for machines that a Group enrols, and removes those that nobody has touched. Such a Machine
- * is pending: it approves and grants nothing until a person changes it.
+ * Creates Machine objects for machines that a Group enrolls, and removes those that are unchanged. Such a Machine is
+ * pending: it approves and grants nothing until a person changes it.
  */
 
 import { isJsonObject, type JsonObject } from "../model/json.ts";

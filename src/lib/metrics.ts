@@ -309,7 +309,7 @@ function controllerMetrics(registers: Registry[]) {
     }),
     enrolmentsRefused: new Counter({
       name: "davit_enrolments_refused_total",
-      help: "Unknown machines that davit did not enrol: faster than the rate, full, or the API server failed.",
+      help: "Unknown machines that davit did not enroll: faster than the rate, full, or the API server failed.",
       labelNames: ["reason"],
       registers,
     }),

@@ -155,7 +155,7 @@ describe("the files of the journal", () => {
     const after = start(disk);
     expect(macsOf(await after.machines())).toEqual([mac(2)]);
     expect(after.logged).toEqual([
-      "history: the journal cannot be read, set aside: it is not a segment of this version of davit",
+      "history: a segment of the journal cannot be read, set aside: it is not a segment of this version of davit",
     ]);
     expect(await disk.list(directory)).toContain("unreadable.history");
     const last = start(disk);
@@ -173,7 +173,7 @@ describe("the files of the journal", () => {
     disk.damage(path, (content) => Buffer.from(content.toString().replace("52:54:00:00:00:02", "52:54:00:00:00:04")));
     const after = start(disk);
     expect(macsOf(await after.machines())).toEqual([mac(1), mac(3)]);
-    expect(after.logged).toEqual(["history: lines of the journal are damaged, left out"]);
+    expect(after.logged).toEqual(["history: damaged lines of the journal are left out"]);
   });
 });
 

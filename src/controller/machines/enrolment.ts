@@ -43,7 +43,7 @@ export interface EnrolmentOptions {
 /** A machine that waits for a Machine, or for the approval of its Machine. */
 export interface Enrolled {
   readonly identities: readonly string[];
-  /** `namespace/name` of the Group that enrols it. */
+  /** `namespace/name` of the Group that enrolls it. */
   readonly group: string;
   /** Unix milliseconds. */
   readonly firstSeenAtMs: number;
@@ -67,7 +67,7 @@ export class Enrolment {
   readonly #bucket: TokenBucket;
   /** By the key of the Machine that it has, or would have. The oldest is first. */
   readonly #pending = new Map<string, Pending>();
-  /** By `namespace/name`: whether a Group enrols, and the text of its document. Reading it again would take longer. */
+  /** By `namespace/name`: whether a Group enrolls, and the text of its document. Reading it again would take longer. */
   readonly #enrolling = new Map<string, { readonly text: string; readonly isEnrolling: boolean }>();
   readonly #stopping = new AbortController();
   readonly #works = new Set<Promise<void>>();

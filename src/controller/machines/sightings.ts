@@ -1,7 +1,7 @@
 /**
  * The port for what machines ask at the boot listener: the newest request of each machine. It is kept in memory only,
  * and the oldest is dropped first. Nothing that a machine sends opens anything: sightings are shown in statuses, and
- * make davit enrol unknown machines.
+ * make davit enroll unknown machines.
  */
 
 /** An answered request of a machine. */

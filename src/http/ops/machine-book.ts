@@ -10,7 +10,7 @@ import type { InstallPlan, LedgerEntry, LedgerView, NamedGrant } from "../../mod
 export interface MachineBook {
   /** Every Machine object. */
   machines(): Iterable<NamedMachine>;
-  /** Machines without a Machine object that wait for one, because their Group enrols; absent if they become objects. */
+  /** Machines that wait for a Machine object, because their Group enrolls; absent if they become objects. */
   pending?(): Iterable<PendingMachine>;
   /** In a follower this is its copy. */
   readonly ledger: LedgerBook;
@@ -33,7 +33,7 @@ export interface NamedMachine {
 
 export interface PendingMachine {
   readonly identities: readonly string[];
-  /** `namespace/name` of the Group that enrols it. */
+  /** `namespace/name` of the Group that enrolls it. */
   readonly group: string;
   readonly firstSeenAtMs: number;
 }
