@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { followerPermit } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
+import { SightingIntake } from "../controller/machines/sighting-intake.ts";
 import { Sightings } from "../controller/machines/sightings.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { StatusSinks } from "../controller/status/status-sinks.ts";
@@ -24,6 +25,7 @@ import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { davitRoot, tombstonesRoot } from "../model/documents.ts";
 import type { PermitQuestion } from "../model/permit-wire.ts";
+import type { MachineSighting } from "../model/sighting.ts";
 import type { Source } from "../model/source.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
@@ -297,10 +299,14 @@ export class App {
   #storeService(store: Store, ledger: LedgerService, { trust }: ObjectSource): StoreService {
     const permit = (question: PermitQuestion) =>
       followerPermit({ index: this.#boot.index, desk: ledger.ledger }, question);
+    const intake = new SightingIntake({ sightings: this.#sightings, clock: this.#clock });
+    // Only the controller writes statuses, and only the leader of a shared store has one.
+    const sighted = (sightings: readonly MachineSighting[]) =>
+      this.#sourceFollower?.controller && intake.take(sightings);
     return new StoreService({
       ...this.#shared,
       store,
-      ledger: { store: ledger.store, ledger: ledger.ledger, completeAtMs: () => ledger.completeAtMs, permit },
+      ledger: { store: ledger.store, ledger: ledger.ledger, completeAtMs: () => ledger.completeAtMs, permit, sighted },
       trust,
       isReady: () => this.#boot.index.isReady,
       provenAtMs: () => this.#provenAtMs,

@@ -17,10 +17,11 @@ import { Suspensions } from "../lib/suspension.ts";
 import { FileError } from "../lib/watched-files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
-import { BootService } from "./boot-service.ts";
+import { BootService, type BootServiceOptions } from "./boot-service.ts";
 import { FollowedLedger } from "./followed-ledger.ts";
 import { GrantedObjects } from "./granted-objects.ts";
 import { machineBook } from "./machine-book.ts";
+import { sightingOf } from "./sight.ts";
 
 export interface BootAppOptions {
   readonly config: BootConfig;
@@ -65,7 +66,9 @@ export class BootApp {
     // Later than any proof that comes in time (`signs-of-life.ts`).
     const unprovenMs = config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8;
     this.#ledger = new FollowedLedger({ config, credentials, unprovenMs, clock, log });
-    const { known: ledger, desk } = this.#ledger;
+    const { known: ledger, desk, sightings } = this.#ledger;
+    const answered: BootServiceOptions["answered"] = (machine, answer) =>
+      sightings.saw(sightingOf(machine, answer, clock.nowMs()));
     const { copyFile: path } = config;
     const historyDirectory = path === undefined ? undefined : `${path}.history`;
     this.#boot = new BootService({
@@ -77,6 +80,7 @@ export class BootApp {
       historyDirectory,
       ledger,
       desk,
+      answered,
     });
     const followLog = log.child({ part: "follow" });
     this.#suspensions = new Suspensions(clock);

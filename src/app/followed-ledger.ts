@@ -4,6 +4,7 @@ import { randomInt } from "node:crypto";
 import { CopyFile } from "../follow/copy-file.ts";
 import { StoreFollower } from "../follow/follow.ts";
 import { RemoteDesk } from "../follow/remote-desk.ts";
+import { RemoteSightings } from "../follow/remote-sightings.ts";
 import type { StoreCredentials } from "../follow/store-request.ts";
 import { Writers } from "../follow/writers.ts";
 import { KnownLedger } from "../ledger/known-ledger.ts";
@@ -29,13 +30,19 @@ const fileEnding = ".ledger";
 const currentSeconds = 15;
 /** How long a start waits for the ledger, so that labels which machines have reported are known. */
 const patienceMs = 3_000;
+/** While more machines than these wait for permits, no sightings are sent. */
+const maxAsking = 16;
+const sightingsLimitMs = 5_000;
 
 export class FollowedLedger {
   readonly known: KnownLedger;
   readonly desk: RemoteDesk;
+  readonly sightings: RemoteSightings;
   readonly #options: FollowedLedgerOptions;
   readonly #follower: StoreFollower;
   readonly #writers: Writers;
+  /** With connections of its own, so that no permit waits for it. */
+  readonly #sightingWriters: Writers;
   readonly #stopping = new AbortController();
 
   constructor(options: FollowedLedgerOptions) {
@@ -59,6 +66,10 @@ export class FollowedLedger {
       log,
     });
     this.#writers = new Writers({ urls, credentials, clock, log });
+    const one = { about: "sightings", maxAsking: 1, limitMs: sightingsLimitMs } as const;
+    this.#sightingWriters = new Writers({ urls, credentials, clock, log, ...one });
+    const isBusy = () => this.#writers.asking > maxAsking;
+    this.sightings = new RemoteSightings({ writers: this.#sightingWriters, isBusy, clock });
     this.desk = new RemoteDesk({ writers: this.#writers, view: this.known, isCurrent: () => this.#isCurrent, clock });
   }
 
@@ -66,6 +77,7 @@ export class FollowedLedger {
   async start(): Promise<void> {
     this.#follower.follow(davitRoot, this.known);
     await this.#follower.start();
+    this.sightings.start();
   }
 
   /** Resolves when the copy equals the writer's ledger, or after some seconds. */
@@ -83,6 +95,8 @@ export class FollowedLedger {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#writers.stop();
+    this.#sightingWriters.stop();
+    await this.sightings.stop();
     await this.#follower.stop();
   }
 

@@ -1,17 +1,15 @@
 /** Converts an answer to a machine into a sighting, which the machine's status shows. */
 
-import type { Sightings } from "../controller/machines/sightings.ts";
 import type { MachineAnswer, RequestedMachine } from "../http/boot/access-log.ts";
 import { identitiesOf } from "../model/machine.ts";
-
-type Sight = Parameters<Sightings["saw"]>[0];
+import type { MachineSighting } from "../model/sighting.ts";
 
 /** @param atMs Unix milliseconds. */
 export function sightingOf(
   { labels, group, profile, refusal }: RequestedMachine,
   { endpoint, status, address }: MachineAnswer,
   atMs: number,
-): Sight {
+): MachineSighting {
   return {
     identities: identitiesOf(labels),
     atMs,

@@ -10,7 +10,7 @@ import { BackupStreams } from "../http/store/backup-streams.ts";
 import { StoreDoor } from "../http/store/door.ts";
 import { followAnswer } from "../http/store/follow-routes.ts";
 import { FollowStreams } from "../http/store/follow-streams.ts";
-import { permitAnswers } from "../http/store/permit-routes.ts";
+import { type PermitRoutesOptions, permitAnswers } from "../http/store/permit-routes.ts";
 import { type LedgerAnswers, storeHandler } from "../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../http/unsent-answers.ts";
@@ -55,6 +55,8 @@ export interface SharedLedger extends Pick<LedgerService, "store" | "ledger"> {
   readonly completeAtMs: () => number;
   /** Answers what followers ask for their machines. */
   readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
+  /** See `PermitRoutesOptions`. */
+  readonly sighted: PermitRoutesOptions["sighted"];
 }
 
 /** davit disconnects a client that reads nothing of its answer for this long. */
@@ -133,13 +135,14 @@ export class StoreService {
   #ledgerAnswers(guard: SecretsGuard, log: Log): LedgerAnswers | undefined {
     const streams = this.#ledgerStreams;
     if (this.#options.ledger === undefined || streams === undefined) return undefined;
-    const { store, ledger, permit } = this.#options.ledger;
+    const { clock } = this.#options;
+    const { store, ledger, permit, sighted } = this.#options.ledger;
     // A copy of a ledger that has not begun would say less than what a follower has.
     const isReady = () => ledger.known.meta !== undefined;
     const followLog = log.child({ part: "ledger" });
     return {
       follow: followAnswer({ store, streams, log: followLog, guard, isReady }),
-      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger }),
+      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger, sighted, clock }),
     };
   }
 

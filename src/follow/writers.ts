@@ -17,6 +17,8 @@ export interface WritersOptions {
   readonly credentials: () => Promise<StoreCredentials>;
   readonly clock: Clock;
   readonly log: Log;
+  /** `permits` unless given. A failure with sightings harms no machine, and is logged as `debug`. */
+  readonly about?: "permits" | "sightings";
   /** How long a question may take; 1 s unless given. */
   readonly limitMs?: number;
   /** The most questions at a time; 512 unless given. */
@@ -60,6 +62,11 @@ export class Writers {
       deadline.cancel();
       this.#asking -= 1;
     }
+  }
+
+  /** How many questions wait for an answer. */
+  get asking(): number {
+    return this.#asking;
   }
 
   /** Ends every question. Idempotent. */
@@ -114,9 +121,10 @@ export class Writers {
     const problem = known ? `${store} ${error.reason} ${error.detail}` : "bug";
     if (problem === this.#problem) return;
     this.#problem = problem;
-    const { log } = this.#options;
-    if (known)
-      log.warn({ store, reason: error.reason, why: error.detail }, "permits cannot be asked for, installs wait");
+    const { log, about = "permits" } = this.#options;
+    const data = known ? { store, reason: error.reason, why: error.detail } : {};
+    if (known && about === "permits") log.warn(data, "permits cannot be asked for, installs wait");
+    else if (known) log.debug(data, "what machines asked cannot be handed on");
     else log.error({ err: error }, "asking for permits failed");
   }
 }

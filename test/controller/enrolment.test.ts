@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { MachineMaker } from "../../src/controller/machines/enrolment.ts";
-import { type MachineSighting, Sightings } from "../../src/controller/machines/sightings.ts";
+import { Sightings } from "../../src/controller/machines/sightings.ts";
+import type { MachineSighting } from "../../src/model/sighting.ts";
 import type { SourceObject } from "../../src/model/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, machineObject, profileObject } from "./objects.ts";

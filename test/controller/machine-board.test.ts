@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type MachineSighting, Sightings } from "../../src/controller/machines/sightings.ts";
+import { Sightings } from "../../src/controller/machines/sightings.ts";
+import type { MachineSighting } from "../../src/model/sighting.ts";
 import type { SourceObject } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";

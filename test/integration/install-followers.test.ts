@@ -95,7 +95,8 @@ describe("a follower", { timeout: limitMs }, () => {
 /** Passes on all requests but those that an earlier davit does not know. */
 async function earlierVersion(store: URL): Promise<string> {
   const pass = (from: IncomingMessage, to: ServerResponse) => {
-    if (/^\/davit\/v1\/(ledger|permit|report)/.test(from.url ?? "")) return void to.writeHead(404).end("404\n");
+    if (/^\/davit\/v1\/(ledger|permit|report|sightings)/.test(from.url ?? ""))
+      return void to.writeHead(404).end("404\n");
     const headers = { ...from.headers, host: store.host };
     const sent = request(new URL(from.url ?? "", store), { method: from.method, headers }, (answer) => {
       to.writeHead(answer.statusCode ?? 500, answer.headers);

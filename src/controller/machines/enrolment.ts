@@ -11,11 +11,12 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { groupPath } from "../../model/documents.ts";
+import type { MachineSighting } from "../../model/sighting.ts";
 import { type MachineObject, type ObjectName, objectKey, type Source } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
 import type { MachineIdentities } from "./identities.ts";
-import type { MachineSighting, Sightings } from "./sightings.ts";
+import type { Sightings } from "./sightings.ts";
 
 /** Creates and deletes Machines in the cluster. Both methods reject if the API server cannot do it now. */
 export interface MachineMaker {
@@ -85,7 +86,9 @@ export class Enrolment {
   start(): void {
     const { sightings } = this.#options;
     if (sightings === undefined) return;
-    this.#end = sightings.follow((sighting) => this.#saw(sighting));
+    this.#end = sightings.follow((sighting, isOwn) => {
+      if (isOwn) this.#saw(sighting);
+    });
     this.#running = this.#check();
   }
 

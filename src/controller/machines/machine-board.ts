@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { machinePhases } from "../../model/machine.ts";
+import type { MachineSighting } from "../../model/sighting.ts";
 import { type ObjectName, type ObjectStatus, objectKey } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
@@ -15,7 +16,7 @@ import { Grants } from "../permits/grants.ts";
 import type { LedgerFacts } from "../permits/ledger-facts.ts";
 import type { MachineIdentities } from "./identities.ts";
 import { shownMachine } from "./machine-facts.ts";
-import type { MachineSighting, Sightings } from "./sightings.ts";
+import type { Sightings } from "./sightings.ts";
 
 export interface MachineBoardOptions {
   readonly clock: Clock;

@@ -9,10 +9,10 @@ import type { GroupDocument } from "../../model/documents.ts";
 import type { MachineDocument, MachinePhase } from "../../model/machine.ts";
 import { phaseOf } from "../../model/machine-phase.ts";
 import { type LedgerEntry, type LedgerView, type NamedGrant, refusalFor } from "../../model/permit.ts";
+import type { MachineSighting } from "../../model/sighting.ts";
 import type { Condition, MachineStatus, ObjectName, ObjectStatus } from "../../model/source.ts";
 import { namedGrant, permittedCondition } from "../permits/permitted.ts";
 import { withConditions } from "../status/conditions.ts";
-import type { MachineSighting } from "./sightings.ts";
 
 /** Everything that a Machine's status depends on. */
 export interface MachineFacts {

@@ -4,32 +4,19 @@
  * make davit enroll unknown machines.
  */
 
-/** An answered request of a machine. */
-export interface MachineSighting {
-  /** Of the request, as `identitiesOf` returns them. A request without any is no sighting. */
-  readonly identities: readonly string[];
-  /** Unix milliseconds. */
-  readonly atMs: number;
-  readonly address?: string;
-  /** `namespace/name`; absent if no Group took the machine. */
-  readonly group?: string;
-  readonly profile?: string;
-  /** What the machine asked for, such as `ipxe`, `ignition` or `report`. */
-  readonly stage: string;
-  /** `served`, or why the machine did not get it, such as `unapproved`. */
-  readonly result: string;
-  /** SHA-256 of the boot script. */
-  readonly rendered?: string;
-}
+import type { MachineSighting } from "../../model/sighting.ts";
 
 // As many machines as the ledger has room for, with two identities each.
 const mostIdentities = 2 * 65_536;
+
+/** @param isOwn false for a request that a follower has answered: it is only shown. */
+type SightingListener = (sighting: MachineSighting, isOwn: boolean) => void;
 
 export class Sightings {
   /** By identity; the oldest is first. */
   readonly #newest = new Map<string, MachineSighting>();
   readonly #most: number;
-  readonly #listeners = new Set<(sighting: MachineSighting) => void>();
+  readonly #listeners = new Set<SightingListener>();
 
   constructor(most = mostIdentities) {
     this.#most = most;
@@ -37,6 +24,16 @@ export class Sightings {
 
   /** Records a request. */
   saw(sighting: MachineSighting): void {
+    this.#record(sighting, true);
+  }
+
+  /** Records a request that a follower has answered, unless a newer one is known. */
+  heard(sighting: MachineSighting): void {
+    const known = this.of(sighting.identities);
+    if (known === undefined || known.atMs < sighting.atMs) this.#record(sighting, false);
+  }
+
+  #record(sighting: MachineSighting, isOwn: boolean): void {
     for (const identity of sighting.identities) {
       this.#newest.delete(identity);
       this.#newest.set(identity, sighting);
@@ -46,7 +43,7 @@ export class Sightings {
       this.#newest.delete(oldest);
     }
     if (sighting.identities.length === 0) return;
-    for (const listener of this.#listeners) listener(sighting);
+    for (const listener of this.#listeners) listener(sighting, isOwn);
   }
 
   /** Returns the newest sighting with one of these identities. */
@@ -56,7 +53,7 @@ export class Sightings {
   }
 
   /** Calls `listener` with each sighting. @returns a function that ends the calls. */
-  follow(listener: (sighting: MachineSighting) => void): () => void {
+  follow(listener: SightingListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

@@ -18,6 +18,7 @@ import type { Metrics } from "../../lib/metrics.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { WatchedFiles } from "../../lib/watched-files.ts";
 import { closingPath, permitPath } from "../../model/permit-wire.ts";
+import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { TokenFile, tokenOf } from "../bearer-tokens.ts";
@@ -49,7 +50,7 @@ export interface StoreDoorOptions {
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 // Followers may only read. What they ask and report for their machines changes no key.
-const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath]);
+const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath, sightingsPath]);
 
 const expiryCheckMs = 1_000;
 

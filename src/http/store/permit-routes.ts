@@ -1,11 +1,14 @@
 /**
- * `POST /davit/v1/permit` and `POST /davit/v1/report`, on the store's listener: what followers ask and report for their
- * machines. `model/permit-wire.ts` has the bodies. The guard is that of following: a client that may read every config
- * may ask for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
+ * `POST /davit/v1/permit`, `/davit/v1/report` and `/davit/v1/sightings`, on the store's listener: what followers ask
+ * and report for their machines. `model/permit-wire.ts` and `model/sighting.ts` have the bodies. The guard is that of
+ * following: a client that may read every config may ask for a permit. The answer comes from this davit's own objects, so
+ * a follower cannot choose what opens.
  */
 
+import type { Clock } from "../../lib/clock.ts";
 import type { PermitDesk } from "../../model/permit-desk.ts";
 import { decodeClosing, decodeQuestion, type PermitQuestion, type PermitReply } from "../../model/permit-wire.ts";
+import { decodeSightings, type MachineSighting, maxSightings } from "../../model/sighting.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import type { Store } from "../../store/store.ts";
 import type { Answer, Exchange, Handled } from "../exchange.ts";
@@ -19,18 +22,22 @@ export interface PermitRoutesOptions {
   /** Selects by this davit's own objects, and asks the ledger. */
   readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
   readonly desk: Pick<PermitDesk, "report" | "fetched">;
+  /** Shows what machines asked followers. @returns how many it has taken; undefined if another member shows them. */
+  readonly sighted: (sightings: readonly MachineSighting[]) => number | undefined;
+  readonly clock: Pick<Clock, "nowMs">;
 }
 
 // A query has at most 8 KiB, and a report fewer.
 const maxBodyBytes = 64 * 1024;
+const maxSightingsBytes = maxSightings * 1024;
 
-/** Makes the functions that answer `permitPath` and `closingPath`. */
-export function permitAnswers({ store, guard, permit, desk }: PermitRoutesOptions) {
-  const guarded = (answer: (body: string) => Promise<object | undefined>) => {
+/** Makes the functions that answer `permitPath`, `closingPath` and `sightingsPath`. */
+export function permitAnswers({ store, guard, permit, desk, sighted, clock }: PermitRoutesOptions) {
+  const guarded = (answer: (body: string) => Promise<object | undefined>, maxBytes = maxBodyBytes) => {
     return ({ request }: Exchange): Handled => {
       const refusal = guard(request);
       if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
-      return readSmallBody(request, maxBodyBytes)
+      return readSmallBody(request, maxBytes)
         .then(answer, () => undefined)
         .then(jsonAnswer);
     };
@@ -47,6 +54,11 @@ export function permitAnswers({ store, guard, permit, desk }: PermitRoutesOption
       if (closing !== undefined) desk.fetched(closing.address, closing.path);
       return closing && { outcome: "taken" };
     }),
+    sightings: guarded(async (body) => {
+      const sightings = decodeSightings(body, clock.nowMs());
+      const taken = sightings && sighted(sightings);
+      return taken === undefined ? undefined : { taken };
+    }, maxSightingsBytes),
   };
 }
 

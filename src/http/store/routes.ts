@@ -7,6 +7,7 @@ import { after } from "../../lib/soon.ts";
 import { backupPath } from "../../model/backup-path.ts";
 import { followPath } from "../../model/follow-line.ts";
 import { closingPath, ledgerPath, permitPath } from "../../model/permit-wire.ts";
+import { sightingsPath } from "../../model/sighting.ts";
 import type { Store } from "../../store/store.ts";
 import type { Exchange, Handled } from "../exchange.ts";
 import { unauthorizedAnswer } from "../keys/reply.ts";
@@ -32,6 +33,8 @@ export interface LedgerAnswers {
   readonly permit: (exchange: Exchange) => Handled;
   /** Answers `closingPath`. */
   readonly closing: (exchange: Exchange) => Handled;
+  /** Answers `sightingsPath`. */
+  readonly sightings: (exchange: Exchange) => Handled;
 }
 
 /** Makes the handler of the store's listener. */
@@ -45,6 +48,7 @@ export function storeHandler({ store, door, keys, follow, backup, ledger }: Stor
           [`GET ${ledgerPath}`, ledger.follow],
           [`POST ${permitPath}`, ledger.permit],
           [`POST ${closingPath}`, ledger.closing],
+          [`POST ${sightingsPath}`, ledger.sightings],
         ] as const)),
   ]);
   const answer = (exchange: Exchange): Handled => {

@@ -1,0 +1,78 @@
+/**
+ * What davit knows of a machine's newest request, and how followers hand it to their writer, over the store's listener:
+ *
+ *   POST /davit/v1/sightings   {"sightings": [...]}; the answer is {"taken": N}
+ *
+ * Sightings only show: no decision reads them. So a follower, or whoever has its credentials, can open nothing by them.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "./json.ts";
+
+export const sightingsPath = "/davit/v1/sightings";
+
+/** An answered request of a machine. */
+export interface MachineSighting {
+  /** Of the request, as `identitiesOf` returns them. A request without any is no sighting. */
+  readonly identities: readonly string[];
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly address?: string;
+  /** `namespace/name`; absent if no Group took the machine. */
+  readonly group?: string;
+  readonly profile?: string;
+  /** What the machine asked for, such as `ipxe`, `ignition` or `report`. */
+  readonly stage: string;
+  /** `served`, or why the machine did not get it, such as `unapproved`. */
+  readonly result: string;
+  /** SHA-256 of the boot script. */
+  readonly rendered?: string;
+}
+
+/** The most sightings of one request to the writer. */
+export const maxSightings = 256;
+/** A sighting is older only if a clock is wrong. */
+const maxAgeMs = 24 * 60 * 60_000;
+
+/** Returns a body for `sightingsPath`. It has ages, because the clocks of two computers differ. @param nowMs Unix. */
+export function encodeSightings(sightings: readonly MachineSighting[], nowMs: number): object {
+  return { sightings: sightings.map(({ atMs, ...sighting }) => ({ ...sighting, agoMs: Math.max(0, nowMs - atMs) })) };
+}
+
+/**
+ * Reads a body, and leaves out sightings that a status could not show. @param nowMs Unix milliseconds.
+ * @returns undefined for any other text, and for too many sightings.
+ */
+export function decodeSightings(text: string, nowMs: number): readonly MachineSighting[] | undefined {
+  const sightings = parseJsonObject(text)?.sightings;
+  if (!Array.isArray(sightings) || sightings.length > maxSightings) return undefined;
+  return sightings.flatMap((value) => (isJsonObject(value) ? (sightingIn(value, nowMs) ?? []) : []));
+}
+
+function sightingIn({ identities, agoMs, ...texts }: JsonObject, nowMs: number): MachineSighting | undefined {
+  const stage = textIn("stage", texts);
+  const result = textIn("result", texts);
+  if (!areIdentities(identities) || typeof agoMs !== "number" || stage === undefined || result === undefined) return;
+  const more = (["address", "group", "profile", "rendered"] as const).map((name) => [name, textIn(name, texts)]);
+  const known = Object.fromEntries(more.filter(([, text]) => text !== undefined));
+  return { identities, atMs: nowMs - Math.min(Math.max(agoMs, 0), maxAgeMs), stage, result, ...known };
+}
+
+const objectName = /^[a-z\d-]{1,63}\/[a-z\d.-]{1,253}$/;
+const forms = {
+  stage: /^[a-z\d.-]{1,64}$/,
+  result: /^[A-Za-z]{1,64}$/,
+  address: /^[\da-f.:]{2,45}(%\w{1,16})?$/i,
+  group: objectName,
+  profile: objectName,
+  rendered: /^[\da-f]{64}$/,
+};
+
+function textIn(name: keyof typeof forms, value: JsonObject): string | undefined {
+  const text = value[name];
+  return typeof text === "string" && forms[name].test(text) ? text : undefined;
+}
+
+function areIdentities(value: JsonValue | undefined): value is string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > 2) return false;
+  return value.every((each) => typeof each === "string" && /^(uuid|mac)\/[\da-f:-]{1,64}$/.test(each));
+}

@@ -1,0 +1,122 @@
+/** A machine that boots from a follower shows in its Machine like one that boots from the writer, and opens nothing. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
+import { sightingsPath } from "../../src/model/sighting.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import {
+  type DavitBootProcess,
+  type DavitProcess,
+  localAuthorization,
+  startDavit,
+  startDavitBoot,
+  storeOf,
+} from "../../tools/davit-process.ts";
+import { missing } from "../helpers/requirements.ts";
+
+const soon = { timeout: 60_000, interval: 100 };
+const machines = "/apis/davit.dev/v1alpha1/namespaces/default/machines";
+const macOf = (number: number) => `52:54:00:00:00:0${number}`;
+const machineOf = (number: number) => `
+apiVersion: davit.dev/v1alpha1
+kind: Machine
+metadata: {name: node-${number}}
+spec: {identity: {macs: ["${macOf(number)}"]}}
+---`;
+
+const objects = `
+apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: work}
+spec: {boot: {kernel: /assets/linux}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: rack}
+spec: {profileRef: {name: work}, selector: {matchLabels: {role: rack}}, enroll: true}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: locked}
+spec: {profileRef: {name: work}, selector: {matchLabels: {role: locked}}, approval: Required}
+---${[1, 2, 3].map(machineOf).join("")}
+`;
+
+describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a follower", { timeout: 120_000 }, () => {
+  let cluster: Cluster;
+  let folder: string;
+  let writer: DavitProcess;
+  let follower: DavitBootProcess;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "davit-sightings-"));
+    cluster = await startCluster();
+    await cluster.apply(objects);
+    writer = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data") });
+    follower = await startDavitBoot(storeOf(writer));
+  }, 240_000);
+  afterAll(async () => {
+    await follower?.stop();
+    await writer?.stop();
+    await cluster?.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const ask = async ({ bootUrl }: DavitBootProcess, number: number, role = "rack") =>
+    (await fetch(`${bootUrl}/ipxe?role=${role}&mac=${macOf(number)}`)).status;
+
+  async function statusOf(name: string): Promise<JsonObject> {
+    const { body } = await cluster.ask({ path: `${machines}/${name}` });
+    return isJsonObject(body.status) ? body.status : {};
+  }
+
+  it("shows its phase, its address and when it asked, as at the writer", async () => {
+    expect([await ask(follower, 1), await ask(writer, 2)]).toEqual([200, 200]);
+    const shown = (lastSeen: unknown) => ({
+      phase: "Booted",
+      address: "127.0.0.1",
+      group: "default/rack",
+      profile: "default/work",
+      lastSeen,
+      boot: { at: lastSeen, stage: "ipxe", result: "served" },
+    });
+    await expect.poll(() => statusOf("node-2"), soon).toMatchObject(shown(expect.any(String)));
+    await expect.poll(() => statusOf("node-1"), soon).toMatchObject(shown(expect.any(String)));
+  });
+
+  it("is no new Machine, and no follower can approve one by what it hands on", async () => {
+    expect(await ask(follower, 3, "locked")).toBe(503);
+    const sightings = [
+      { identities: ["mac/52:54:00:00:00:09"], agoMs: 0, group: "default/rack", stage: "ipxe", result: "served" },
+      {
+        identities: [`mac/${macOf(3)}`],
+        agoMs: 0,
+        group: "default/rack",
+        profile: "default/work",
+        stage: "ipxe",
+        result: "served",
+        approved: true,
+        state: "Installed",
+      },
+    ];
+    const forged = await fetch(`${writer.storeUrl}${sightingsPath}`, {
+      method: "POST",
+      headers: await localAuthorization(writer.dataDir),
+      body: JSON.stringify({ sightings }),
+    });
+    expect([forged.status, await forged.json()]).toEqual([200, { taken: 2 }]);
+    await expect.poll(() => statusOf("node-3"), soon).toMatchObject({ group: "default/rack" });
+    expect([await ask(writer, 3, "locked"), await ask(follower, 3, "locked")]).toEqual([503, 503]);
+    // Both came together, so an enrolment would have begun before the status.
+    expect(await ask(writer, 8)).toBe(200);
+    await expect.poll(async () => (await cluster.ask({ path: `${machines}/mac-525400000008` })).status, soon).toBe(200);
+    expect((await cluster.ask({ path: `${machines}/mac-525400000009` })).status).toBe(404);
+  });
+
+  it("needs a follower's credentials to be handed on", async () => {
+    const sent = await fetch(`${writer.storeUrl}${sightingsPath}`, { method: "POST", body: '{"sightings":[]}' });
+    expect(sent.status).toBe(401);
+  });
+});
