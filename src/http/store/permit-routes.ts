@@ -1,8 +1,8 @@
 /**
  * `POST /davit/v1/permit`, `/davit/v1/report` and `/davit/v1/sightings`, on the store's listener: what followers ask
  * and report for their machines. `model/permit-wire.ts` and `model/sighting.ts` have the bodies. The guard is that of
- * following: a client that may read every config may ask for a permit. The answer comes from this davit's own objects, so
- * a follower cannot choose what opens.
+ * following: a client that may read every config may ask for a permit. The answer comes from this davit's own objects,
+ * so a follower cannot choose what opens.
  */
 
 import type { Clock } from "../../lib/clock.ts";
