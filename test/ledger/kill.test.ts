@@ -44,11 +44,12 @@ it(
       for (let machine = 0; machine < machines; machine++) {
         for (let request = 0; request < 2; request++) served.ask(ledger, machine, grant);
       }
-      // Claims are logged within these milliseconds.
-      await systemClock.sleep(pick(20));
+      const answers = () => served.answered - answeredBefore;
+      // Claims are logged within these milliseconds. A busy machine may need longer, so the last life answers all.
+      if (kill < kills - 1) await systemClock.sleep(pick(20));
+      else await expect.poll(answers, { timeout: 15_000, interval: 5 }).toBe(2 * machines);
       await ledger.kill();
-      const answered = served.answered - answeredBefore;
-      if (answered < 2 * machines) amid += 1;
+      if (answers() < 2 * machines) amid += 1;
     }
     process.stdout.write(
       `${kills} kills (${amid} before the last answer), seed ${seed}: ${served.installs} installs, ${served.granted} scripts\n`,
@@ -56,7 +57,7 @@ it(
     expect(served.twice).toEqual([]);
     expect(ids.size).toBe(1);
     expect(served.installs).toBeLessThanOrEqual(machines * generation);
-    if (kills >= 6) expect(served.granted).toBeGreaterThan(0);
+    expect(served.granted).toBeGreaterThan(0);
   },
   60_000 + kills * 20_000,
 );
