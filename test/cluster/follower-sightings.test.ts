@@ -86,6 +86,20 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
     await expect.poll(() => statusOf("node-1"), soon).toMatchObject(shown(expect.any(String)));
   });
 
+  it("has a line of kubectl with its Group, Profile, phase and when it asked", async () => {
+    await expect.poll(() => statusOf("node-1"), soon).toMatchObject({ phase: "Booted" });
+    const lines = async (...more: readonly string[]) => {
+      const { stdout } = await cluster.kubectl(["get", "machines.davit.dev", "node-1", ...more]);
+      return stdout.trimEnd().split("\n");
+    };
+    const [head, line] = await lines();
+    expect(head).toMatch(/^NAME +MAC +GROUP +PROFILE +PHASE +INSTALL +SEEN$/);
+    expect(line).toMatch(/^node-1 +52:54:00:00:00:01 +default\/rack +default\/work +Booted +\d+\w+$/);
+    const [wideHead, wide] = await lines("-o", "wide");
+    expect(wideHead).toMatch(/ SEEN +UUID +ADDRESS +RENDERED$/);
+    expect(wide).toMatch(/ 127\.0\.0\.1( |$)/);
+  });
+
   it("is no new Machine, and no follower can approve one by what it hands on", async () => {
     expect(await ask(follower, 3, "locked")).toBe(503);
     const sightings = [

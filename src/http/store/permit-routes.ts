@@ -33,37 +33,37 @@ const maxSightingsBytes = maxSightings * 1024;
 
 /** Makes the functions that answer `permitPath`, `closingPath` and `sightingsPath`. */
 export function permitAnswers({ store, guard, permit, desk, sighted, clock }: PermitRoutesOptions) {
-  const guarded = (answer: (body: string) => Promise<object | undefined>, maxBytes = maxBodyBytes) => {
+  const guarded = (answer: (body: string) => Promise<Answer>, maxBytes = maxBodyBytes) => {
     return ({ request }: Exchange): Handled => {
       const refusal = guard(request);
       if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
-      return readSmallBody(request, maxBytes)
-        .then(answer, () => undefined)
-        .then(jsonAnswer);
+      return readSmallBody(request, maxBytes).then(answer, () => badQuestion);
     };
   };
   return {
     permit: guarded(async (body) => {
       const question = decodeQuestion(body);
-      return question && (await permit(question));
+      return question === undefined ? badQuestion : jsonAnswer(await permit(question));
     }),
     closing: guarded(async (body) => {
       const closing = decodeClosing(body);
       if (closing?.kind === "report")
-        return { outcome: await desk.report(closing.token, closing.report, closing.address) };
+        return jsonAnswer({ outcome: await desk.report(closing.token, closing.report, closing.address) });
       if (closing !== undefined) desk.fetched(closing.address, closing.path);
-      return closing && { outcome: "taken" };
+      return closing === undefined ? badQuestion : jsonAnswer({ outcome: "taken" });
     }),
     sightings: guarded(async (body) => {
       const sightings = decodeSightings(body, clock.nowMs());
-      const taken = sightings && sighted(sightings);
-      return taken === undefined ? undefined : { taken };
+      if (sightings === undefined) return badQuestion;
+      const taken = sighted(sightings);
+      return taken === undefined ? plainAnswer(503, "Another member shows what machines ask\n") : jsonAnswer({ taken });
     }, maxSightingsBytes),
   };
 }
 
-function jsonAnswer(value: object | undefined): Answer {
-  if (value === undefined) return plainAnswer(400, "Bad question\n");
+const badQuestion = plainAnswer(400, "Bad question\n");
+
+function jsonAnswer(value: object): Answer {
   const headers = ["Content-Type", jsonText, "Cache-Control", "no-store"];
   return { status: 200, headers, body: `${JSON.stringify(value)}\n` };
 }
