@@ -68,7 +68,7 @@ async function* fromStore(url: URL, config: BackupConfig, host: Host): AsyncIter
 }
 
 const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
-  unreachable: "it cannot be reached",
+  unreachable: "it cannot be reached: start its davit, or correct --store",
   credentials: "the credentials cannot be read",
   silent: "it fell silent, and what came is not whole",
   ended: "the connection ended, and what came is not whole",

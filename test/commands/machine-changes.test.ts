@@ -313,7 +313,7 @@ describe("davit machine forget", () => {
     bed().fake.adopted.set("racks/web", nowMs + hourMs);
     expect((await bed().run("forget", "group/racks/web")).output).toBe("Group racks/web is no longer adopted\n");
     expect((await bed().run("forget", "group/racks/db")).errors).toBe(
-      `Asking "${bed().url}": the Group is not adopted\n`,
+      `Asking "${bed().url}": the Group is not adopted: davit machine ledger shows adopted Groups\n`,
     );
   });
 });

@@ -51,6 +51,7 @@ describe("davit machine list", () => {
     ["--phase", "Failed", ["52:54:00:00:00:02"]],
     ["--group", "racks/web", [mac]],
     ["--group", "db", ["52:54:00:00:00:02"]],
+    ["--group", "group/racks/web", [mac]],
     ["--group", "eb", []],
   ])("%s %s chooses", async (option, value, expected) => {
     fill();
@@ -59,6 +60,12 @@ describe("davit machine list", () => {
     expect(machines.map(({ identities }: { identities: string[] }) => identities.at(-1))).toEqual(
       expected.map((each) => `mac/${each}`),
     );
+  });
+
+  it.each(["a/b/c", "machine/node7", "Web"])("refuses the Group %s", async (group) => {
+    const { code, output, errors } = await bed().run("list", "--group", group);
+    expect({ code, output }).toEqual({ code: 2, output: "" });
+    expect(errors).toContain(`Bad value "${group}" for --group: must be NAME or NAMESPACE/NAME\n`);
   });
 
   it("prints a sentence without machines, and what a machine reported cannot move the cursor", async () => {
@@ -104,7 +111,10 @@ describe("davit machine show", () => {
 
   it.each([
     ["nobody", 'No Machine "nobody": davit machine list shows all machines\n'],
-    ["racks/nobody", 'Asking "URL": no Machine and no entry of the ledger has this name\n'],
+    [
+      "racks/nobody",
+      'Asking "URL": no Machine and no entry of the ledger has this name: davit machine list shows all\n',
+    ],
     ["node8", 'Several Machines "node8": give NAMESPACE/NAME, such as lab/node8\n'],
   ])("does not find %s", async (name, errors) => {
     fill();

@@ -218,6 +218,15 @@ it("control characters that a machine sends are shown by their code", async () =
     .toContain(String.raw`serial="\u001b[2J\u{9b}\u{202e}"`);
 });
 
+it("a refused question names the form that davit reads, or where the machines are", async () => {
+  expect((await shown("?mac=zz")).body).toBe(
+    "400 give a valid mac, uuid, hostname, serial or address, such as ?mac=52-54-00-a1-9c-ae\n",
+  );
+  expect((await shown("?mac=52:54:00:00:00:99")).body).toBe(
+    "404 the history has no request of this machine or address: /history lists the machines seen last\n",
+  );
+});
+
 it.each<[name: string, query: string, status: number]>([
   ["a machine that never asked", "?mac=52:54:00:00:00:99", 404],
   ["an address that never asked", "?address=192.0.2.9", 404],

@@ -68,7 +68,7 @@ describe("`POST /machines/adopt`", () => {
     ]);
     expect(await post("adopt", { group: "racks/wbe", hours: 1 })).toEqual([
       404,
-      "404 davit knows no Group of this name",
+      "404 davit knows no Group of this name: create it first, or correct the name",
     ]);
     expect((await post("adopt", { machine: "racks/none" }))[0]).toBe(404);
     expect(listener.fake.logged).toEqual([]);
@@ -119,11 +119,14 @@ describe("`POST /machines/forget`", () => {
     const { post } = await listener.start();
     expect((await post("forget", { group: "racks/web" }))[0]).toBe(200);
     expect(listener.fake.logged).toEqual([{ group: "racks/web", untilMs: 0 }]);
-    expect(await post("forget", { group: "racks/other" })).toEqual([404, "404 the Group is not adopted"]);
+    expect(await post("forget", { group: "racks/other" })).toEqual([
+      404,
+      "404 the Group is not adopted: davit machine ledger shows adopted Groups",
+    ]);
   });
 
   it.each([
-    ["unknown", [404, "404 the ledger has no entry of this machine"]],
+    ["unknown", [404, "404 the ledger has no entry of this machine: davit machine list shows all"]],
     ["crowded", [409, "409 too many grants are open: remove spec.install from objects that need none"]],
     ["late", [503, "503 the ledger cannot log the change now"]],
   ] as const)("reports %s", async (outcome, answer) => {
@@ -146,7 +149,10 @@ describe("`POST /machines/forget`", () => {
 
   it("does not know a machine without an entry", async () => {
     const { post } = await listener.start();
-    expect(await post("forget", { machine: mac })).toEqual([404, "404 the ledger has no entry of this machine"]);
+    expect(await post("forget", { machine: mac })).toEqual([
+      404,
+      "404 the ledger has no entry of this machine: davit machine list shows all",
+    ]);
   });
 });
 

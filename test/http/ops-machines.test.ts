@@ -164,7 +164,7 @@ describe("`GET /machines/<machine>`", () => {
       const { get } = await listener.start();
       expect(await get(`/machines/${name}`)).toMatchObject({
         status: 404,
-        body: "404 no Machine and no entry of the ledger has this name\n",
+        body: "404 no Machine and no entry of the ledger has this name: davit machine list shows all\n",
       });
     },
   );

@@ -9,10 +9,12 @@ import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   filterOptions,
   machineHelp,
+  type NamedObject,
   onlyWord,
   operationsOptions,
   outputOptions,
   readMachineOptions,
+  readNamedObject,
 } from "./options.ts";
 import { ledgerText, machinesOf, machineTable, machineText } from "./text.ts";
 
@@ -28,7 +30,11 @@ export const listMachines = workCommand({
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(listOptions, args, environment, paths);
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": davit machine show shows one machine`);
-    return configWithout(problems, values);
+    const group = values.group === undefined ? undefined : readNamedObject(values.group, "Group");
+    if (values.group !== undefined && group?.kind !== "Group") {
+      problems.push(`Bad value "${values.group}" for --group: must be NAME or NAMESPACE/NAME`);
+    }
+    return configWithout(problems, { ...values, group: group && fullName(group) });
   },
   work: async ({ group, phase, output, ...operations }, host) => {
     const answer = await readOperations(operations, "/machines");
@@ -100,6 +106,10 @@ export async function knownName(operations: OperationsOptions, word: string): Pr
   if (typeof found !== "string") throw new StartError(`No Machine "${name}": davit machine list shows all machines`);
   if (others.length === 0) return found;
   throw new StartError(`Several Machines "${name}": give NAMESPACE/NAME, such as ${found}`);
+}
+
+function fullName({ namespace, name }: NamedObject): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
 function isNamed(full: unknown, name: string): boolean {

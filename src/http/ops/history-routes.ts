@@ -74,7 +74,7 @@ function textBody({ text }: Report, { unrecorded }: HistoryView, shown: ListText
 
 /**
  * Finds the machines that a query names. It accepts every spelling of a label that machines may send.
- * @throws {RequestError} historyQuestion for a query of another form; notRemembered if no recorded machine matches.
+ * @throws {RequestError} historyQuestion for a query of another form; notRecorded if no recorded machine matches.
  */
 function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
   const asked = sentLabels(labelsFromQuery(rawQuery));
@@ -86,7 +86,7 @@ function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
   if (names === 0 || names < asked.size || isMacLost) throw new RequestError("historyQuestion");
   const found = address === undefined || labels.size > 0 ? view.find(labels, maxMachines) : view.at(address);
   const there = address === undefined ? found : found.filter(({ addresses }) => addresses.includes(address));
-  if (there.length === 0) throw new RequestError("notRemembered");
+  if (there.length === 0) throw new RequestError("notRecorded");
   return there;
 }
 

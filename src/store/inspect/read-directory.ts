@@ -29,6 +29,9 @@ export async function readDirectory(files: Files, directory: string, agelessRoot
   const end = await recover({ files, directory, after: snapshot?.sequence ?? 0, onCommand });
   if (snapshot !== undefined) checkGoesOnFrom(snapshot, end, directory);
   await checkKnownEnd({ files, directory }, end);
-  if (end === undefined) throw new WalError("damaged", `Reading "${directory}": no segment of a log is in it`);
+  if (end === undefined) {
+    const cure = "correct the directory; if the store is in etcd, run davit backup --store URL";
+    throw new WalError("damaged", `Reading "${directory}": no segment of a log is in it: ${cure}`);
+  }
   return { machine, end };
 }
