@@ -13,7 +13,8 @@ import type { EtcdClient } from "../store/etcd/client/etcd-client.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { NewDirectory } from "../store/wal/new-directory.ts";
 
-const { storeEtcdLeaseMs: _, ...ofEtcd } = etcdOptions;
+// Only members of a store have these two.
+const { storeEtcdLeaseMs: _lease, storeEtcdShared: _shared, ...ofEtcd } = etcdOptions;
 
 /** The options that name both places. */
 export const placeOptions = {
