@@ -9,6 +9,7 @@ import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { ledgerId } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
+import { Poll } from "./poll.ts";
 
 const soon = { timeout: 60_000, interval: 100 };
 const page = "upgrade the chart, or see docs/internals/controller.md#rbac";
@@ -58,6 +59,16 @@ metadata: {name: rack}
 spec: {profileRef: {name: work}, selector: {matchLabels: {role: rack}}, enroll: true}
 ---
 apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: wipe}
+spec: {effect: Install, boot: {kernel: /assets/wipe}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: wiped}
+spec: {profileRef: {name: wipe}, selector: {matchLabels: {mac: "52:54:00:00:00:02"}}}
+---
+apiVersion: davit.dev/v1alpha1
 kind: Machine
 metadata: {name: node}
 spec: {identity: {macs: ["52:54:00:00:00:01"]}}
@@ -95,8 +106,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit without the right",
   }
 
   /** Gives an account of its own all rights but one. @returns its kubeconfig, and what adds the right. */
-  async function accountWithout(right: string, kind: "Role" | "ClusterRole" = "Role") {
-    const name = `lacks-${right.replaceAll(/[^a-z]+/g, "-")}-${kind.toLowerCase()}`;
+  async function accountWithout(right: string, kind: "Role" | "ClusterRole" = "Role", suffix = kind.toLowerCase()) {
+    const name = `lacks-${right.replaceAll(/[^a-z]+/g, "-")}-${suffix}`;
     const grant = (rights: readonly string[]) => cluster.apply(roleOf(kind, name, rights));
     await grant(needed.filter((each) => each !== right));
     const kubeconfig = cluster.kubeconfigFor(name, await cluster.serviceAccountToken("default", name));
@@ -160,6 +171,19 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit without the right",
       await cluster.kubectl(["delete", "machines.davit.dev", "mac-525400000099", "--ignore-not-found"]);
     },
   );
+
+  it("to read Machines: what was known is answered as before, but nothing installs until davit has the right", async () => {
+    const { kubeconfig, mend } = await accountWithout("davit.dev machines list", "Role", "unread");
+    await start(kubeconfig);
+    const install = async () => (await fetch(`${running().bootUrl}/ipxe?mac=52:54:00:00:00:02`)).status;
+    const poll = Poll.of(install);
+    expect((await fetch(`${running().bootUrl}/ipxe?role=rack&mac=52:54:00:00:00:03`)).status).toBe(200);
+    await expect.poll(readiness, soon).toContain("davit may not list machines.davit.dev");
+    await poll.stop();
+    expect(poll.answers()).toEqual(new Set([503]));
+    await mend();
+    await expect.poll(install, soon).toBe(200);
+  });
 
   it("to read a namespace's objects in all namespaces: it is a rule of a ClusterRole", async () => {
     const { kubeconfig } = await accountWithout("davit.dev groups list", "ClusterRole");
