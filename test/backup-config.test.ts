@@ -115,25 +115,15 @@ describe("the options of davit backup", () => {
 describe("the options of davit restore", () => {
   it("name a backup and a data directory, which need not exist", () => {
     const config = readRestoreConfig(["--input", "older", "--data-dir", "new"], {}, usual);
-    expect(config).toEqual({ input: "older", dataDir: "new", storeEtcdPrefix: "/davit/", storeEtcdShared: false });
+    expect(config).toEqual({ input: "older", dataDir: "new", storeEtcdPrefix: "/davit/" });
   });
 
   it("name an etcd instead, as those of a serve beside do, unless a flag names a directory", () => {
     const environment = { DAVIT_DATA_DIR: "data", DAVIT_STORE_ETCD_ENDPOINTS: "http://etcd.example:2379" };
     const restore = (...args: string[]) => readRestoreConfig(["--input", "older", ...args], environment, usual);
     const storeEtcdEndpoints = [new URL("http://etcd.example:2379")];
-    expect(restore()).toEqual({
-      input: "older",
-      storeEtcdEndpoints,
-      storeEtcdPrefix: "/davit/",
-      storeEtcdShared: false,
-    });
-    expect(restore("--data-dir", "new")).toEqual({
-      input: "older",
-      dataDir: "new",
-      storeEtcdPrefix: "/davit/",
-      storeEtcdShared: false,
-    });
+    expect(restore()).toEqual({ input: "older", storeEtcdEndpoints, storeEtcdPrefix: "/davit/" });
+    expect(restore("--data-dir", "new")).toEqual({ input: "older", dataDir: "new", storeEtcdPrefix: "/davit/" });
     const other = restore("--store-etcd-endpoints", "http://other.example:1", "--store-etcd-prefix", "/x");
     expect(other).toMatchObject({ storeEtcdEndpoints: [new URL("http://other.example:1")], storeEtcdPrefix: "/x/" });
   });
@@ -172,7 +162,6 @@ describe("the options of davit migrate-store", () => {
       dataDir: "data",
       storeEtcdEndpoints: [new URL("http://etcd.example:2379")],
       storeEtcdPrefix: "/davit/",
-      storeEtcdShared: false,
     });
   });
 
