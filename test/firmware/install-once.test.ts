@@ -80,7 +80,8 @@ describe.skipIf(isLeftOut)("a machine with a disk", () => {
 
       expect(linesWith(screen, "REPORTED")).toEqual(["REPORTED state=installing", "REPORTED state=installed"]);
       expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
-      expect(kernelsRead()).toBe(1);
+      // GRUB may go on within the file by another request, which is answered 206.
+      expect(kernelRequests().filter(({ status }) => status === 200)).toHaveLength(1);
       const installed = hashOf(machine);
       for (let boot = 1; boot <= 3; boot++) await expectDisk(machine, installed);
     });
@@ -130,12 +131,12 @@ describe.skipIf(isLeftOut)("a machine with a disk", () => {
     server.line.expect();
     const { screen } = await server.boot(machine);
     expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
-    expect(kernelsRead()).toBe(0);
+    expect(kernelRequests()).toEqual([]);
     expect(hashOf(machine)).toBe(hash);
   }
 
-  function kernelsRead(): number {
-    return server.line.asked.filter(({ target }) => target === kernel).length;
+  function kernelRequests() {
+    return server.line.asked.filter(({ target }) => target === kernel);
   }
 });
 
