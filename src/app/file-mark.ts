@@ -12,6 +12,17 @@ import { parseJsonObject } from "../model/json.ts";
 
 const fileName = "ledger-mark";
 
+type Mark = NonNullable<Awaited<ReturnType<LedgerMark["read"]>>>;
+
+/**
+ * Ends the ledger of a data directory whose store is moved to another place: the next davit there begins a new ledger.
+ * Meanwhile a person may have adopted machines in the other place, and the former ledger does not know them.
+ * @throws a system error.
+ */
+export async function endFileLedger(files: Files, directory: string): Promise<void> {
+  await writeMark(files, directory, { id: "moved", index: 0 });
+}
+
 /** Returns the mark in a data directory. */
 export function fileMark(files: Files, directory: string): LedgerMark {
   const read = async () => {
@@ -32,7 +43,11 @@ export function fileMark(files: Files, directory: string): LedgerMark {
     write: async (id, index) => {
       const known = await read();
       if (known?.id === id && known.index >= index) return;
-      await writeWholeFile(files, directory, fileName, [Buffer.from(`${JSON.stringify({ id, index })}\n`)]);
+      await writeMark(files, directory, { id, index });
     },
   };
+}
+
+async function writeMark(files: Files, directory: string, mark: Mark): Promise<void> {
+  await writeWholeFile(files, directory, fileName, [Buffer.from(`${JSON.stringify(mark)}\n`)]);
 }

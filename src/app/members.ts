@@ -33,15 +33,23 @@ export async function openSharedStore(options: SharedStoreOptions): Promise<Stor
 }
 
 /**
+ * Returns where the ledger's keys are in etcd: inside the prefix of the main store, so that a role of etcd covers both.
+ * But outside the range from `leader` to `members/`, which the main store watches (`store/etcd/layout.ts`): `ledger/`
+ * would be in it.
+ */
+export function ledgerPrefix(storePrefix: string): string {
+  return `${storePrefix}permits/`;
+}
+
+/**
  * Opens the store of the ledger, below a prefix of its own. If the main store was moved here, the ledger was not: a new
  * one begins, and no grant names it.
  * @throws {StartError | WalError} one sentence for the operator.
  */
 export async function openSharedLedger(options: SharedStoreOptions): Promise<Store> {
-  // Inside the prefix of the main store, so that a role of etcd covers both. But outside the range from `leader` to
-  // `members/`, which the main store watches (`store/etcd/layout.ts`): `ledger/` would be in it.
   // If davit compacts etcd, the main store does so for both.
-  return await openAt(`${options.config.storeEtcdPrefix}permits/`, { ...options, mayBegin: true, compact: false });
+  const prefix = ledgerPrefix(options.config.storeEtcdPrefix);
+  return await openAt(prefix, { ...options, mayBegin: true, compact: false });
 }
 
 async function openAt(

@@ -1,9 +1,12 @@
+import { endFileLedger } from "../app/file-mark.ts";
+import { ledgerPrefix } from "../app/members.ts";
 import { systemClock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import { tombstonesRoot } from "../model/documents.ts";
 import { type Environment, helpOf, type Option, type Values } from "../options/parsing.ts";
 import { one, readChoice } from "../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../options/rules.ts";
+import { Layout } from "../store/etcd/layout.ts";
 import { moveStore, type OldPlace, type StoppedStore } from "../store/move/move-store.ts";
 import { OldDirectory } from "../store/move/old-directory.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
@@ -61,7 +64,8 @@ async function move(config: MigrateConfig, host: Host): Promise<void> {
   const doing = "Moving to";
   const now = { agelessRoot: tombstonesRoot, nowMs: systemClock.nowMs() };
   if (to === "etcd") {
-    const from = new OldDirectory({ files: diskFiles, directory, lock: lockDirectory });
+    const leaving = () => endFileLedger(diskFiles, directory);
+    const from = new OldDirectory({ files: diskFiles, directory, lock: lockDirectory, leaving });
     const moved = await withNewPrefix(config, doing, (place) => moveStore({ ...now, from, to: place, toName: etcd }));
     return report(host, etcd, moved);
   }
@@ -75,7 +79,8 @@ async function move(config: MigrateConfig, host: Host): Promise<void> {
 async function withOldPrefix<Result>(config: MigrateConfig, work: (place: OldPlace) => Promise<Result>) {
   const { OldPrefix } = await import("../store/move/old-prefix.ts");
   const { storeEtcdPrefix: prefix } = config;
-  return await withEtcd(config, (client) => work(new OldPrefix({ client, clock: systemClock, prefix })));
+  const removed = new Layout(ledgerPrefix(prefix)).all;
+  return await withEtcd(config, (client) => work(new OldPrefix({ client, clock: systemClock, prefix, removed })));
 }
 
 function report(host: Host, place: string, { machine, clusterId: cluster }: StoppedStore): void {

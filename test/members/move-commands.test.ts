@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock, toRfc3339 } from "../../src/lib/clock.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import { type DavitProcess, startDavit, storeOf } from "../../tools/davit-process.ts";
@@ -84,6 +84,52 @@ async function killInTheMiddle(child: ChildProcess): Promise<void> {
   await ended;
 }
 
+const mac = "52:54:00:00:00:01";
+
+function installObjects(ledger = "00000000"): string {
+  const until = toRfc3339(systemClock.nowMs() + 3_600_000);
+  return `apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: installer}
+spec: {effect: Install, install: {then: exit}, boot: {kernel: /assets/vmlinuz}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: installs}
+spec:
+  profileRef: {name: installer}
+  selector: {matchLabels: {mac: "${mac}"}}
+  install: {generation: 1, ledger: "${ledger}", until: "${until}", scope: All}
+`;
+}
+
+/** What a machine is answered that has a grant: 200 is the installer. */
+async function bootOf({ bootUrl }: DavitProcess): Promise<number> {
+  const { status } = await fetch(`${bootUrl}/ipxe?mac=${mac}`);
+  return status;
+}
+
+/** Grants an install by this davit's ledger, and waits until davit has read it. The machine does not ask. */
+async function grantInstall({ opsUrl }: DavitProcess): Promise<void> {
+  const ledgerOf = async (query = "") => parseJsonObject(await (await fetch(`${opsUrl}/ledger${query}`)).text()) ?? {};
+  await expect.poll(async () => typeof (await ledgerOf()).id, soon).toBe("string");
+  await writeFile(at("manifests/install.yaml"), installObjects(String((await ledgerOf()).id)));
+  const grant = async () => JSON.stringify((await ledgerOf("?grant=group/default/installs")).grant);
+  await expect.poll(grant, soon).toContain(String((await ledgerOf()).id));
+}
+
+/** Asks from the start on, until davit has read everything and some time after. */
+async function expectNoInstall(again: DavitProcess): Promise<void> {
+  const found = new Set<number>();
+  const ask = async () => found.add(await bootOf(again));
+  await expect.poll(async () => (await ask()) && (await fetch(`${again.opsUrl}/readyz`)).status, soon).toBe(200);
+  for (let asked = 0; asked < 50; asked++) {
+    await ask();
+    await systemClock.sleep(50);
+  }
+  expect(found).toEqual(new Set([503]));
+}
+
 describe.skipIf(missing("etcd"))("a store, by the commands of an operator,", () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-move-"));
@@ -136,6 +182,40 @@ describe.skipIf(missing("etcd"))("a store, by the commands of an operator,", () 
     const found = await get(back, "/a");
     expect(found).toMatchObject({ status: 200, body: { node: { value: "2" } } });
     expect(found.headers.get("x-store-cluster-id")).toBe(clusterId);
+  });
+
+  it("opens no install of its former ledger after a move that was undone", { timeout: limitMs }, async () => {
+    const first = await serve("data");
+    await grantInstall(first);
+    await first.stop();
+    expect(await davit(...move("etcd", "data"))).toEqual({ code: 0, complaints: "" });
+    const member = await serveMember("data");
+    await isAnswering(member);
+    expect(await bootOf(member)).toBe(503);
+    await member.stop();
+    await withClient((client) => client.deleteRange({ key: "/davit/", end: "/davit0" }));
+    await rm(join(at("data"), "moved"));
+
+    const again = await serve("data");
+    await expectNoInstall(again);
+    await grantInstall(again);
+    await again.stop();
+  });
+
+  it("opens none of a ledger in etcd either", { timeout: limitMs }, async () => {
+    const first = await serveMember("m0");
+    await grantInstall(first);
+    await first.stop();
+    expect(await davit(...move("data-dir", "data"))).toEqual({ code: 0, complaints: "" });
+    const moved = await serve("data");
+    await isAnswering(moved);
+    expect(await bootOf(moved)).toBe(503);
+    await moved.stop();
+    await withClient((client) => client.deleteRange({ key: "/davit/moved" }));
+
+    const again = await serveMember("m0");
+    await expectNoInstall(again);
+    await grantInstall(again);
   });
 
   it("is whole or not there after a kill, and moves by the next run", { timeout: limitMs }, async () => {

@@ -16,6 +16,8 @@ export interface OldDirectoryOptions {
   readonly files: Files;
   readonly directory: string;
   readonly lock: LockDirectory;
+  /** Called before the mark is written. */
+  readonly leaving?: () => Promise<void>;
 }
 
 export class OldDirectory implements OldPlace {
@@ -41,11 +43,14 @@ export class OldDirectory implements OldPlace {
   }
 
   async mark(to: string): Promise<void> {
-    const { files, directory } = this.#options;
+    const { files, directory, leaving } = this.#options;
     if (this.#held?.isHeld() !== true) {
       throw new WalError("locked", `Moving "${directory}": its lock was removed; is a davit using it?`);
     }
-    await this.#translated(() => writeWholeFile(files, directory, movedName, [Buffer.from(`${to}\n`)]));
+    await this.#translated(async () => {
+      await leaving?.();
+      await writeWholeFile(files, directory, movedName, [Buffer.from(`${to}\n`)]);
+    });
   }
 
   async unmark(): Promise<void> {

@@ -9,7 +9,7 @@ import { readClusterId } from "../etcd/cluster-id.ts";
 import type { LogPosition } from "../etcd/delivery.ts";
 import { etcdFailure } from "../etcd/etcd-failure.ts";
 import { type HeldLog, type HoldOptions, holdLog, refuseInUse } from "../etcd/hold.ts";
-import { Layout } from "../etcd/layout.ts";
+import { type KeyRange, Layout } from "../etcd/layout.ts";
 import { refuseMoved } from "../etcd/moved-mark.ts";
 import { readLog } from "../etcd/read-log.ts";
 import { StateMachine } from "../snapshot/state-machine.ts";
@@ -19,6 +19,8 @@ export interface OldPrefixOptions extends Pick<HoldOptions, "clock"> {
   readonly client: EtcdClient;
   /** Ends with a slash. */
   readonly prefix: string;
+  /** Keys that are removed together with the mark's writing, such as those of another log. */
+  readonly removed?: KeyRange;
 }
 
 export class OldPrefix implements OldPlace {
@@ -27,9 +29,11 @@ export class OldPrefix implements OldPlace {
   #held: HeldLog | undefined;
   #end: LogPosition | undefined;
   #mark = bytesOf("");
+  readonly #removed: KeyRange | undefined;
 
-  constructor({ prefix, ...options }: OldPrefixOptions) {
+  constructor({ prefix, removed, ...options }: OldPrefixOptions) {
     this.#prefix = prefix;
+    this.#removed = removed;
     this.#parts = { ...options, layout: new Layout(prefix) };
   }
 
@@ -61,7 +65,10 @@ export class OldPrefix implements OldPlace {
             { key: layout.leader, is: "equal", createRevision: this.#held?.revision ?? -1 },
             { key: layout.head, is: "equal", version: this.#end?.place ?? 0 },
           ],
-          success: [{ put: { key: layout.moved, value: this.#mark } }],
+          success: [
+            { put: { key: layout.moved, value: this.#mark } },
+            ...(this.#removed === undefined ? [] : [{ delete: this.#removed }]),
+          ],
         },
         { repeat: true },
       );
