@@ -212,5 +212,5 @@ function readUntil(text: string): Until | OptionRefusal {
   const isPositive = typeof forMs === "number" && forMs > 0;
   return isPositive
     ? { forMs }
-    : new OptionRefusal("must be a duration such as 24h, or a time such as 2026-12-01T18:00:00Z");
+    : new OptionRefusal("must be a duration with s, m or h, such as 24h, or a time such as 2026-12-01T18:00:00Z");
 }
