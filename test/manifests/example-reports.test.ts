@@ -113,11 +113,11 @@ describe.skipIf(missing("curl", "busybox-static"))("the reports of the examples"
       const program = [
         "import json, sys",
         "from cloudinit import reporting",
-        "from cloudinit.reporting import events, handlers",
+        "from cloudinit.reporting import events",
         "reporting.update_configuration(json.loads(sys.argv[1]))",
         "events.report_start_event('subiquity/Install', 'installing system')",
         "events.report_finish_event('subiquity/Install', 'installing system', events.status.FAIL)",
-        "handlers.flush_events()",
+        "reporting.flush_events()",
       ].join("\n");
       await promisify(execFile)("/usr/bin/python3", ["-c", program, JSON.stringify(reporting)], {
         env: { PYTHONPATH: cloudInitPackages },
