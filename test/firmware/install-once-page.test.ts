@@ -15,14 +15,14 @@ import { linesWith } from "./guest-checks.ts";
 import { bootTestLimitMs } from "./machine-boot.ts";
 
 const root = join(import.meta.dirname, "../..");
-const isLeftOut = missing("all-firmware") || missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static");
+const isLeftOut = missing("all-firmware") || missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "curl");
 
 // A run of a machine that restarts.
 const runLimitMs = 2 * bootTestLimitMs;
 
 const page = readPage("use/install-once.md");
 const [write = "", serve = "", grant = "", boot = ""] = blocksOf(page, "sh");
-const [before, after] = examplesOf(page);
+const [before, opened, after] = examplesOf(page);
 
 describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
   const folder = mkdtempSync(join(tmpdir(), "davit-tutorial-"));
@@ -50,6 +50,8 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
   it("leads from nothing to the second boot from the disk", { timeout: 2 * runLimitMs }, async () => {
     expect(await answerTo(before?.command)).toBe(before?.answer);
     await run(grant);
+    // davit reads the file within seconds.
+    await expect.poll(() => answerTo(opened?.command), { timeout: 30_000, interval: 500 }).toBe(opened?.answer);
 
     const first = await run(boot);
 
@@ -82,10 +84,11 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
     return stdout.replaceAll("\r", "");
   }
 
-  /** What a `curl` of the page prints. */
+  /** What a command of the page prints, `curl` of this davit. */
   async function answerTo(command = ""): Promise<string> {
-    const [, target = ""] = /^\$ curl 'http:\/\/127\.0\.0\.1:8080([^']*)'$/.exec(command) ?? [];
-    expect(target).not.toBe("");
-    return (await (await fetch(`${davit.bootUrl}${target}`)).text()).trimEnd();
+    const { bootUrl, opsUrl } = davit;
+    expect(command).toMatch(/^\$ curl .*'http:\/\/127\.0\.0\.1:808[01]\//);
+    const here = command.slice(2).replace("http://127.0.0.1:8080", bootUrl).replace("http://127.0.0.1:8081", opsUrl);
+    return (await run(here)).trimEnd();
   }
 });
