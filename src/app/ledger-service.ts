@@ -63,9 +63,8 @@ export class LedgerService {
    */
   static async open(options: LedgerServiceOptions): Promise<LedgerService> {
     const { clock, rulesOf, config } = options;
-    // Members of an etcd have no common directory.
-    const ownMark = config.storeEtcdEndpoints === undefined ? fileMark(diskFiles, config.dataDir) : undefined;
-    const mark = options.mark ?? ownMark;
+    // Members of an etcd have no common directory: each has a mark of its own.
+    const mark = options.mark ?? fileMark(diskFiles, config.dataDir, config.storeEtcdEndpoints !== undefined);
     const log = options.log.child({ part: "ledger" });
     const store = await openLedgerStore(options, log);
     try {

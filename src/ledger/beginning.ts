@@ -21,7 +21,7 @@ import {
   secretPath,
 } from "./ledger-documents.ts";
 import { hexOf, type LedgerLog } from "./ledger-log.ts";
-import type { LedgerMark } from "./mark-keeper.ts";
+import type { LedgerMark, Mark } from "./mark-keeper.ts";
 import { type MarkProblem, markProblem } from "./mark-problem.ts";
 
 export interface BeginningOptions {
@@ -122,9 +122,11 @@ export class Beginning {
   }
 
   /** True unless the mark shows that the store was rolled back or replaced. */
-  #mayTrust({ id }: LedgerMeta, found: Awaited<ReturnType<LedgerMark["read"]>>): boolean {
-    const { known, store } = this.#options;
+  #mayTrust({ id, beganAtMs }: LedgerMeta, found: Mark | undefined): boolean {
+    const { known, store, mark } = this.#options;
     if (found?.id === id) return store.indexes.storeIndex >= found.index;
+    // A ledger that began before the marked one is an old copy. A later one was begun by another member.
+    if (mark?.isOwn === true) return this.#ownId === id || beganAtMs > (found?.beganAtMs ?? 0);
     if (known.isMarked) return false;
     // Nothing was ever granted by a ledger without a mark. But it may be an old copy of a former ledger.
     if (found === undefined || this.#ownId === id) return true;
@@ -168,7 +170,7 @@ export class Beginning {
     if (mark === undefined) return true;
     // With the ledger of another member, wait until that member has written the mark.
     const found = await mark.read();
-    if (found !== undefined && found.id !== id && this.#ownId !== id) return false;
+    if (mark.isOwn !== true && found !== undefined && found.id !== id && this.#ownId !== id) return false;
     if (!(await cover(store.indexes.storeIndex))) return false;
     if (known.isMarked) return true;
     const value = encodeMarked({ id });

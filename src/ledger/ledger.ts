@@ -74,10 +74,11 @@ export class Ledger implements PermitDesk {
     const trouble = () => this.#problem;
     const known = new KnownLedger({ clock, trouble, ...(maxEntries !== undefined && { maxEntries }) });
     this.known = known;
-    this.#marks = mark && new MarkKeeper({ mark, clock, log, id: () => known.id });
+    this.#marks = mark && new MarkKeeper({ mark, clock, log, meta: () => known.meta });
     const logged = (index: number) => {
       if (this.#beginning.isTrusted) this.#marks?.note(index);
     };
+    if (mark?.isOwn === true) known.onChange(() => logged(store.indexes.storeIndex));
     const isTrusted = () => this.#beginning.isTrusted;
     this.#log = new LedgerLog({ store, known, clock, random, isTrusted, logged });
     const cover = async (index: number) => (await this.#marks?.cover(index)) ?? true;

@@ -6,19 +6,34 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import type { LedgerMeta } from "./ledger-documents.ts";
 import { type MarkProblem, markProblem } from "./mark-problem.ts";
+
+export interface Mark {
+  /** Of the ledger. */
+  readonly id: string;
+  /** The index of the ledger's store when the mark was written. */
+  readonly index: number;
+  /** When that ledger began; Unix milliseconds. Only a mark with `isOwn` needs it. */
+  readonly beganAtMs?: number;
+}
 
 /** Where a ledger's mark is. An error with `isTransient: false` needs a person: see `MarkProblem`. */
 export interface LedgerMark {
+  /**
+   * True if each member of the store has a mark of its own. Such a mark may be missing, or be of an earlier ledger than
+   * the present one, and is written for the changes of other members, too.
+   */
+  readonly isOwn?: boolean;
   /** The pause after a write, in milliseconds. A claim may wait for it. */
   readonly pauseMs: number;
   /** Returns the mark; undefined if there is none. @throws {Error} if it cannot be read. */
-  read(): Promise<{ readonly id: string; readonly index: number } | undefined>;
+  read(): Promise<Mark | undefined>;
   /**
    * Writes the mark. If there is a mark of the same id with a higher index, that one stays: other members write, too.
    * @throws {Error} if the mark may not have been written.
    */
-  write(id: string, index: number): Promise<void>;
+  write(id: string, index: number, beganAtMs: number): Promise<void>;
 }
 
 export interface MarkKeeperOptions {
@@ -26,7 +41,7 @@ export interface MarkKeeperOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** The ledger that may be marked now; undefined for none. */
-  readonly id: () => string | undefined;
+  readonly meta: () => LedgerMeta | undefined;
 }
 
 interface MarkWaiter {
@@ -78,7 +93,7 @@ export class MarkKeeper {
   }
 
   #isCovered(index: number): boolean {
-    return this.#coveredId !== undefined && this.#coveredId === this.#options.id() && index <= this.#covered;
+    return this.#coveredId !== undefined && this.#coveredId === this.#options.meta()?.id && index <= this.#covered;
   }
 
   async #write(): Promise<void> {
@@ -94,11 +109,12 @@ export class MarkKeeper {
   /** @returns false if the mark was not written. */
   async #writeOnce(): Promise<boolean> {
     const { mark, log } = this.#options;
-    const id = this.#options.id();
+    const meta = this.#options.meta();
     const index = this.#wanted;
-    if (id === undefined) return false;
+    if (meta === undefined) return false;
+    const { id, beganAtMs } = meta;
     try {
-      await mark.write(id, index);
+      await mark.write(id, index, beganAtMs);
     } catch (error) {
       if (this.#problem === undefined) log.error({ err: error }, "mark of the ledger cannot be written");
       this.#problem = markProblem("its mark cannot be written", error);
@@ -107,7 +123,7 @@ export class MarkKeeper {
     if (this.#problem !== undefined) log.info({}, "mark of the ledger can be written again");
     this.#problem = undefined;
     // Another ledger may have begun meanwhile. Then this mark covers nothing of it.
-    if (id !== this.#options.id()) return false;
+    if (id !== this.#options.meta()?.id) return false;
     this.#coveredId = id;
     this.#covered = index;
     this.#settle((waiter) => waiter.index <= index, true);

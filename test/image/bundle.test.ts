@@ -26,7 +26,7 @@ describe("the bundled program", () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   it("is a few files", async () => {
-    expect((await readdir(join(folder, "dist/bundle"))).length).toBeLessThan(60);
+    expect((await readdir(join(folder, "dist/bundle"))).length).toBeLessThan(64);
   });
 
   it("has every thread that the sources have", async () => {

@@ -1,7 +1,8 @@
 /** A ledger whose store was rolled back is recognised by its mark, and begins anew. */
 
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fileMark } from "../../src/app/file-mark.ts";
+import { adoptedPath, encodeAdopted } from "../../src/ledger/ledger-documents.ts";
 import type { LedgerMark } from "../../src/ledger/mark-keeper.ts";
 import { memoryFiles } from "../helpers/test-store.ts";
 import { asked, claimed, grantOf, openDesk, whileTimePasses } from "./desk.ts";
@@ -58,7 +59,7 @@ it("writes the mark at most five times a second, however many machines claim", a
 
 it("writes a mark in a file when the ledger begins, and makes no claim wait for its turn", async () => {
   const files = memoryFiles();
-  const mark = fileMark(files, "data");
+  const mark = fileMark(files, "data", false);
   const desk = await openDesk({ files, mark });
   const begun = await mark.read();
   expect(begun).toMatchObject({ id: desk.ledger.id });
@@ -133,4 +134,59 @@ it("grants and logs nothing while the mark cannot be read, but boots disks", asy
   await next.clock.advance(2_000);
   expect(next.ledger.id).toBe(desk.ledger.id);
   await next.stop();
+});
+
+describe("the marks of members, each of which has its own,", () => {
+  const memberMark = () => fileMark(memoryFiles(), "data", true);
+
+  it("may be missing", async () => {
+    const desk = await openDesk({ mark: memberMark() });
+    await desk.stop();
+    const other = await openDesk({ mark: memberMark(), files: desk.files.reopened(), clock: desk.clock });
+    expect(other.ledger.id).toBe(desk.ledger.id);
+    await other.stop();
+  });
+
+  it("show that the store was rolled back, and agree on the ledger that begins then", async () => {
+    const [first, second] = [memberMark(), memberMark()];
+    const desk = await openDesk({ mark: first });
+    const grants = [grantOf(desk)];
+    const older = desk.files.reopened();
+    await whileTimePasses(desk, claimed(desk, { grants }));
+    await desk.stop();
+    const other = await openDesk({ mark: second, files: desk.files.reopened(), clock: desk.clock });
+    expect(other.ledger.id).toBe(desk.ledger.id);
+    await other.stop();
+    await desk.clock.advance(1_000);
+
+    const next = await openDesk({ mark: first, files: older, clock: desk.clock });
+    expect(next.ledger.id).not.toBe(desk.ledger.id);
+    expect(await asked(next, { grants })).toBe("otherLedger");
+    await next.stop();
+    const third = await openDesk({ mark: second, files: older.reopened(), clock: desk.clock });
+    expect(third.ledger.id).toBe(next.ledger.id);
+    await third.stop();
+  });
+
+  it("show a ledger that is older than theirs", async () => {
+    const mark = memberMark();
+    const former = await openDesk({ mark: memberMark() });
+    await former.stop();
+    await former.clock.advance(1_000);
+    const desk = await openDesk({ mark, clock: former.clock });
+    await desk.stop();
+    const next = await openDesk({ mark, files: former.files.reopened(), clock: former.clock });
+    expect([former.ledger.id, desk.ledger.id]).not.toContain(next.ledger.id);
+    expect(next.ledger.id).toBeDefined();
+    await next.stop();
+  });
+
+  it("follow what other members log", async () => {
+    const mark = memberMark();
+    const desk = await openDesk({ mark });
+    const change = { kind: "set", path: adoptedPath("racks/web"), value: encodeAdopted({ untilMs: 1 }) } as const;
+    await whileTimePasses(desk, desk.store.submit(change));
+    await expect.poll(async () => (await mark.read())?.index).toBe(desk.store.indexes.storeIndex);
+    await desk.stop();
+  });
 });

@@ -1,5 +1,6 @@
 /** Three davits on one etcd, each with the ledger: whoever is asked, and whoever dies, a machine installs at most once. */
 
+import { cp, rm } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DavitProcess } from "../../tools/davit-process.ts";
@@ -74,4 +75,45 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", { timeout: 300_000 
     expect(await ledgerId(again)).toBe(ledgers[0]);
     for (const number of machines) expect(await bootOf(again, number)).toBe("disk");
   });
+
+  // Each of them must see it: the one that has claimed, and one that has only followed.
+  it.each([1, 2])("open no install again after etcd was restored; davit %i starts first", async (number) => {
+    const [first, second] = [await start(1), await start(2)];
+    const ledger = await ledgerId(first);
+    await world.write({ grant: { generation: 1, ledger } });
+    for (const davit of [first, second]) await expect.poll(() => bootOf(davit, 9), soon).toBe("install");
+    await restart((dataDir) => cp(dataDir, `${dataDir}-copy`, { recursive: true }));
+    await expect.poll(() => bootOf(first, 1), soon).toBe("install");
+    expect(await report(first, await configOf(first, 1))).toBe(200);
+    for (const davit of [first, second]) await davit.stop();
+    await restart(async (dataDir) => {
+      await rm(dataDir, { recursive: true });
+      await cp(`${dataDir}-copy`, dataDir, { recursive: true });
+    });
+
+    const again = [await start(number), await start(3 - number)];
+    expect(await answersOf(again, 1)).not.toContain("install");
+    const ids = await Promise.all(again.map(ledgerId));
+    expect([new Set(ids).size, ids.includes(ledger)]).toEqual([1, false]);
+    // The new ledger grants as any other.
+    await world.write({ grant: { generation: 2, ledger: ids[0] ?? "", scope: "All" } });
+    for (const davit of again) await expect.poll(() => bootOf(davit, 1), soon).toBe("install");
+  });
+
+  /** What a machine is answered in three seconds. */
+  async function answersOf(davits: readonly DavitProcess[], machine: number): Promise<readonly string[]> {
+    const found = new Set<string>();
+    for (let asked = 0; asked < 60; asked++) {
+      for (const davit of davits) found.add(await bootOf(davit, machine));
+      await setTimeout(50);
+    }
+    return [...found];
+  }
+
+  async function restart(change: (dataDir: string) => Promise<unknown>): Promise<void> {
+    const [server] = etcd.all;
+    await server?.end();
+    await change(server?.dataDir ?? "");
+    await server?.start();
+  }
 });
