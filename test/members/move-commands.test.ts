@@ -267,4 +267,31 @@ describe.skipIf(missing("etcd"))("a store, by the commands of an operator,", () 
     expect(Number(found.headers.get("x-store-index"))).toBeGreaterThan(before + 999_999);
     expect(await get(restored, `/a?wait=true&waitIndex=${before}`)).toMatchObject({ body: { errorCode: 401 } });
   });
+
+  it("has another ledger once it is restored, and never joins one that is left", { timeout: limitMs }, async () => {
+    const first = await serveMember("m0");
+    await grantInstall(first);
+    expect(await davit("backup", ...storeOf(first), "--output", at("backup"))).toEqual({ code: 0, complaints: "" });
+    await first.stop();
+    const restore = (...place: readonly string[]) => davit("restore", "--input", at("backup"), ...place);
+    await withClient(async (client) => {
+      await client.deleteRange({ key: "/davit/", end: "/davit/permits/" });
+      await client.deleteRange({ key: "/davit/permits0", end: "/davit0" });
+    });
+    expect(await restore(...endpoints())).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('it is not empty, "/davit/permits/'),
+    });
+
+    const elsewhere = ["--store-etcd-prefix", "/restored"];
+    expect(await restore(...endpoints(), ...elsewhere)).toEqual({ code: 0, complaints: "" });
+    const inEtcd = await serveMember("m1", elsewhere);
+    await expectNoInstall(inEtcd);
+    await inEtcd.stop();
+    expect(await restore("--data-dir", at("restored"))).toEqual({ code: 0, complaints: "" });
+    const again = await serve("restored");
+    await expectNoInstall(again);
+    await grantInstall(again);
+    expect(await bootOf(again)).toBe(200);
+  });
 });
