@@ -7,7 +7,7 @@ import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
 import { droppedRequirements } from "../../src/kubernetes/source/dropped-requirements.ts";
-import type { JsonObject } from "../../src/model/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -15,6 +15,8 @@ import { missing } from "../helpers/requirements.ts";
 const admission = new Admission(await readCrds(packagedCrdsDirectory));
 const quickstart = join(import.meta.dirname, "../../manifests/quickstart");
 const objects = "/apis/davit.dev/v1alpha1/namespaces/default";
+
+const managed = ["apply", "--server-side", "--force-conflicts", "--field-manager=gitops"];
 
 const condition = {
   type: "Ready",
@@ -103,6 +105,36 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     expect(droppedRequirements("Group", (await cluster.ask(at)).body).expressions).toBe(true);
     await cluster.kubectl(["delete", "dgrp", "nulled"]);
     await expect(applyServerSide(text)).resolves.toContain('"spec.selector" must not validate the schema (not)');
+  });
+
+  it.each<[by: string, write: readonly string[], remove: readonly string[], found: readonly string[]]>([
+    ["apply, by apply", ["apply"], ["apply"], []],
+    ["apply, by replace", ["apply"], ["replace"], []],
+    ["apply --server-side, by the same", ["apply", "--server-side"], ["apply", "--server-side"], []],
+    ["apply --server-side, by a patch", ["apply", "--server-side"], ["patch"], []],
+    ["apply, by apply --server-side", ["apply"], ["apply", "--server-side"], []],
+    ["apply of another manager, by the same", managed, managed, []],
+    ["create, by a patch", ["create"], ["patch"], []],
+    ["create, by replace", ["create"], ["replace"], []],
+    ["apply, by a patch, which leaves the annotation", ["apply"], ["patch"], ["hold", "approval", "args"]],
+  ])("shows whether fields were dropped or removed: written by %s", async (_by, write, remove, found) => {
+    const at = "  selector: {matchLabels: {role: a}}\n";
+    const closed = groupText("removed", `${at}  hold: true\n  approval: Required\n  args: [a]`);
+    const run = async (verb: readonly string[], input: string) => {
+      const nulls = '{"spec": {"hold": null, "approval": null, "args": null}}';
+      const patch = ["patch", "dgrp", "removed", "--type=merge", "-p", nulls];
+      const { code, stderr } = await cluster.kubectl(verb[0] === "patch" ? patch : [...verb, "-f", "-"], { input });
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining("rror")]);
+    };
+    const closing = async () => {
+      const { body } = await cluster.ask({ path: `${objects}/groups/removed` });
+      return [isJsonObject(body.spec) && "hold" in body.spec, droppedRequirements("Group", body).closing];
+    };
+    await run(write, closed);
+    expect(await closing()).toEqual([true, []]);
+    await run(remove, groupText("removed", at));
+    expect(await closing()).toEqual([false, found]);
+    await cluster.kubectl(["delete", "dgrp", "removed"]);
   });
 
   it.each(["--validate=strict", "--validate=false"])("is refused a misspelt name with %s", async (validate) => {
