@@ -31,7 +31,7 @@ export interface InstallClaimsOptions {
   readonly clock: Clock;
   /** False while the ledger may have been rolled back or replaced. Then nothing is granted. */
   readonly isTrusted: () => boolean;
-  /** Resolves when the mark outside the store covers an index; with false if it never will. */
+  /** Resolves when the mark outside the store covers an index; with false if no machine waits for it any more. */
   readonly cover: (index: number) => Promise<boolean>;
   readonly tokenKey: () => TokenKey | undefined;
   readonly witnessed: WitnessedClaims;

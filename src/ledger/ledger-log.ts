@@ -39,7 +39,8 @@ type LedgerOutcome = "logged" | "changed" | "failed";
 
 // Each repetition means that another writer was faster. With more of them, the machine asks again.
 const maxAttempts = 8;
-const answerWithinMs = 950;
+/** How long a machine waits for an answer. */
+export const answerWithinMs = 950;
 
 export class LedgerLog {
   readonly #options: LedgerLogOptions;
@@ -98,7 +99,7 @@ export class LedgerLog {
     return undefined;
   }
 
-  /** Resolves with undefined after 950 ms, because a machine waits for the answer. The work continues. */
+  /** Resolves with undefined after `answerWithinMs`, because a machine waits for the answer. The work continues. */
   async inTime<Result>(work: Promise<Result | undefined>): Promise<Result | undefined> {
     const done = new AbortController();
     const late = this.#options.clock.sleep(answerWithinMs, done.signal).then(() => undefined);

@@ -20,7 +20,7 @@ import { InstallClaims } from "./claims.ts";
 import { openSooner, plannedForgetting } from "./forgetting.ts";
 import { KnownLedger } from "./known-ledger.ts";
 import { adoptedPath, encodeAdopted, secretPath } from "./ledger-documents.ts";
-import { type Decision, LedgerLog } from "./ledger-log.ts";
+import { answerWithinMs, type Decision, LedgerLog } from "./ledger-log.ts";
 import { type LedgerMark, MarkKeeper } from "./mark-keeper.ts";
 import type { MarkProblem } from "./mark-problem.ts";
 import type { TokenKey } from "./report-token.ts";
@@ -81,13 +81,13 @@ export class Ledger implements PermitDesk {
     if (mark?.isOwn === true) known.onChange(() => logged(store.indexes.storeIndex));
     const isTrusted = () => this.#beginning.isTrusted;
     this.#log = new LedgerLog({ store, known, clock, random, isTrusted, logged });
-    const cover = async (index: number) => (await this.#marks?.cover(index)) ?? true;
+    const cover = async (index: number, forMs?: number) => (await this.#marks?.cover(index, forMs)) ?? true;
     this.#beginning = new Beginning({ store, known, clock, random, log, mark, cover, ledgerLog: this.#log });
     const shared = { known, log: this.#log, clock, isTrusted };
     const tokenKey = () => this.#tokenKey;
     this.#claims = new InstallClaims({
       ...shared,
-      cover,
+      cover: (index) => cover(index, answerWithinMs),
       tokenKey,
       witnessed: new WitnessedClaims(known, clock),
     });

@@ -46,6 +46,8 @@ export interface MarkKeeperOptions {
 
 interface MarkWaiter {
   readonly index: number;
+  /** Monotonic: from then on, nobody needs the answer. */
+  readonly untilMs: number;
   readonly resolve: (isCovered: boolean) => void;
 }
 
@@ -76,12 +78,17 @@ export class MarkKeeper {
     if (!this.#isCovered(this.#wanted)) this.#writing ??= this.#write();
   }
 
-  /** Resolves with true when the mark covers this index of the present ledger; with false when the keeper stops. */
-  async cover(index: number): Promise<boolean> {
+  /**
+   * Resolves with true when the mark covers this index of the present ledger; with false when the keeper stops, or when
+   * a write fails after `forMs`. The mark is written all the same.
+   * @param forMs how long the answer is needed, in milliseconds; for ever unless given.
+   */
+  async cover(index: number, forMs = Number.POSITIVE_INFINITY): Promise<boolean> {
     if (this.#isCovered(index)) return true;
     if (this.#stopping.signal.aborted) return false;
+    const untilMs = this.#options.clock.monotonicMs() + forMs;
     return await new Promise((resolve) => {
-      this.#waiters.push({ index, resolve });
+      this.#waiters.push({ index, untilMs, resolve });
       this.note(index);
     });
   }
@@ -101,6 +108,7 @@ export class MarkKeeper {
     const { signal } = this.#stopping;
     while (!signal.aborted && !this.#isCovered(this.#wanted)) {
       const isWritten = await this.#writeOnce();
+      if (!isWritten) this.#settle(({ untilMs }) => untilMs <= clock.monotonicMs(), false);
       await clock.sleep(isWritten ? mark.pauseMs : retryMs, signal);
     }
     this.#writing = undefined;
@@ -131,8 +139,11 @@ export class MarkKeeper {
   }
 
   #settle(isMeant: (waiter: MarkWaiter) => boolean, isCovered: boolean): void {
-    const settled = this.#waiters.filter(isMeant);
-    this.#waiters = this.#waiters.filter((waiter) => !settled.includes(waiter));
-    for (const { resolve } of settled) resolve(isCovered);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) {
+      if (isMeant(waiter)) waiter.resolve(isCovered);
+      else this.#waiters.push(waiter);
+    }
   }
 }

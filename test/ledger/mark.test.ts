@@ -3,8 +3,9 @@
 import { describe, expect, it } from "vitest";
 import { fileMark } from "../../src/app/file-mark.ts";
 import { adoptedPath, encodeAdopted } from "../../src/ledger/ledger-documents.ts";
-import type { LedgerMark } from "../../src/ledger/mark-keeper.ts";
-import { memoryFiles } from "../helpers/test-store.ts";
+import { type LedgerMark, MarkKeeper } from "../../src/ledger/mark-keeper.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+import { memoryFiles, silentLog } from "../helpers/test-store.ts";
 import { asked, claimed, grantOf, openDesk, whileTimePasses } from "./desk.ts";
 
 class TestMark implements LedgerMark {
@@ -41,6 +42,24 @@ it("grants a claim only when the mark covers it", async () => {
   expect(await again).toBe("granted");
   expect(mark.value?.index).toBeGreaterThanOrEqual(desk.store.indexes.storeIndex);
   await desk.stop();
+});
+
+it("keeps no request that waits in vain, and still covers its claim later", async () => {
+  const mark = new TestMark();
+  mark.fails = true;
+  const clock = new FakeClock();
+  const keeper = new MarkKeeper({ mark, clock, log: silentLog, meta: () => ({ id: "9f3c0a52", beganAtMs: 1 }) });
+  const answers: string[] = [];
+  void keeper.cover(7, 950).then((isCovered) => answers.push(`request ${isCovered}`));
+  void keeper.cover(7).then((isCovered) => answers.push(`beginning ${isCovered}`));
+  await clock.advance(2_000);
+  expect(answers).toEqual(["request false"]);
+  mark.fails = false;
+  await clock.advance(2_000);
+  expect(answers).toEqual(["request false", "beginning true"]);
+  expect(mark.value).toEqual({ id: "9f3c0a52", index: 7 });
+  expect(await keeper.cover(7, 950)).toBe(true);
+  await keeper.stop();
 });
 
 it("writes the mark at most five times a second, however many machines claim", async () => {
