@@ -1,11 +1,12 @@
 /**
- * Finds entries by the identities of their machines. Each boot of a known machine looks here, so `soleOf` makes no new
- * string, list or map.
+ * Finds entries by the identities of their machines. Each boot of a known machine looks here, so for the usual machine
+ * `soleOf` makes no new string, list or map.
  */
 
 import { MultiMap, Several } from "../lib/multi-map.ts";
 import type { LabelPair, Labels } from "../model/labels.ts";
-import type { LedgerEntry } from "../model/permit.ts";
+import { identitiesOf } from "../model/machine.ts";
+import { type LedgerEntry, mayBeOf } from "../model/permit.ts";
 
 /** An entry with its labels as look-ups need them. A changed entry is a new object. */
 export interface IndexedEntry {
@@ -43,13 +44,20 @@ export class EntryIndex {
     return [...new Set(found)].map(({ entry }) => entry);
   }
 
-  /** Returns the entry of a request's uuid and mac; undefined if there is none, or if they name several. */
-  soleOf(request: Labels): IndexedEntry | undefined {
+  /**
+   * Returns the entry of a request's uuid and mac; undefined if there is none, or if they do not name one machine.
+   * @param isListed true if a Machine lists them: then they name one machine.
+   */
+  soleOf(request: Labels, isListed: boolean): IndexedEntry | undefined {
     const byUuid = this.#byValue.slot(request.get("uuid") ?? "");
     const byMac = this.#byValue.slot(request.get("mac") ?? "");
-    if (byUuid !== undefined && byMac !== undefined && byUuid !== byMac) return undefined;
     const found = byUuid ?? byMac;
-    return found instanceof Several ? undefined : found;
+    if (found === undefined || found instanceof Several) return undefined;
+    // The usual entry has both.
+    if (byUuid === byMac) return found;
+    if (byUuid !== undefined && byMac !== undefined) return undefined;
+    const isSole = isListed || identitiesOf(request).every((identity) => mayBeOf(found.entry, identity));
+    return isSole ? found : undefined;
   }
 }
 

@@ -145,10 +145,10 @@ export class KnownLedger implements FeedListener, LedgerView {
 
   /**
    * Returns the labels that the machine of a request has reported, without those whose time is over. None if the
-   * identities of the request name several entries: then it is not clear which machine reported them.
+   * identities of the request do not name one machine (`EntryIndex.soleOf`): then another one may have reported them.
    */
-  reportedLabels(request: Labels): readonly LabelPair[] {
-    const found = this.#index.soleOf(request);
+  reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[] {
+    const found = this.#index.soleOf(request, isListed);
     if (found === undefined) return noLabels;
     // Only labels that end need the time: to read the clock takes longer than the look-up.
     return found.lasting ?? labelsAt(found.entry, this.nowMs);

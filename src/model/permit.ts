@@ -202,7 +202,7 @@ export function knownEntries(
 }
 
 /** True for an identity that the entry has, and for the first one of its kind. */
-function mayBeOf(entry: LedgerEntry, identity: string): boolean {
+export function mayBeOf(entry: LedgerEntry, identity: string): boolean {
   const kind = identity.slice(0, identity.indexOf("/") + 1);
   return entry.identities.includes(identity) || !entry.identities.some((own) => own.startsWith(kind));
 }

@@ -134,13 +134,13 @@ describe("reported labels", () => {
   it("count until their time is over", async () => {
     const clock = new FakeClock(3_000);
     const known = knownOf([meta, [entryPath, encodeEntry(entry)]], clock);
-    expect(known.reportedLabels(requestOf(macA))).toEqual([
+    expect(known.reportedLabels(requestOf(macA), false)).toEqual([
       ["os", "installed"],
       ["seen", "yes"],
     ]);
     await clock.advance(7_000);
-    expect(known.reportedLabels(requestOf(uuidA, macA))).toEqual([["os", "installed"]]);
-    expect(known.reportedLabels(requestOf(macB))).toEqual([]);
+    expect(known.reportedLabels(requestOf(uuidA, macA), false)).toEqual([["os", "installed"]]);
+    expect(known.reportedLabels(requestOf(macB), false)).toEqual([]);
   });
 
   it("do not count if the machine is not clear", () => {
@@ -150,7 +150,7 @@ describe("reported labels", () => {
       [entryPath, encodeEntry(entry)],
       [`/davit/ledger/machines/${other.id}`, encodeEntry(other)],
     ]);
-    expect(known.reportedLabels(requestOf(uuidA, macB))).toEqual([]);
+    for (const isListed of [false, true]) expect(known.reportedLabels(requestOf(uuidA, macB), isListed)).toEqual([]);
   });
 });
 

@@ -22,8 +22,11 @@ export interface Candidate {
 
 /** What the boot service reads of the ledger. */
 export interface BootLedger extends LedgerView {
-  /** The labels that the machine of a request has reported about itself, and that count now. */
-  reportedLabels(request: Labels): readonly LabelPair[];
+  /**
+   * The labels that the machine of a request has reported about itself, and that count now.
+   * @param isListed true if a Machine lists the uuid and the mac of the request.
+   */
+  reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[];
 }
 
 /** The text of a template, as its object has it. */

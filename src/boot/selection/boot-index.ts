@@ -253,7 +253,8 @@ export class BootIndex implements FeedListener {
     const { synced, machines } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
     const sole = machines.soleOf(asked, undefined);
-    const labels = mergedLabels(asked, sole.machine, this.ledger?.reportedLabels(asked));
+    const reported = this.ledger?.reportedLabels(asked, sole.machine !== undefined);
+    const labels = mergedLabels(asked, sole.machine, reported);
     const group = this.#winner(labels);
     assertSole(sole, group);
     assertIdentity(asked, group, this.#known, this.#selectors);
@@ -353,7 +354,8 @@ export class BootIndex implements FeedListener {
     const subject = { group: group.id, profile: profile.id };
     // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
     if (this.isWithholding) throw new BootError("withheld", subject);
-    const doubt = doubtOf(chosen, profile, this.#known, this.#selectors) ?? this.#presentDoubt(group);
+    const knowledge = { known: this.#known, selectors: this.#selectors, ledger: this.ledger };
+    const doubt = doubtOf(chosen, profile, knowledge) ?? this.#presentDoubt(group);
     if (doubt === undefined) return;
     const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw };
     throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, known) });

@@ -3,19 +3,27 @@
 import { isAlike, isSameOutcome } from "../../model/contest.ts";
 import { matches } from "../../model/group.ts";
 import type { LabelFlaws, Labels } from "../../model/labels.ts";
+import { identitiesOf } from "../../model/machine.ts";
+import { knownEntries } from "../../model/permit.ts";
 import type { SelectorIndex } from "../../model/selector-index.ts";
 import { namesMachine } from "../../model/specificity.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { BootGroup, BootProfile, KnownDocuments } from "../core/known-documents.ts";
+import type { BootLedger } from "../core/selected.ts";
 import type { Doubt } from "./doubt.ts";
 import { type ChosenGroup, namespaceOf } from "./selection.ts";
+
+interface Knowledge {
+  readonly known: KnownDocuments;
+  readonly selectors: SelectorIndex<BootGroup>;
+  readonly ledger: BootLedger | undefined;
+}
 
 /** Returns the doubt about the objects of one machine; undefined if there is none. */
 export function doubtOf(
   chosen: ChosenGroup,
   profile: BootProfile,
-  known: KnownDocuments,
-  selectors: SelectorIndex<BootGroup>,
+  { known, selectors, ledger }: Knowledge,
 ): Doubt | undefined {
   const { group, machine, asked, labels } = chosen;
   if (machine?.isRefused === true) return "refusedMachine";
@@ -25,8 +33,16 @@ export function doubtOf(
   if (group.isOutdated || mayBeGone(chosen, selectors)) return "outdatedGroup";
   if (profile.isOutdated) return "outdatedProfile";
   if (labels.flaws !== undefined && mayMatter(labels.flaws, known, selectors)) return "identity";
+  // With an install plan, the permit says this, and more of it.
+  if (profile.content.install === undefined && ledger !== undefined && isAnother(chosen, ledger)) return "otherMachine";
   if (selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";
   return undefined;
+}
+
+/** True if the ledger knows the uuid or the mac of the request as another machine's. */
+function isAnother({ machine, asked }: ChosenGroup, ledger: BootLedger): boolean {
+  const listed = machine?.spec.identities;
+  return knownEntries({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger) === undefined;
 }
 
 /**
