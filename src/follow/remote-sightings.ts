@@ -38,8 +38,9 @@ export class RemoteSightings {
     const key = sighting.identities.join(" ");
     this.#waiting.delete(key);
     this.#waiting.set(key, sighting);
-    const [oldest] = this.#waiting.keys();
-    if (this.#waiting.size > mostWaiting && oldest !== undefined) this.#waiting.delete(oldest);
+    if (this.#waiting.size <= mostWaiting) return;
+    const [oldest = key] = this.#waiting.keys();
+    this.#waiting.delete(oldest);
   }
 
   start(): void {

@@ -3,6 +3,9 @@
  * ledger is trusted. With one, a ledger is trusted if it is the marked one and is not behind the mark. Otherwise its
  * store was rolled back or replaced, and a new ledger begins: every grant names the former one, so none opens. The
  * entries stay, because they can only close permits.
+ *
+ * Where each member has a mark of its own (`LedgerMark.isOwn`), a ledger that began after the marked one is trusted,
+ * too: another member has begun it.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";

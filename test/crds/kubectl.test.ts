@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
-import { droppedRequirements } from "../../src/kubernetes/source/dropped-requirements.ts";
+import { droppedFields } from "../../src/kubernetes/source/dropped-fields.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
@@ -91,18 +91,16 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     await cluster.apply(text);
     const { body } = await cluster.ask({ path: `${objects}/groups/dropped` });
     expect(body.spec).toMatchObject({ selector: { matchLabels: { role: "a" } } });
-    expect(droppedRequirements("Group", body).labels).toEqual(["mac"]);
+    expect(droppedFields("Group", body).labels).toEqual(["mac"]);
     await applyServerSide(text.replace("mac: ", "mac: 52-54-00-a1-9c-ae"));
-    expect(
-      droppedRequirements("Group", (await cluster.ask({ path: `${objects}/groups/dropped` })).body).labels,
-    ).toEqual([]);
+    expect(droppedFields("Group", (await cluster.ask({ path: `${objects}/groups/dropped` })).body).labels).toEqual([]);
   });
 
   it("drops expressions of null, where davit finds it, and is refused with --server-side", async () => {
     const text = groupText("nulled", "  selector: {matchLabels: {role: a}, matchExpressions: }");
     await cluster.apply(text);
     const at = { path: `${objects}/groups/nulled` };
-    expect(droppedRequirements("Group", (await cluster.ask(at)).body).expressions).toBe(true);
+    expect(droppedFields("Group", (await cluster.ask(at)).body).expressions).toBe(true);
     await cluster.kubectl(["delete", "dgrp", "nulled"]);
     await expect(applyServerSide(text)).resolves.toContain('"spec.selector" must not validate the schema (not)');
   });
@@ -128,7 +126,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     };
     const closing = async () => {
       const { body } = await cluster.ask({ path: `${objects}/groups/removed` });
-      return [isJsonObject(body.spec) && "hold" in body.spec, droppedRequirements("Group", body).closing];
+      return [isJsonObject(body.spec) && "hold" in body.spec, droppedFields("Group", body).closing];
     };
     await run(write, closed);
     expect(await closing()).toEqual([true, []]);

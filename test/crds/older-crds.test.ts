@@ -1,7 +1,7 @@
 /** What becomes of a selector's expressions where the cluster's CRD does not have them: nothing that davit would miss. */
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { droppedRequirements } from "../../src/kubernetes/source/dropped-requirements.ts";
+import { droppedFields } from "../../src/kubernetes/source/dropped-fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { groupText } from "../directory/manifests.ts";
@@ -52,9 +52,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
 
   it("are missed in the Group that was applied, also once it has a status", async () => {
     const found = await group("client-side");
-    expect([selectorOf(found), droppedRequirements("Group", found).expressions]).toEqual([labelsAlone, true]);
+    expect([selectorOf(found), droppedFields("Group", found).expressions]).toEqual([labelsAlone, true]);
     await writeStatus("client-side");
-    expect(droppedRequirements("Group", await group("client-side")).expressions).toBe(true);
+    expect(droppedFields("Group", await group("client-side")).expressions).toBe(true);
   });
 
   it("leave the others with the generation that had them, also once they have a status", async () => {
@@ -73,21 +73,21 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
     await expect(cluster.apply(textOf("late"))).rejects.toThrow('unknown field "spec.selector.matchExpressions"');
     await cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input: textOf("late") });
     const found = await group("late");
-    expect([selectorOf(found), droppedRequirements("Group", found).expressions]).toEqual([labelsAlone, true]);
+    expect([selectorOf(found), droppedFields("Group", found).expressions]).toEqual([labelsAlone, true]);
   });
 
   it("have other misspelt names dropped where kubectl is not strict, where davit finds it", async () => {
     const text = groupText("loose", "  selector: {matchLabels: {role: a}, matchExpresions: [{key: b}]}");
     const apply = (input: string) => cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input });
     await apply(text);
-    expect(droppedRequirements("Group", await group("loose")).unknownIn).toBe("spec.selector");
+    expect(droppedFields("Group", await group("loose")).unknownIn).toBe("spec.selector");
     await apply(text.replace("matchExpresions: [{key: b}]", ""));
-    expect(droppedRequirements("Group", await group("loose")).unknownIn).toBeUndefined();
+    expect(droppedFields("Group", await group("loose")).unknownIn).toBeUndefined();
   });
 
   it.each(["client-side", "late"])("are not missed when the Group %s is applied without them", async (name) => {
     await cluster.apply(textOf(name).replace(`, ${expressions}`, ""));
-    expect(droppedRequirements("Group", await group(name)).expressions).toBe(false);
+    expect(droppedFields("Group", await group(name)).expressions).toBe(false);
   });
 });
 

@@ -19,7 +19,7 @@ import {
 import type { Resource } from "../client/resources.ts";
 import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
-import { type Dropped, droppedRequirements, isNothing, nothingDropped, withDropped } from "./dropped-requirements.ts";
+import { type Dropped, droppedFields, isNothing, nothingDropped, withDropped } from "./dropped-fields.ts";
 
 /** What an object means to davit, and its current status. */
 export interface Judgement {
@@ -85,7 +85,7 @@ function judgeAnew(
 
 /** Returns what was dropped of an object, and the object that admission is to judge. */
 function writtenOf(kind: ObjectKind, object: JsonObject): { readonly dropped: Dropped; readonly written: JsonObject } {
-  const dropped = isOwnKind(kind) ? droppedRequirements(kind, object) : nothingDropped;
+  const dropped = isOwnKind(kind) ? droppedFields(kind, object) : nothingDropped;
   if (isNothing(dropped) || !isOwnKind(kind)) return { dropped: nothingDropped, written: object };
   return { dropped, written: { ...object, spec: withDropped(kind, object.spec, dropped) } };
 }

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import {
-  droppedRequirements,
+  droppedFields,
   isNothing,
   selectorNames,
   specNames,
   withDropped,
-} from "../../src/kubernetes/source/dropped-requirements.ts";
+} from "../../src/kubernetes/source/dropped-fields.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
 
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
@@ -48,7 +48,7 @@ describe("expressions were dropped", () => {
     ["not where nobody wrote any", labels, { applied: labels, owners: [] }, false],
     ["not where there is nothing but labels", labels, {}, false],
   ])("%s", (_name, selector, told, expected) => {
-    const dropped = droppedRequirements("Group", group(selector, told));
+    const dropped = droppedFields("Group", group(selector, told));
     expect([dropped.expressions, isNothing(dropped)]).toEqual([expected, !expected]);
   });
 
@@ -58,7 +58,7 @@ describe("expressions were dropped", () => {
     ["every name there is", Object.fromEntries(specNames.Group.map((name) => [name, labels])), undefined],
   ])("kubectl applied %s", (_name, written, expected) => {
     const told = { annotations: { [annotation]: JSON.stringify({ spec: written }) } };
-    const dropped = droppedRequirements("Group", { metadata: told, spec: { selector: labels } });
+    const dropped = droppedFields("Group", { metadata: told, spec: { selector: labels } });
     expect(dropped.unknownIn).toBe(expected);
     if (expected !== undefined) expect(isNothing(dropped)).toBe(false);
   });
@@ -90,7 +90,7 @@ describe("expressions were dropped", () => {
       { metadata: { annotations: { [annotation]: 'null "matchExpressions"' } }, spec: {} },
     ],
   ])("not in %s", (_name, object) => {
-    expect(isNothing(droppedRequirements("Group", object))).toBe(true);
+    expect(isNothing(droppedFields("Group", object))).toBe(true);
   });
 });
 
@@ -113,7 +113,7 @@ describe("a field that closes a boot was dropped", () => {
   });
 
   it.each(cases)("of %s: %s", (kind, field, value, safe) => {
-    const closing = (object: JsonObject) => droppedRequirements(kind, object).closing;
+    const closing = (object: JsonObject) => droppedFields(kind, object).closing;
     const spec = nested(field, value);
     const found = [
       { metadata: applied(spec), spec: {} },
@@ -135,7 +135,7 @@ describe("a field that closes a boot was dropped", () => {
   });
 
   it("unless what was written closes nothing", () => {
-    expect(droppedRequirements("Profile", { metadata: applied({ effect: "Boot" }), spec: {} }).closing).toEqual([]);
-    expect(droppedRequirements("Group", { metadata: applied({ hold: false }), spec: {} }).closing).toEqual([]);
+    expect(droppedFields("Profile", { metadata: applied({ effect: "Boot" }), spec: {} }).closing).toEqual([]);
+    expect(droppedFields("Group", { metadata: applied({ hold: false }), spec: {} }).closing).toEqual([]);
   });
 });

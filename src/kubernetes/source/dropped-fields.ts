@@ -58,7 +58,7 @@ const safest: Readonly<Record<string, JsonObject>> = {
 export const nothingDropped: Dropped = { labels: [], expressions: false, closing: [] };
 
 /** Returns the written parts that an object lacks. */
-export function droppedRequirements(kind: OwnName["kind"], { metadata, spec }: JsonObject): Dropped {
+export function droppedFields(kind: OwnName["kind"], { metadata, spec }: JsonObject): Dropped {
   const { annotations, managedFields } = objectOf(metadata);
   const text = objectOf(annotations)["kubectl.kubernetes.io/last-applied-configuration"];
   const writtenSpec = objectOf(typeof text === "string" ? parseJsonObject(text)?.spec : undefined);
