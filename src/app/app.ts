@@ -11,6 +11,7 @@ import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
 import { SightingIntake } from "../controller/machines/sighting-intake.ts";
 import { Sightings } from "../controller/machines/sightings.ts";
+import { KnownStatuses } from "../controller/status/known-statuses.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { StatusSinks } from "../controller/status/status-sinks.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
@@ -95,6 +96,7 @@ export class App {
   readonly #storeSizes: AppOptions["storeSizes"];
   readonly #metrics: Metrics;
   readonly #sightings = new Sightings();
+  readonly #knownStatuses = new KnownStatuses();
   #opened: BootService | undefined;
   readonly #environment: Environment;
   readonly #statuses: StatusLog;
@@ -156,6 +158,7 @@ export class App {
         this.#sourceFollower?.controller?.measure();
       },
       machines: this.#machines(ledger),
+      console: { statuses: this.#knownStatuses, callers: () => this.#followed(objects).callers },
     });
     const storeAddress = await keys.listen();
     const machines = await boot.listenForMachines();
@@ -333,10 +336,13 @@ export class App {
     { source, statusSink, adminNamespace, machineMaker }: ObjectSource,
     around: ControllerSurroundings & { readonly log: Log },
   ): Controller {
+    // What another member wrote meanwhile is not known.
+    this.#knownStatuses.clear();
+    const sinks = [this.#statuses, this.#knownStatuses, ...(statusSink === undefined ? [] : [statusSink])];
     return new Controller({
       source,
       store,
-      statusSink: statusSink === undefined ? this.#statuses : new StatusSinks([this.#statuses, statusSink]),
+      statusSink: new StatusSinks(sinks),
       trials: new TrialThread({ davitUrl: around.davitUrl, clock: this.#clock }),
       clock: this.#clock,
       ...around,

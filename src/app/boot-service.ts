@@ -20,6 +20,7 @@ import { reportRoute } from "../http/boot/report.ts";
 import { bootHandler } from "../http/boot/routes.ts";
 import { watchedConfigs } from "../http/boot/watched-configs.ts";
 import { Clients } from "../http/client-shares.ts";
+import { consoleRoutes } from "../http/console/routes.ts";
 import { answerError } from "../http/errors.ts";
 import { LargeBodies } from "../http/large-bodies.ts";
 import { OpsDoor } from "../http/ops/door.ts";
@@ -40,6 +41,7 @@ import type { PermitDesk } from "../model/permit-desk.ts";
 import type { ServiceConfig } from "../options/serve.ts";
 import type { Signer, SignerOptions } from "../sign/signer.ts";
 import { advertisedAuthority } from "./advertise.ts";
+import { openConsole, type ServedConsole } from "./console.ts";
 import { connectionLimitOf, maxAssetFiles } from "./open-files.ts";
 
 export interface BootServiceOptions {
@@ -70,6 +72,8 @@ export interface Backend {
   readonly measure: () => void;
   /** Machines and the ledger, for operators; absent without a ledger. */
   readonly machines?: Omit<MachineChangesOptions, "log">;
+  /** Only of `davit serve`. */
+  readonly console?: ServedConsole;
 }
 
 /** A signer is undefined if the operator gave no key for it. */
@@ -155,7 +159,7 @@ export class BootService {
   }
 
   /** The routes that show machines and their configs, behind a door. */
-  async #addGuardedRoutes({ app }: OpsServer, { machines }: Backend): Promise<void> {
+  async #addGuardedRoutes({ app }: OpsServer, { machines, console: served }: Backend): Promise<void> {
     const { config, log, clock, metrics } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
@@ -178,6 +182,17 @@ export class BootService {
       history: { history: this.#history, bootFilesOf },
       machines: machines && { ...machines, log: log.child({ part: "ops" }) },
     });
+    if (!config.opsConsole) return;
+    const { index } = this;
+    const shown = { index, history: this.#history, previews, bootFilesOf, machines, served };
+    const around = {
+      door,
+      clients: this.#clients,
+      clock,
+      log: log.child({ part: "ops" }),
+      signal: this.#stopping.signal,
+    };
+    await app.register(consoleRoutes, await openConsole({ ...shown, ...around }));
   }
 
   /**

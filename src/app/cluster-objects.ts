@@ -3,6 +3,7 @@
 import { ApiClient } from "../kubernetes/client/client.ts";
 import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
 import { loadClusterAccess } from "../kubernetes/client/kube-config.ts";
+import { ClusterCallers } from "../kubernetes/cluster-callers.ts";
 import { ConfigMapMark } from "../kubernetes/ledger-mark.ts";
 import { MachineCreator } from "../kubernetes/machine-creator.ts";
 import { ClusterSource } from "../kubernetes/source/cluster-source.ts";
@@ -42,11 +43,13 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     name: config.ledgerMarkConfigMap,
   });
   const machineMaker = new MachineCreator({ client });
+  const callers = new ClusterCallers({ access, clock, random, log, metrics, version, namespaces });
   return {
     source,
     trust,
     ledgerMark,
     machineMaker,
+    callers,
     statusSink: writer,
     adminNamespace,
     place: placeOf(access.server, namespaces),
@@ -63,6 +66,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
       await trust.stop();
       ledgerMark.stop();
       machineMaker.stop();
+      callers.stop();
       await client.stop();
     },
   };

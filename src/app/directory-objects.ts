@@ -13,6 +13,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
     trust: undefined,
     ledgerMark: undefined,
     machineMaker: undefined,
+    callers: undefined,
     adminNamespace,
     place: manifests.join(", "),
     firstCommand: `cp manifests/quickstart/*.yaml ${manifests[0] ?? "."}`,

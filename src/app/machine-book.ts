@@ -19,7 +19,14 @@ export interface MachineBookOptions {
 }
 
 export function machineBook({ index, objects, known, problems, pending }: MachineBookOptions): MachineBook {
+  let revision = 0;
+  known.onChange(() => {
+    revision += 1;
+  });
   return {
+    get revision() {
+      return revision;
+    },
     ledger: ledgerBook(known, problems),
     *machines() {
       for (const [name, document] of objects.machines()) yield { name, document };

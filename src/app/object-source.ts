@@ -4,6 +4,7 @@
  */
 
 import type { MachineMaker } from "../controller/machines/enrolment.ts";
+import type { ClusterCallers } from "../http/console/ports.ts";
 import type { LedgerMark } from "../ledger/mark-keeper.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -30,6 +31,8 @@ export interface ObjectSource {
   readonly ledgerMark: LedgerMark | undefined;
   /** Creates Machines of unknown machines. Undefined for objects from files: then they are only listed. */
   readonly machineMaker: MachineMaker | undefined;
+  /** Asks the API server as the people who use the console. Undefined for objects from files. */
+  readonly callers: ClusterCallers | undefined;
   /** A command that adds the first objects. Its paths are relative to the directory of davit's package. */
   readonly firstCommand: string;
   /** Problems of the connection to the source, one per line, for the operator. */

@@ -33,6 +33,15 @@ export interface MachineHistory {
   readonly unclaimed: readonly UnclaimedRequests[];
 }
 
+/** A machine and its newest request, for lists of many machines. */
+export interface SeenMachine {
+  /** The reserved labels that it sent last. */
+  readonly labels: Labels;
+  readonly address: string;
+  readonly lastSeenAtMs: number;
+  readonly last: PastRequest;
+}
+
 export interface UnclaimedRequests {
   readonly address: string;
   readonly count: number;
@@ -88,6 +97,25 @@ export class HistoryView {
     ]
       .toSorted((one, other) => other.lastSeenAtMs - one.lastSeenAtMs)
       .slice(0, limit);
+  }
+
+  /** Yields every machine, in no particular order. The records may change meanwhile. */
+  *seenMachines(): Generator<SeenMachine> {
+    const { machines, rows } = this.#records;
+    for (const { key, ring, own } of machines.all()) {
+      const named = rows.newest(ring);
+      const near = rows.newest(own.address.ring);
+      // A file that was fetched after the last request with labels.
+      const isOwn = near !== undefined && named !== undefined && near.startedMs > named.startedMs;
+      const isAlone = isOwn && own.address.own.at(near.startedMs)?.join(" ") === key;
+      const [last] = this.#past(
+        [isAlone ? near : named].filter((each) => each !== undefined),
+        isAlone,
+      );
+      if (last === undefined) continue;
+      const labels = rows.labelSets.get(own.recent);
+      yield { labels, address: last.address, lastSeenAtMs: lastSeen([last]), last };
+    }
   }
 
   /**

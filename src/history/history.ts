@@ -82,6 +82,11 @@ export class History {
     return this.#intake.sizeBytes + this.#records.sizeBytes;
   }
 
+  /** Counts added requests. */
+  get revision(): number {
+    return this.#intake.addedCount;
+  }
+
   /** Adds an answered request; never waits. */
   record(request: AnsweredRequest): void {
     this.#intake.add(request);

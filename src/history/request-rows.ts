@@ -128,6 +128,11 @@ export class RequestRows {
     return [...this.#rowsOf(ring)].map((row) => this.#read(row));
   }
 
+  /** Returns the newest request of a ring; undefined if it has none. */
+  newest({ newest }: Ring): KeptRequest | undefined {
+    return newest === 0 ? undefined : this.#read(newest);
+  }
+
   /** Returns the start times of a ring's requests, the oldest first. */
   startTimes(ring: Ring): readonly number[] {
     return [...this.#rowsOf(ring)].map((row) => this.#float(row, float.started));

@@ -47,6 +47,11 @@ export class Clients {
     return isIP(address) === 0 ? undefined : address;
   }
 
+  /** True if a trusted proxy sends the request. */
+  isFromProxy({ socket }: IncomingMessage): boolean {
+    return includes(this.#proxies, socket.remoteAddress ?? "");
+  }
+
   #senderOf({ socket, headers }: IncomingMessage): string {
     const peer = socket.remoteAddress ?? "";
     if (!includes(this.#proxies, peer)) return peer;

@@ -24,6 +24,8 @@ export const requestRefusals = {
   /** A request without the header of `http/ops/door.ts`, or from a web page: no operator has asked for the change. */
   noAction: { status: 403, text: "send the header X-Davit-Action with the last word of the path" },
   fromWebPage: { status: 403, text: "no web page may change machines: use davit machine" },
+  /** The visitor of the console has no right to change this. */
+  mayNotChange: { status: 403, text: "you may look, but not change this: sign in with another token" },
   notFound: { status: 404, text: "not found" },
   noSuchMachine: {
     status: 404,

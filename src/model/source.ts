@@ -246,6 +246,9 @@ export interface Condition {
   readonly message: string;
 }
 
+/** The reason of `Ready` if an object is held and nothing else is wrong. */
+export const heldReason = "Held";
+
 export interface ObjectStatus {
   /** The uid of the object that the status is for. Absent if the name is enough. */
   readonly uid?: string;

@@ -2,7 +2,7 @@
 
 import type { Address } from "../lib/address.ts";
 import type { Option } from "./parsing.ts";
-import { fileOption, one, readAddress } from "./readers.ts";
+import { fileOption, one, readAddress, readSwitch } from "./readers.ts";
 
 export const opsOptions = {
   opsAddress: {
@@ -24,4 +24,10 @@ export const opsOptions = {
     "tokens, one per line; davit machine adopt and forget need one of them; default: none, and only a " +
       "loopback --ops-address accepts these two",
   ),
+  opsConsole: {
+    flag: "ops-console",
+    preset: "true",
+    help: "serve the console, pages for people, at /console/ of --ops-address; false: not",
+    read: one(readSwitch),
+  } satisfies Option<boolean>,
 };

@@ -81,6 +81,7 @@ export function fakeMachines(): FakeMachines {
 export function bookOf(fake: FakeMachines): MachineBook {
   const { grants, boots } = fake;
   return {
+    revision: 0,
     machines: () => fake.machines,
     pending: () => fake.pending,
     bootOf: (identities) => identities.map((identity) => boots.get(identity)).find((boot) => boot !== undefined),

@@ -63,6 +63,7 @@ export class BootIndex implements FeedListener {
   #known = new KnownDocuments();
   #selectors = new SelectorIndex<BootGroup>();
   #isOpen = false;
+  #revision = 0;
 
   constructor({ log, clock, freshness, ledger }: BootIndexOptions) {
     this.#log = log;
@@ -106,6 +107,11 @@ export class BootIndex implements FeedListener {
     return this.#freshness?.staleness;
   }
 
+  /** Counts changes of the documents. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   get groupCount(): number {
     return this.#known.groups.size;
   }
@@ -120,6 +126,7 @@ export class BootIndex implements FeedListener {
   }
 
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
+    this.#revision += 1;
     const known = new KnownDocuments();
     for (const [path, text] of documents) {
       if (known.learn(path, text)) continue;
@@ -132,6 +139,7 @@ export class BootIndex implements FeedListener {
   }
 
   changed(changes: readonly DocumentChange[]): void {
+    this.#revision += 1;
     for (const { path, text } of changes) {
       const before = this.#known.groupAt(path);
       if (text === undefined) this.#known.forget(path);

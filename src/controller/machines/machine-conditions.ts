@@ -5,8 +5,8 @@
  */
 
 import type { MachineDocument } from "../../model/machine.ts";
-import type { Condition, ObjectName, ObjectStatus } from "../../model/source.ts";
-import { heldReason, refusedStatus, type SyncState, syncConditionOf } from "../status/conditions.ts";
+import { type Condition, heldReason, type ObjectName, type ObjectStatus } from "../../model/source.ts";
+import { refusedStatus, type SyncState, syncConditionOf } from "../status/conditions.ts";
 
 export interface MachineFindings {
   readonly generation: number;

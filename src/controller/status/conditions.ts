@@ -7,7 +7,7 @@ import type { Position } from "../../lib/position.ts";
 import type { DocumentChange } from "../../model/feed.ts";
 import type { FindingCode } from "../../model/findings.ts";
 import type { ProfileContent } from "../../model/profile.ts";
-import type { Condition, ObjectStatus, Refusal } from "../../model/source.ts";
+import { type Condition, heldReason, type ObjectStatus, type Refusal } from "../../model/source.ts";
 
 /**
  * A field of an object, such as `spec.boot.args[2]`. `position` is a place in the template that the field holds or
@@ -85,9 +85,6 @@ export interface Findings {
   /** True for a Group whose spec sets `hold`: its machines wait. */
   readonly isHeld?: boolean;
 }
-
-/** The reason of `Ready` if a Group is held and nothing else is wrong. */
-export const heldReason = "Held";
 
 /**
  * The conditions of an object without findings. All such objects share these constants, because there may be 10,000.

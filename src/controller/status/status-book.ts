@@ -9,9 +9,15 @@ import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import { type ObjectName, type ObjectStatus, objectKey, ownKinds, type StatusSink } from "../../model/source.ts";
+import {
+  heldReason,
+  type ObjectName,
+  type ObjectStatus,
+  objectKey,
+  ownKinds,
+  type StatusSink,
+} from "../../model/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
-import { heldReason } from "./conditions.ts";
 
 export interface StatusBookOptions {
   readonly statusSink: StatusSink;

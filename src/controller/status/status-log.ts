@@ -5,8 +5,14 @@
 
 import type { Log } from "../../lib/log.ts";
 import { compareBytes } from "../../lib/order.ts";
-import { type Condition, type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
-import { heldReason } from "./conditions.ts";
+import {
+  type Condition,
+  heldReason,
+  type ObjectName,
+  type ObjectStatus,
+  objectKey,
+  type StatusSink,
+} from "../../model/source.ts";
 import { RenderedLog } from "./rendered-log.ts";
 
 /** An object that a person should look at, and why. */

@@ -48,6 +48,13 @@ interface DoorTokens {
   readonly changing: TokenFile | undefined;
 }
 
+/** What a client may do that may read. */
+export interface OpsRights {
+  /** True if it is admitted by a token of a token file. */
+  readonly hasToken: boolean;
+  readonly mayChange: boolean;
+}
+
 export class OpsDoor {
   readonly #options: OpsDoorOptions;
   readonly #tokens: DoorTokens;
@@ -83,6 +90,15 @@ export class OpsDoor {
   /** As `guard`, for routes that change something. */
   guardChanges(app: FastifyInstance): void {
     this.#guard(app, ({ headers, url = "" }) => this.#webRefusal(headers, url) ?? this.#changingRefusal(headers));
+  }
+
+  /** Returns what the sender of these headers may do; a refusal if it may not even read. */
+  rightsOf(headers: IncomingHttpHeaders): OpsRights | RequestError {
+    const { reading, changing } = this.#tokens;
+    const refusal = this.#readingRefusal(headers);
+    if (refusal !== undefined) return refusal;
+    const hasToken = holds(changing, headers) || holds(reading, headers);
+    return { hasToken, mayChange: this.#changingRefusal(headers) === undefined };
   }
 
   /** Stops watching the token files. Idempotent. */
@@ -163,6 +179,6 @@ const proxyHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** True for a request that a proxy passed on, perhaps from another computer. */
-function isForwarded(headers: IncomingHttpHeaders): boolean {
+export function isForwarded(headers: IncomingHttpHeaders): boolean {
   return Object.keys(headers).some((name) => proxyHeaders.has(name) || name.startsWith("x-forwarded"));
 }

@@ -132,7 +132,7 @@ function bootText(boot: PastBoot, stageOf: StageOf): string {
   return [head, `  ${boot.line}`, `  ${endText(boot.end)}`, ...requests, ""].join("\n");
 }
 
-function endText(end: BootEnd): string {
+export function endText(end: BootEnd): string {
   switch (end.kind) {
     case "answered":
       return `last: ${end.stage}, answered in full`;
@@ -143,12 +143,12 @@ function endText(end: BootEnd): string {
   }
 }
 
-function statusText({ status, refusal }: Pick<PastRequest, "status" | "refusal">): string {
+export function statusText({ status, refusal }: Pick<PastRequest, "status" | "refusal">): string {
   const reason = refusalOf(refusal);
   return reason === undefined ? String(status) : `${status} ${reason}`;
 }
 
-function bytesText({ sentBytes, ofBytes }: Pick<PastRequest, "sentBytes" | "ofBytes">): string {
+export function bytesText({ sentBytes, ofBytes }: Pick<PastRequest, "sentBytes" | "ofBytes">): string {
   return ofBytes === undefined || ofBytes === sentBytes ? `${sentBytes} bytes` : `${sentBytes} of ${ofBytes} bytes`;
 }
 
@@ -176,19 +176,19 @@ function quoted(value: string): string {
   });
 }
 
-function latestFirst({ requests }: MachineHistory, stageOf: StageOf): readonly PastBoot[] {
+export function latestFirst({ requests }: MachineHistory, stageOf: StageOf): readonly PastBoot[] {
   return bootsOf(requests, stageOf).toReversed();
 }
 
-function spanOf(requests: readonly PastRequest[]): { readonly startedAtMs: number; readonly endedAtMs: number } {
+export function spanOf(requests: readonly PastRequest[]): { readonly startedAtMs: number; readonly endedAtMs: number } {
   const ends = requests.map(({ lastStartedAtMs, durationMs }) => lastStartedAtMs + durationMs);
   return { startedAtMs: requests[0]?.startedAtMs ?? 0, endedAtMs: Math.max(...ends) };
 }
 
-function seconds(durationMs: number): string {
+export function seconds(durationMs: number): string {
   return `${(durationMs / 1000).toFixed(3)} s`;
 }
 
-function tenths(durationMs: number): number {
+export function tenths(durationMs: number): number {
   return Math.round(durationMs * 10) / 10;
 }

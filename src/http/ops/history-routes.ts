@@ -97,7 +97,7 @@ export type BootFilesOf = (group: string) => BootFiles | undefined;
  * Returns a function that names the stage of a request. It recognizes the kernel and initrds of the Group's current
  * Profile. Any other file is shown by its path, such as one of an earlier Profile.
  */
-function stagesBy(bootFilesOf: BootFilesOf): StageOf {
+export function stagesBy(bootFilesOf: BootFilesOf): StageOf {
   // Each Group's files are looked up once, not for each request.
   const known = new Map<string, BootFiles | undefined>();
   return (request, group) => {

@@ -8,6 +8,8 @@ import type { InstallPlan, LedgerEntry, LedgerView, NamedGrant } from "../../mod
 
 /** Everything that davit knows of machines. */
 export interface MachineBook {
+  /** Counts changes of the ledger. */
+  readonly revision: number;
   /** Every Machine object. */
   machines(): Iterable<NamedMachine>;
   /** Machines that wait for a Machine object, because their Group enrolls; absent if they become objects. */

@@ -37,15 +37,14 @@ export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (
       else done(null, value);
     },
   );
-  const changes = { adopt, forget };
-  for (const [action, change] of Object.entries(changes)) {
+  for (const action of ["adopt", "forget"] as const) {
     app.route({
       method: "POST",
       url: `/machines/${action}`,
       handler: async ({ body }, reply) => {
         if (!isJsonObject(body)) throw new RequestError("badBody");
         if (office === undefined) throw new RequestError("notTheWriter");
-        const done = await change(body, book, office);
+        const done = await correctLedger(action, body, { book, office });
         log.info({ action, ...done }, "an operator changed the ledger");
         return sendDone(reply, done);
       },
@@ -53,7 +52,19 @@ export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (
   }
 };
 
-/** Makes a change, and returns what was done, for the answer and the log. */
+/**
+ * Corrects the ledger. @returns what was done, for the answer and the log.
+ * @throws {RequestError} if it is not done.
+ */
+export async function correctLedger(
+  action: "adopt" | "forget",
+  body: JsonObject,
+  { book, office }: { readonly book: MachineBook; readonly office: LedgerOffice },
+): Promise<object> {
+  return await { adopt, forget }[action](body, book, office);
+}
+
+/** Makes a change, and returns what was done. */
 type LedgerChange = (body: JsonObject, book: MachineBook, office: LedgerOffice) => Promise<object>;
 
 const adopt: LedgerChange = async (body, book, office) => {

@@ -52,7 +52,7 @@ export function subjectOf({ ledger }: MachineBook, object: NamedMachine): Machin
 }
 
 /** Returns the line of a machine in the list. */
-export function machineJson(book: MachineBook, subject: MachineSubject): object {
+export function machineJson(book: MachineBook, subject: MachineSubject) {
   const { object, identities, entries, pending } = subject;
   const [entry] = entries;
   const boot = book.bootOf(identities);
@@ -69,6 +69,7 @@ export function machineJson(book: MachineBook, subject: MachineSubject): object 
       nowMs: book.ledger.nowMs,
     }),
     ...(object && { approved: isApproved(object), hold: object.document.spec.hold }),
+    needsApproval: boot?.needsApproval === true ? true : undefined,
     install: entry && installJson(entry),
     reported: entry?.reported && { ...entry.reported, atMs: undefined, at: toRfc3339(entry.reported.atMs) },
     lastChange: lastChangeMs === undefined ? undefined : toRfc3339(lastChangeMs),
@@ -82,7 +83,7 @@ function mayInstall(book: MachineBook, subject: MachineSubject, boot: MachineBoo
 }
 
 /** Returns everything about a machine. */
-export function machineDetailsJson(book: MachineBook, subject: MachineSubject): object {
+export function machineDetailsJson(book: MachineBook, subject: MachineSubject) {
   const { object, identities, entries } = subject;
   const boot = book.bootOf(identities);
   return {
@@ -90,7 +91,6 @@ export function machineDetailsJson(book: MachineBook, subject: MachineSubject): 
     origin: object?.document.origin,
     isRefused: object?.document.refused,
     labels: object?.document.spec.labels,
-    needsApproval: boot?.needsApproval,
     permit: boot && permitJson(permitOf(book, subject, boot)),
     grants: boot?.grants.map((named) => grantJson(book.ledger, named)),
     entries: entries.map((entry) => ({
@@ -122,7 +122,7 @@ export function ledgerJson({ id, nowMs, entries, ended, adopted, problems }: Led
 }
 
 /** Returns a grant as the ledger sees it. */
-export function grantJson(ledger: LedgerBook, named: NamedGrant): object {
+export function grantJson(ledger: LedgerBook, named: NamedGrant) {
   const { key, grant } = named;
   const why = grantRefusal(named, ledger);
   return {
@@ -149,13 +149,13 @@ function permitOf(book: MachineBook, { object, identities }: MachineSubject, boo
   return verdictOf(ask, book.ledger);
 }
 
-function permitJson(verdict: Verdict | undefined): object | undefined {
+function permitJson(verdict: Verdict | undefined) {
   if (verdict === undefined) return undefined;
   const { kind } = verdict;
   return { next: kind, why: kind === "refused" ? permitRefusals[verdict.why] : undefined };
 }
 
-function installJson({ state, grant, claimedAtMs, changedAtMs }: LedgerEntry): object {
+function installJson({ state, grant, claimedAtMs, changedAtMs }: LedgerEntry) {
   return {
     state,
     grant: grant?.key,
@@ -165,7 +165,7 @@ function installJson({ state, grant, claimedAtMs, changedAtMs }: LedgerEntry): o
   };
 }
 
-function reportedLabelsJson({ labels = {} }: LedgerEntry): object {
+function reportedLabelsJson({ labels = {} }: LedgerEntry) {
   return Object.fromEntries(
     Object.entries(labels).map(([name, { value, untilMs }]) => [
       name,

@@ -10,7 +10,7 @@ import { createServer, type HttpServer, type ServerOptions } from "../server.ts"
 import { pathEnd } from "../target.ts";
 
 export interface OpsServer extends HttpServer {
-  /** Routes are added here before `listen`. Only GET and HEAD requests reach them, and POST to `changingPaths`. */
+  /** Routes are added here before `listen`. Only requests with a method of their routes reach them. */
   readonly app: FastifyInstance;
 }
 
@@ -59,23 +59,24 @@ export function createOpsServer(options: Omit<ServerOptions<undefined>, "handler
   };
 }
 
-/** The only paths that accept POST. Their routes guard themselves and limit their bodies (`machine-changes.ts`). */
-const changingPaths: ReadonlySet<string> = new Set(["/machines/adopt", "/machines/forget"]);
-
 /**
- * Refuses every method except GET and HEAD, and POST to a path that changes something: with 405 if the path has a
- * route, else with 404. The bodies of refused requests are never read.
+ * Refuses every method that the path's routes do not name: with 405 if the path has a route, else with 404. The bodies
+ * of refused requests are never read. Routes for POST guard themselves and limit their bodies.
  */
 function refuseOtherMethods(app: FastifyInstance): void {
-  const paths = new Set<string>();
-  app.addHook("onRoute", ({ url }) => void paths.add(url));
+  const methods = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const known = methods.get(url) ?? new Set();
+    for (const each of [method].flat()) known.add(each);
+    methods.set(url, known);
+  });
   app.addHook("onRequest", (request, _reply, done) => {
-    const path = pathOf(request);
-    const isRead = request.method === "GET" || request.method === "HEAD";
-    if (isRead && !(changingPaths.has(path) && paths.has(path))) return done();
-    if (!paths.has(path)) return done(new RequestError("notFound"));
-    if (request.method === "POST" && changingPaths.has(path)) return done();
-    done(new RequestError("methodNotAllowed", { allow: changingPaths.has(path) ? "POST" : "GET, HEAD" }));
+    const known = methods.get(pathOf(request));
+    const { method } = request;
+    // A path with a wildcard is not known here: Fastify finds its route, or none.
+    if (known?.has(method) === true || (known === undefined && (method === "GET" || method === "HEAD"))) return done();
+    if (known === undefined) return done(new RequestError("notFound"));
+    done(new RequestError("methodNotAllowed", { allow: [...known].toSorted().join(", ") }));
   });
 }
 

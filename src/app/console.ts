@@ -1,0 +1,89 @@
+/** Assembles the console: what its pages show, who may see them, and the files of every page. */
+
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import type { BootIndex } from "../boot/selection/boot-index.ts";
+import type { History } from "../history/history.ts";
+import type { Clients } from "../http/client-shares.ts";
+import type { ConsoleContext } from "../http/console/context.ts";
+import { Fleet } from "../http/console/fleet.ts";
+import type { ClusterCallers, KnownStatuses } from "../http/console/ports.ts";
+import { problemOf } from "../http/console/problems.ts";
+import type { ConsoleFiles, ConsoleRoutesOptions } from "../http/console/routes.ts";
+import { Visitors } from "../http/console/visitors.ts";
+import { isForwarded, type OpsDoor } from "../http/ops/door.ts";
+import { type BootFilesOf, stagesBy } from "../http/ops/history-routes.ts";
+import type { LedgerOffice, MachineBook } from "../http/ops/machine-book.ts";
+import type { Previews } from "../http/ops/preview.ts";
+import { isLoopback } from "../lib/address.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+
+/** What only `davit serve` knows. */
+export interface ServedConsole {
+  readonly statuses: KnownStatuses;
+  /** Undefined while objects come from files. */
+  readonly callers: () => ClusterCallers | undefined;
+}
+
+export interface ConsoleOptions {
+  readonly index: BootIndex;
+  readonly history: History;
+  readonly previews: Pick<Previews, "of">;
+  readonly bootFilesOf: BootFilesOf;
+  readonly machines: { readonly book: MachineBook; readonly office: LedgerOffice | undefined } | undefined;
+  /** Undefined in a follower. */
+  readonly served: ServedConsole | undefined;
+  readonly door: OpsDoor;
+  readonly clients: Clients;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends server-sent events. */
+  readonly signal: AbortSignal;
+}
+
+/** Makes the options of `consoleRoutes`. */
+export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoutesOptions> {
+  const { index, history, machines, served, door, clients, clock, bootFilesOf, previews, log, signal } = options;
+  const book = machines?.book;
+  const fleet = new Fleet({
+    history,
+    book,
+    profileOf: (group) => index.groups.get(group)?.profileId,
+    problemOf: (group, profile) => served && problemOf(served.statuses, group, profile),
+    stages: () => stagesBy(bootFilesOf),
+    revision: () => [index.revision, book?.revision, served?.statuses.revision].join(" "),
+    clock,
+  });
+  const context: ConsoleContext = {
+    fleet,
+    history,
+    previews,
+    bootFilesOf,
+    book,
+    office: machines?.office,
+    statuses: served?.statuses,
+    get callers() {
+      return served?.callers();
+    },
+    clock,
+    log,
+  };
+  const isHttps = (request: IncomingMessage) =>
+    clients.isFromProxy(request) && request.headers["x-forwarded-proto"] === "https";
+  const isOwnComputer = ({ socket, headers }: IncomingMessage) =>
+    isLoopback((socket.remoteAddress ?? "").replace("::ffff:", "")) && !isForwarded(headers);
+  const visitors = new Visitors({
+    door,
+    callers: () => context.callers,
+    isPrivate: (request) => isOwnComputer(request) || isHttps(request),
+    clock,
+  });
+  return { visitors, context, files: await readFiles(), isHttps, signal };
+}
+
+async function readFiles(): Promise<ConsoleFiles> {
+  const read = (name: string) => readFile(new URL(`../../console/${name}`, import.meta.url), "utf8");
+  const [style, script] = await Promise.all([read("console.css"), read("console.js")]);
+  return { style, script };
+}

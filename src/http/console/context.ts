@@ -1,0 +1,45 @@
+/** What the screens of the console show, and what they change. */
+
+import type { History } from "../../history/history.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { BootFilesOf } from "../ops/history-routes.ts";
+import type { LedgerOffice, MachineBook } from "../ops/machine-book.ts";
+import type { Previews } from "../ops/preview.ts";
+import type { Fleet } from "./fleet.ts";
+import type { Page } from "./layout.ts";
+import type { ClusterCallers, KnownStatuses } from "./ports.ts";
+import type { Visitor } from "./visitors.ts";
+
+export interface ConsoleContext {
+  readonly fleet: Fleet;
+  readonly history: Pick<History, "current" | "revision">;
+  readonly previews: Pick<Previews, "of">;
+  readonly bootFilesOf: BootFilesOf;
+  /** Undefined without a ledger. */
+  readonly book: MachineBook | undefined;
+  /** Undefined in a follower, which never writes. */
+  readonly office: LedgerOffice | undefined;
+  /** Undefined in a follower: the davit that it follows knows the statuses. */
+  readonly statuses: KnownStatuses | undefined;
+  /** Undefined without a cluster: objects are in files, which davit never writes. */
+  readonly callers: ClusterCallers | undefined;
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
+  readonly log: Pick<Log, "info">;
+}
+
+/** A request for a screen. */
+export interface Visit {
+  readonly visitor: Visitor;
+  /** The path below the screen's own, decoded: empty for most screens. */
+  readonly rest: string;
+  readonly query: URLSearchParams;
+}
+
+/** A screen of the console. */
+export interface Screen {
+  /** The path of its route. */
+  readonly url: string;
+  /** Makes the page. @throws {RequestError} for a page that does not exist. */
+  page(visit: Visit, context: ConsoleContext): Page | Promise<Page>;
+}

@@ -1,0 +1,111 @@
+/** The first screen: all machines, their states, and a filter. */
+
+import type { Screen, Visit } from "./context.ts";
+import { type FleetFilter, type FleetMoment, type FleetRow, filtered } from "./fleet.ts";
+import { type FleetState, fleetStates } from "./fleet-state.ts";
+import { type Html, html } from "./html.ts";
+import { age, consolePath, type Page, table } from "./layout.ts";
+
+const pageRows = 100;
+/** A longer text finds nothing. */
+const maxTextLength = 256;
+
+export const fleetScreen: Screen = {
+  url: `${consolePath}/`,
+  page: async ({ query }: Visit, { fleet, clock }) => {
+    const filter = filterIn(query);
+    const moment = await fleet.now();
+    const found = filtered(moment.rows, filter);
+    const pages = Math.max(1, Math.ceil(found.length / pageRows));
+    const number = Math.min(pages, Math.max(1, Number.parseInt(query.get("page") ?? "1", 10) || 1));
+    const rows = found.slice((number - 1) * pageRows, number * pageRows);
+    const nowMs = clock.nowMs();
+    const body = html`<h1>Fleet</h1>
+${stateBar(moment, filter)}
+${filterForm(filter)}
+<p id="found">${countText(found.length, moment.rows.length)}</p>
+${table(
+  "Machines, the last seen first",
+  ["Machine", "Host name", "State", "Group", "Profile", "Phase", "Last stage", "Seen", "Address"],
+  rows.map((row) => rowHtml(row, nowMs)),
+)}
+${pages > 1 && pageLinks(number, pages, filter)}`;
+    return { title: "Fleet", screen: "/console/", isLive: true, body } satisfies Page;
+  },
+};
+
+function filterIn(query: URLSearchParams): FleetFilter {
+  const state = fleetStates.find((each) => each === query.get("state"));
+  const textOf = (name: string) => query.get(name)?.trim().slice(0, maxTextLength) || undefined;
+  return { state, group: textOf("group"), text: textOf("text") };
+}
+
+function countText(found: number, all: number): string {
+  if (all === 0) return "No machine has asked for anything yet, and no object names one.";
+  return found === all ? `${all} machines` : `${found} of ${all} machines`;
+}
+
+/** The number of machines in each state; each number is a link that filters. */
+function stateBar({ rows, counts }: FleetMoment, filter: FleetFilter): Html {
+  const link = (state: FleetState | undefined, name: string, count: number) =>
+    html`<li><a href="${hrefOf({
+      ...filter,
+      state,
+    })}"${state === filter.state && html` aria-current="true"`}${state !== undefined && html` class="${state}"`}><b>${count}</b> ${name}</a></li>\n`;
+  const states = fleetStates.map((state) => link(state, state, counts[state]));
+  return html`<ul class="states" aria-label="States">\n${link(undefined, "all", rows.length)}${states}</ul>`;
+}
+
+function filterForm({ state, group, text }: FleetFilter): Html {
+  return html`<form class="filter" method="get" action="${consolePath}/" role="search">
+${state !== undefined && html`<input type="hidden" name="state" value="${state}">`}
+<label>Group <input name="group" value="${group ?? ""}" autocomplete="off"></label>
+<label>Text <input type="search" name="text" value="${text ?? ""}" autocomplete="off"></label>
+<button>Filter</button>
+</form>`;
+}
+
+function pageLinks(number: number, pages: number, filter: FleetFilter): Html {
+  const link = (to: number, name: string) => html`<a href="${hrefOf(filter, to)}">${name}</a> `;
+  return html`<nav aria-label="Pages" class="pages">${number > 1 && link(number - 1, "Previous")}page ${number} of ${pages} ${
+    number < pages && link(number + 1, "Next")
+  }</nav>`;
+}
+
+function hrefOf(filter: FleetFilter, page = 1): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
+  if (page > 1) query.set("page", String(page));
+  return query.size === 0 ? `${consolePath}/` : `${consolePath}/?${query}`;
+}
+
+function rowHtml(row: FleetRow, nowMs: number): Html {
+  const { mac, machine, hostname, group, profile, phase, stage, seenAtMs, address } = row;
+  return html`<tr id="m-${machine}">
+<th scope="row">${machineLink(machine, mac ?? machine)}</th>
+<td>${hostname}</td>
+<td>${stateHtml(row)}</td>
+<td>${group}</td>
+<td>${profile}</td>
+<td>${phase}</td>
+<td>${stage}</td>
+<td>${age(seenAtMs, nowMs)}</td>
+<td>${address}</td>
+</tr>
+`;
+}
+
+/** Returns a state in words, with the reason below it. */
+export function stateHtml({ state, why }: Pick<FleetRow, "state" | "why">): Html {
+  return html`<span class="state ${state}">${state}</span>${why !== undefined && html`<br><small>${why}</small>`}`;
+}
+
+/** Returns a link to a machine's page. */
+export function machineLink(machine: string, text = machine): Html {
+  return html`<a href="${machinePath(machine)}">${text}</a>`;
+}
+
+/** Returns the path of a machine's page. */
+export function machinePath(machine: string): string {
+  return `${consolePath}/machines/${machine.split("/").map(encodeURIComponent).join("/")}`;
+}

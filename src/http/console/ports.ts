@@ -1,0 +1,34 @@
+/** The ports by which the console reaches the cluster and the statuses of objects. davit's wiring implements them. */
+
+import type { JsonObject } from "../../model/json.ts";
+import type { ObjectName, ObjectStatus } from "../../model/source.ts";
+
+/** Asks the API server as the caller: it decides, and its audit log names the person. */
+export interface ClusterCallers {
+  /** Asks who the owner of a token is, and whether this person may list Profiles, Groups and Machines. */
+  review(token: string): Promise<CallerReview>;
+  /** Changes the spec of a Machine. @returns undefined if it is changed, otherwise why it is not. */
+  patchMachine(token: string, machine: string, spec: JsonObject): Promise<string | undefined>;
+}
+
+export type CallerReview =
+  | { readonly kind: "admitted"; readonly name: string }
+  /** The API server does not know the token. */
+  | { readonly kind: "unknown" }
+  /** The account may not list all that the console shows. */
+  | { readonly kind: "forbidden"; readonly why: string }
+  /** The API server cannot be asked now. */
+  | { readonly kind: "away"; readonly why: string };
+
+/** The statuses of all objects, as the controller last wrote them. Only the davit that reads the source knows them. */
+export interface KnownStatuses {
+  /** Counts changes. */
+  readonly revision: number;
+  all(): Iterable<KnownStatus>;
+  of(name: ObjectName): ObjectStatus | undefined;
+}
+
+export interface KnownStatus {
+  readonly name: ObjectName;
+  readonly status: ObjectStatus;
+}

@@ -1,0 +1,244 @@
+/**
+ * The routes of the console: pages for people below `/console/`, on the operations listener. Every page needs a visitor
+ * (`visitors.ts`), every change a form of the console's own page. A browser that asks for server-sent events at the path
+ * of a page gets the page's content again whenever it changes (`live.ts`).
+ */
+
+import type { IncomingMessage } from "node:http";
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import { RequestError, requestRefusals } from "../errors.ts";
+import { rawQueryOf } from "../ops/server.ts";
+import { doActions } from "./actions.ts";
+import type { ConsoleContext, Screen } from "./context.ts";
+import { fleetScreen } from "./fleet-page.ts";
+import { html } from "./html.ts";
+import { consolePath, type Page, pageHtml } from "./layout.ts";
+import { liveStream } from "./live.ts";
+import { machineScreen } from "./machine-page.ts";
+import { signInPage } from "./sign-in.ts";
+import { SignInNeeded, sessionCookie, type Visitor, type Visitors } from "./visitors.ts";
+import { waitingScreen } from "./waiting-page.ts";
+
+export interface ConsoleRoutesOptions {
+  readonly visitors: Visitors;
+  readonly context: ConsoleContext;
+  /** The style sheet and the script of every page. */
+  readonly files: ConsoleFiles;
+  /** True for a request that came by HTTPS, through a trusted proxy. */
+  readonly isHttps: (request: IncomingMessage) => boolean;
+  /** Ends server-sent events. */
+  readonly signal: AbortSignal;
+}
+
+export interface ConsoleFiles {
+  readonly style: string;
+  readonly script: string;
+}
+
+const shownScreens: readonly Screen[] = [fleetScreen, machineScreen, waitingScreen];
+
+const htmlText = "text/html; charset=utf-8";
+const formType = "application/x-www-form-urlencoded";
+const maxFormBytes = 64 * 1024;
+/** More browsers than people look; further ones get pages that do not change. */
+const maxLive = 64;
+
+/** What a page may load: only the console's own files. No other page may frame it. */
+const headers = {
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+};
+
+const method = ["GET", "HEAD"];
+
+export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (app, options) => {
+  const { visitors, context, files } = options;
+  const { clock } = context;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(formType, { parseAs: "string", bodyLimit: maxFormBytes }, (_request, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  );
+  app.setErrorHandler((error, request, reply) => sendError(error, { request, reply, options }));
+  app.addHook("onRequest", (_request, reply, done) => {
+    reply.headers(headers);
+    done();
+  });
+  const toFleet = (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(`${consolePath}/`, 303);
+  for (const url of ["/", consolePath]) app.route({ method, url, handler: toFleet });
+  addFile(app, "console.css", { type: "text/css; charset=utf-8", text: files.style });
+  addFile(app, "console.js", { type: "text/javascript; charset=utf-8", text: files.script });
+  const live = new LiveCount();
+  for (const screen of shownScreens) {
+    app.route<{ Params: { "*"?: string } }>({
+      method,
+      url: screen.url,
+      handler: async (request, reply) => {
+        const visit = async () => {
+          const visitor = await visitors.of(request.raw);
+          const query = new URLSearchParams(rawQueryOf(request));
+          return { visitor, rest: request.params["*"] ?? "", query };
+        };
+        const first = await visit();
+        const page = await screen.page(first, context);
+        const wantsEvents = request.headers.accept === "text/event-stream" && page.isLive === true;
+        if (!wantsEvents) return sendPage(reply, page, { visitor: first.visitor, clock });
+        return sendLive(reply, { live, signal: options.signal, context }, async () => {
+          const next = await visit().catch(() => undefined);
+          return next && String(html`${(await screen.page(next, context)).body}`);
+        });
+      },
+    });
+  }
+  app.route({
+    method: "POST",
+    url: `${consolePath}/actions`,
+    handler: async (request, reply) => {
+      const visitor = await visitors.of(request.raw);
+      const form = formOf(request);
+      visitors.checkForm(request.raw, visitor, form.get("form"));
+      return sendPage(reply, await doActions(form, visitor, context), { visitor, clock });
+    },
+  });
+  addSessionRoutes(options)(app);
+};
+
+function addFile(
+  app: Parameters<FastifyPluginAsync>[0],
+  name: string,
+  { type, text }: { readonly type: string; readonly text: string },
+): void {
+  const body = Buffer.from(text);
+  app.route({ method, url: `${consolePath}/${name}`, handler: (_request, reply) => reply.type(type).send(body) });
+}
+
+/** Sign-in and sign-out. A sign-in needs no form token: who can send one already has a token. */
+function addSessionRoutes({ visitors, context, isHttps }: ConsoleRoutesOptions) {
+  const { clock } = context;
+  const hasCluster = context.callers !== undefined;
+  return (app: Parameters<FastifyPluginAsync>[0]) => {
+    const url = `${consolePath}/sign-in`;
+    app.route({
+      method,
+      url,
+      handler: (_request, reply) => sendPage(reply, signInPage("", hasCluster), { visitor: undefined, clock }),
+    });
+    app.route({
+      method: "POST",
+      url,
+      handler: async (request, reply) => {
+        visitors.checkOrigin(request.raw);
+        const session = await visitors.signIn(formOf(request).get("token")?.trim() ?? "", request.raw);
+        setCookie(reply, session, isHttps(request.raw));
+        return reply.redirect(`${consolePath}/`, 303);
+      },
+    });
+    app.route({
+      method: "POST",
+      url: `${consolePath}/sign-out`,
+      handler: async (request, reply) => {
+        const visitor = await visitors.of(request.raw);
+        visitors.checkForm(request.raw, visitor, formOf(request).get("form"));
+        visitors.signOut(request.raw);
+        setCookie(reply, "", isHttps(request.raw));
+        return reply.redirect(url, 303);
+      },
+    });
+  };
+}
+
+function setCookie(reply: FastifyReply, value: string, isSecure: boolean): void {
+  const attributes = ["HttpOnly", "SameSite=Strict", `Path=${consolePath}`];
+  const rest = [...attributes, ...(isSecure ? ["Secure"] : []), ...(value === "" ? ["Max-Age=0"] : [])];
+  reply.header("set-cookie", [`${sessionCookie}=${value}`, ...rest].join("; "));
+}
+
+function formOf({ body }: FastifyRequest): URLSearchParams {
+  if (!(body instanceof URLSearchParams)) throw new RequestError("badBody");
+  return body;
+}
+
+/** Counts the browsers that follow a page. */
+class LiveCount {
+  #count = 0;
+
+  /** @returns false if there are too many. */
+  begin(): boolean {
+    if (this.#count >= maxLive) return false;
+    this.#count += 1;
+    return true;
+  }
+
+  end(): void {
+    this.#count -= 1;
+  }
+}
+
+interface LiveSurroundings {
+  readonly live: LiveCount;
+  readonly signal: AbortSignal;
+  readonly context: ConsoleContext;
+}
+
+function sendLive(
+  reply: FastifyReply,
+  { live, signal, context }: LiveSurroundings,
+  render: () => Promise<string | undefined>,
+): FastifyReply {
+  // 204 tells the browser not to ask again.
+  if (!live.begin()) return reply.code(204).send();
+  const gone = new AbortController();
+  reply.raw.once("close", () => {
+    live.end();
+    gone.abort();
+  });
+  const { fleet, clock } = context;
+  const both = AbortSignal.any([signal, gone.signal]);
+  const stream = liveStream({ revision: () => fleet.revision, render, clock, signal: both });
+  return reply.type("text/event-stream").send(stream);
+}
+
+function sendPage(reply: FastifyReply, page: Page, { visitor, clock }: PageReader): FastifyReply {
+  // A Buffer, because Fastify would add a charset to the type.
+  return reply.type(htmlText).send(Buffer.from(pageHtml(page, visitor, clock.nowMs())));
+}
+
+/** Who gets a page, and when. */
+interface PageReader {
+  readonly visitor: Visitor | undefined;
+  readonly clock: ConsoleContext["clock"];
+}
+
+interface FailedRequest {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly options: ConsoleRoutesOptions;
+}
+
+/** @throws every error that is no refusal: it is answered and logged as anywhere on the listener. */
+async function sendError(error: unknown, { request, reply, options }: FailedRequest): Promise<FastifyReply> {
+  const { visitors, context } = options;
+  if (error instanceof SignInNeeded) {
+    return sendPage(reply.code(401), signInPage(error.message, context.callers !== undefined), {
+      visitor: undefined,
+      clock: context.clock,
+    });
+  }
+  if (!(error instanceof RequestError)) throw error;
+  const { status, text } = requestRefusals[error.reason];
+  const visitor = await visitors.of(request.raw).catch(() => undefined);
+  const body = html`<h1>${status}</h1>\n<p>${text}</p>\n<p><a href="${consolePath}/">Fleet</a></p>`;
+  return sendPage(
+    reply.code(status).headers(error.headers),
+    { title: String(status), body },
+    {
+      visitor,
+      clock: context.clock,
+    },
+  );
+}
