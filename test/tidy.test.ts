@@ -31,7 +31,7 @@ const bans: readonly Ban[] = [
     instead: "Clock.monotonicMs",
   },
   { name: "process", pattern: /\bprocess\.(?!\w+\/)/, except: /^src\/main\.ts$/, instead: "Host, or an option" },
-  { name: "console", pattern: /\bconsole\./, instead: "Log" },
+  { name: "console", pattern: /\bconsole\.(?!(ts|css|js)\b)/, instead: "Log" },
   { name: "Math.random", pattern: /\bMath\.random\b/, instead: "an injected source of randomness" },
   { name: "any", pattern: /\bas any\b|:\s*any\b|<any>/, instead: "unknown, parsed at the border" },
   {

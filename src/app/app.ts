@@ -11,10 +11,10 @@ import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
 import { SightingIntake } from "../controller/machines/sighting-intake.ts";
 import { Sightings } from "../controller/machines/sightings.ts";
-import { KnownStatuses } from "../controller/status/known-statuses.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { StatusSinks } from "../controller/status/status-sinks.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
+import { KnownStatuses } from "../http/console/known-statuses.ts";
 import type { Address } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
@@ -38,11 +38,11 @@ import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { BootService, type BootServiceOptions } from "./boot-service.ts";
-import { openDirectories } from "./directory-objects.ts";
 import { LedgerService } from "./ledger-service.ts";
 import { machineBook } from "./machine-book.ts";
 import { openSharedStore } from "./members.ts";
-import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import type { ObjectSource } from "./object-source.ts";
+import { openObjects } from "./open-objects.ts";
 import { sightingOf } from "./sight.ts";
 import { SourceFollower } from "./source-follower.ts";
 import { StoreService } from "./store-service.ts";
@@ -386,14 +386,6 @@ export class App {
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
     return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...problems, ...objects];
   }
-}
-
-/** @throws {StartError} if the cluster cannot be reached. */
-async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> {
-  if (!options.config.kubernetes) return openDirectories(options);
-  // The client of the API server takes time and memory: davit loads it only for a cluster.
-  const { openCluster } = await import("./cluster-objects.ts");
-  return await openCluster(options);
 }
 
 /** Returns a random number from 0 to below 1, precise enough for the length of a wait. */

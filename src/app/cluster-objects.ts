@@ -1,9 +1,9 @@
 /** Reads objects from a cluster and writes their status there: assembles the parts of `kubernetes/`. */
 
+import { ApiCallers } from "../kubernetes/api-callers.ts";
 import { ApiClient } from "../kubernetes/client/client.ts";
 import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
 import { loadClusterAccess } from "../kubernetes/client/kube-config.ts";
-import { ClusterCallers } from "../kubernetes/cluster-callers.ts";
 import { ConfigMapMark } from "../kubernetes/ledger-mark.ts";
 import { MachineCreator } from "../kubernetes/machine-creator.ts";
 import { ClusterSource } from "../kubernetes/source/cluster-source.ts";
@@ -43,7 +43,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     name: config.ledgerMarkConfigMap,
   });
   const machineMaker = new MachineCreator({ client });
-  const callers = new ClusterCallers({ access, clock, random, log, metrics, version, namespaces });
+  const callers = new ApiCallers({ access, clock, random, log, metrics, version, namespaces });
   return {
     source,
     trust,

@@ -7,7 +7,7 @@ import type { History } from "../history/history.ts";
 import type { Clients } from "../http/client-shares.ts";
 import type { ConsoleContext } from "../http/console/context.ts";
 import { Fleet } from "../http/console/fleet.ts";
-import type { ClusterCallers, KnownStatuses } from "../http/console/ports.ts";
+import type { KnownStatuses } from "../http/console/known-statuses.ts";
 import { problemOf } from "../http/console/problems.ts";
 import type { ConsoleFiles, ConsoleRoutesOptions } from "../http/console/routes.ts";
 import { Visitors } from "../http/console/visitors.ts";
@@ -18,6 +18,7 @@ import type { Previews } from "../http/ops/preview.ts";
 import { isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import type { ClusterCallers } from "../model/cluster-callers.ts";
 
 /** What only `davit serve` knows. */
 export interface ServedConsole {

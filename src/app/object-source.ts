@@ -4,11 +4,11 @@
  */
 
 import type { MachineMaker } from "../controller/machines/enrolment.ts";
-import type { ClusterCallers } from "../http/console/ports.ts";
 import type { LedgerMark } from "../ledger/mark-keeper.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import type { ClusterCallers } from "../model/cluster-callers.ts";
 import type { ClusterTrust } from "../model/cluster-trust.ts";
 import type { Source, StatusSink } from "../model/source.ts";
 import type { Environment } from "../options/parsing.ts";

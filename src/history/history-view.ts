@@ -34,7 +34,7 @@ export interface MachineHistory {
 }
 
 /** A machine and its newest request, for lists of many machines. */
-export interface SeenMachine {
+export interface RecordedMachine {
   /** The reserved labels that it sent last. */
   readonly labels: Labels;
   readonly address: string;
@@ -100,7 +100,7 @@ export class HistoryView {
   }
 
   /** Yields every machine, in no particular order. The records may change meanwhile. */
-  *seenMachines(): Generator<SeenMachine> {
+  *recordedMachines(): Generator<RecordedMachine> {
     const { machines, rows } = this.#records;
     for (const { key, ring, own } of machines.all()) {
       const named = rows.newest(ring);

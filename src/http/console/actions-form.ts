@@ -38,8 +38,9 @@ export function actionsOf({ row, subject, visitor }: ActionSubject, context: Con
   const mayPatch = visitor.clusterToken !== undefined;
   const ledger = visitor.mayChangeLedger && office !== undefined ? ledgerButtons(subject) : [];
   const buttons = [...(mayPatch ? fitting.map(objectButton) : []), ...ledger];
+  const chosen = html`<input type="hidden" name="machine" value="${machine}">`;
   return html`<h2>Actions</h2>
-${buttons.length > 0 && actionForm(visitor, machinePath(machine), [html`<input type="hidden" name="machine" value="${machine}">`, buttons])}
+${buttons.length > 0 && actionForm(visitor, machinePath(machine), [chosen, buttons])}
 ${commandsOf(subject, machine, fitting, context)}`;
 }
 

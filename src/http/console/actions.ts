@@ -1,6 +1,6 @@
 /**
- * `POST /console/actions`: changes the machines that a form names. Objects are changed by the API server as the visitor,
- * who may do there what the cluster's roles allow. The ledger is corrected as by `davit machine adopt` and `forget`.
+ * `POST /console/actions`: changes the machines that a form names. The API server changes objects as the visitor, who
+ * may do there what the cluster's roles allow. The ledger is corrected as by `davit machine adopt` and `forget`.
  */
 
 import { RequestError } from "../errors.ts";

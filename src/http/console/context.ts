@@ -3,12 +3,13 @@
 import type { History } from "../../history/history.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import type { ClusterCallers } from "../../model/cluster-callers.ts";
 import type { BootFilesOf } from "../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../ops/machine-book.ts";
 import type { Previews } from "../ops/preview.ts";
 import type { Fleet } from "./fleet.ts";
+import type { KnownStatuses } from "./known-statuses.ts";
 import type { Page } from "./layout.ts";
-import type { ClusterCallers, KnownStatuses } from "./ports.ts";
 import type { Visitor } from "./visitors.ts";
 
 export interface ConsoleContext {

@@ -47,11 +47,11 @@ function countText(found: number, all: number): string {
 
 /** The number of machines in each state; each number is a link that filters. */
 function stateBar({ rows, counts }: FleetMoment, filter: FleetFilter): Html {
-  const link = (state: FleetState | undefined, name: string, count: number) =>
-    html`<li><a href="${hrefOf({
-      ...filter,
-      state,
-    })}"${state === filter.state && html` aria-current="true"`}${state !== undefined && html` class="${state}"`}><b>${count}</b> ${name}</a></li>\n`;
+  const link = (state: FleetState | undefined, name: string, count: number) => {
+    const href = hrefOf({ ...filter, state });
+    const current = state === filter.state && html` aria-current="true"`;
+    return html`<li><a href="${href}"${current} class="${state ?? "all"}"><b>${count}</b> ${name}</a></li>\n`;
+  };
   const states = fleetStates.map((state) => link(state, state, counts[state]));
   return html`<ul class="states" aria-label="States">\n${link(undefined, "all", rows.length)}${states}</ul>`;
 }
@@ -67,9 +67,9 @@ ${state !== undefined && html`<input type="hidden" name="state" value="${state}"
 
 function pageLinks(number: number, pages: number, filter: FleetFilter): Html {
   const link = (to: number, name: string) => html`<a href="${hrefOf(filter, to)}">${name}</a> `;
-  return html`<nav aria-label="Pages" class="pages">${number > 1 && link(number - 1, "Previous")}page ${number} of ${pages} ${
-    number < pages && link(number + 1, "Next")
-  }</nav>`;
+  const earlier = number > 1 && link(number - 1, "Previous");
+  const later = number < pages && link(number + 1, "Next");
+  return html`<nav aria-label="Pages" class="pages">${earlier}page ${number} of ${pages} ${later}</nav>`;
 }
 
 function hrefOf(filter: FleetFilter, page = 1): string {

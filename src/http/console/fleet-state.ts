@@ -1,4 +1,4 @@
-/** The state of a machine in words that tell an operator whether somebody must act. */
+/** The state of a machine in one word, and whether somebody must act. */
 
 import { type BootRefusal, bootRefusals } from "../../boot/core/boot-error.ts";
 import type { MachinePhase } from "../../model/machine.ts";

@@ -4,7 +4,7 @@
  * time, however many browsers look.
  */
 
-import type { HistoryView, PastRequest, SeenMachine } from "../../history/history-view.ts";
+import type { HistoryView, PastRequest, RecordedMachine } from "../../history/history-view.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { identitiesOf } from "../../model/machine.ts";
@@ -116,8 +116,8 @@ export class Fleet {
 /** Makes the rows. It yields between slices. */
 function* fleetOf(view: HistoryView, options: FleetOptions): Generator<undefined, FleetMoment> {
   const slices = new Slices(sliceRows);
-  const seenBy = new Map<string, SeenMachine>();
-  for (const seen of view.seenMachines()) {
+  const seenBy = new Map<string, RecordedMachine>();
+  for (const seen of view.recordedMachines()) {
     for (const key of keysOf(seen)) seenBy.set(key, seen);
     if (slices.isOver(1)) yield;
   }
@@ -135,11 +135,11 @@ function* fleetOf(view: HistoryView, options: FleetOptions): Generator<undefined
 
 interface FleetMachine {
   readonly subject: MachineSubject | undefined;
-  readonly seen: SeenMachine | undefined;
+  readonly seen: RecordedMachine | undefined;
 }
 
 /** Yields the machines of objects and of the ledger, each with its history. Then come those of the history alone. */
-function* machinesOf(book: MachineBook | undefined, seenBy: Map<string, SeenMachine>): Generator<FleetMachine> {
+function* machinesOf(book: MachineBook | undefined, seenBy: Map<string, RecordedMachine>): Generator<FleetMachine> {
   for (const subject of book === undefined ? [] : subjectsOf(book)) {
     const [seen] = subject.identities.map((key) => seenBy.get(key)).filter((found) => found !== undefined);
     for (const key of [...subject.identities, ...(seen === undefined ? [] : keysOf(seen))]) seenBy.delete(key);
@@ -149,7 +149,7 @@ function* machinesOf(book: MachineBook | undefined, seenBy: Map<string, SeenMach
 }
 
 /** Returns what names a machine of the history: its identities, else its serial number or host name. */
-function keysOf({ labels }: SeenMachine): readonly string[] {
+function keysOf({ labels }: RecordedMachine): readonly string[] {
   const identities = identitiesOf(labels);
   if (identities.length > 0) return identities;
   return [...labels].slice(0, 1).map(([name, value]) => `${name}/${value}`);
@@ -160,7 +160,7 @@ interface RowContext extends FleetOptions {
   readonly stageOf: ReturnType<FleetOptions["stages"]>;
 }
 
-function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: SeenMachine | undefined): FleetRow {
+function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: RecordedMachine | undefined): FleetRow {
   const { book } = context;
   const line = subject && book && machineJson(book, subject);
   const identities = [...(subject?.identities ?? []), ...(seen === undefined ? [] : keysOf(seen))];
@@ -178,18 +178,18 @@ function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: S
 
 type KnownFacts = Omit<StateFacts, "last" | "ageMs">;
 
-function stateIn(known: KnownFacts, seen: SeenMachine | undefined, group: string | undefined, context: RowContext) {
+function stateIn(known: KnownFacts, seen: RecordedMachine | undefined, group: string | undefined, context: RowContext) {
   const last = seen && lastOf(seen, group, context);
   const { state, why } = stateOf({ ...known, last, ageMs: seen === undefined ? 0 : context.nowMs - seen.lastSeenAtMs });
   return { state, why };
 }
 
-function seenPart(seen: SeenMachine | undefined, group: string | undefined, { stageOf }: RowContext) {
+function seenPart(seen: RecordedMachine | undefined, group: string | undefined, { stageOf }: RowContext) {
   const { labels, address, last, lastSeenAtMs: seenAtMs } = seen ?? {};
   return { hostname: labels?.get("hostname"), address, stage: last && stageOf(last, group), seenAtMs };
 }
 
-function lastOf({ last }: SeenMachine, group: string | undefined, { stageOf }: RowContext): StateFacts["last"] {
+function lastOf({ last }: RecordedMachine, group: string | undefined, { stageOf }: RowContext): StateFacts["last"] {
   const { status, isCut, refusal } = last;
   return { status, isCut, refusal: refusalOf(refusal), stage: stageOf(last, group) };
 }

@@ -1,6 +1,6 @@
 /**
- * Makes HTML from templates. Every inserted text is escaped, and characters that move the cursor or change the direction
- * of text are shown: a machine can send anything. Only the result of another template is inserted as it is.
+ * Makes HTML from templates. Every inserted text is escaped, and characters that change the direction of text or are
+ * invisible are spelled out: a machine can send anything. Only the result of another template is inserted as it is.
  */
 
 import { visible } from "../../lib/visible.ts";

@@ -94,7 +94,7 @@ export function ageText(durationMs: number): string {
   return `${Math.floor(ms / dayMs)} d`;
 }
 
-/** Returns a table of which only the rows scroll sideways on a narrow screen. */
+/** Returns a table that scrolls sideways by itself on a narrow screen. */
 export function table(caption: string, columns: readonly string[], rows: HtmlValue): Html {
   const heads = columns.map((name) => html`<th scope="col">${name}</th>`);
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>

@@ -145,9 +145,8 @@ function installHtml(details: Details | undefined): HtmlValue {
   );
   const shownEntries = entries.map(
     ({ state, grant, generation, changedAt, addresses }) =>
-      html`<li>${state}${grant !== undefined && html` by <code>${grant}</code> generation ${generation}`}, ${changedAt}${
-        addresses.length > 0 && `, from ${addresses.join(" and ")}`
-      }</li>\n`,
+      html`<li>${state}${grant !== undefined && html` by <code>${grant}</code> generation ${generation}`}, ${changedAt}
+${addresses.length > 0 && `from ${addresses.join(" and ")}`}</li>\n`,
   );
   return html`<h2>Install</h2>
 ${facts([

@@ -60,8 +60,12 @@ function labelTable({ labels, selectedBy }: Preview): HtmlValue {
     selectedBy ?? Object.entries(labels).map(([name, value]) => ({ name, value, origin: "query" as const }));
   if (shown.length === 0) return undefined;
   const rows = shown.map(
-    ({ name, value, origin }) =>
-      html`<tr><th scope="row"><code>${name}</code></th><td><code>${value}</code></td><td>${origins[origin]}</td></tr>\n`,
+    ({ name, value, origin }) => html`<tr>
+<th scope="row"><code>${name}</code></th>
+<td><code>${value}</code></td>
+<td>${origins[origin]}</td>
+</tr>
+`,
   );
   return html`<h3>Labels</h3>\n${table("Labels, and where each comes from", ["Label", "Value", "From"], rows)}`;
 }

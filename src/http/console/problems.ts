@@ -1,7 +1,7 @@
 /** What is wrong with an object, in the words of its status. */
 
 import { type Condition, heldReason, type ObjectName, type ObjectStatus } from "../../model/source.ts";
-import type { KnownStatuses } from "./ports.ts";
+import type { KnownStatuses } from "./known-statuses.ts";
 
 /**
  * Returns what is wrong with a Group or its Profile, for its machines' rows; undefined if nobody needs to act.

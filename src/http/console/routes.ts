@@ -1,7 +1,7 @@
 /**
  * The routes of the console: pages for people below `/console/`, on the operations listener. Every page needs a visitor
- * (`visitors.ts`), every change a form of the console's own page. A browser that asks for server-sent events at the path
- * of a page gets the page's content again whenever it changes (`live.ts`).
+ * (`visitors.ts`), every change a form of the console's own page. A browser that asks for server-sent events at a
+ * page's path gets the page's content again whenever it changes (`live.ts`).
  */
 
 import type { IncomingMessage } from "node:http";
@@ -190,7 +190,7 @@ function sendLive(
   { live, signal, context }: LiveSurroundings,
   render: () => Promise<string | undefined>,
 ): FastifyReply {
-  // 204 tells the browser not to ask again.
+  // After a 204 the browser does not ask again.
   if (!live.begin()) return reply.code(204).send();
   const gone = new AbortController();
   reply.raw.once("close", () => {

@@ -15,10 +15,10 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../lib/clock.ts";
+import type { CallerReview, ClusterCallers } from "../../model/cluster-callers.ts";
 import { tokenDigest, tokenOf } from "../bearer-tokens.ts";
 import { RequestError } from "../errors.ts";
 import type { OpsDoor } from "../ops/door.ts";
-import type { CallerReview, ClusterCallers } from "./ports.ts";
 
 /** Who visits the console. */
 export interface Visitor {

@@ -29,7 +29,7 @@ function isWaiting({ state, isUnapproved, isPending }: FleetRow): boolean {
 
 function countText(count: number): string {
   if (count === 0) return "No machine waits for a person.";
-  const shown = count > maxRows ? `, of which the last ${maxRows} are shown` : "";
+  const shown = count > maxRows ? `; the last ${maxRows} are shown` : "";
   return `${count === 1 ? "1 machine waits" : `${count} machines wait`} for a person${shown}.`;
 }
 
@@ -43,12 +43,13 @@ function roomHtml(rows: readonly FleetRow[], visitor: Visitor, { clock, callers 
   );
   const buttons = (["approve", "hold", "release"] as const).map(objectButton);
   const room = mayPatch
-    ? actionForm(visitor, `${consolePath}/waiting`, [list, html`<p>With the chosen machines: `, buttons, html`</p>`])
+    ? actionForm(visitor, `${consolePath}/waiting`, [list, html`<p>With the chosen machines: ${buttons}</p>`])
     : list;
   const hint =
     callers !== undefined &&
     !mayPatch &&
-    html`<p>To approve, hold or release here, <a href="${consolePath}/sign-in">sign in with your Kubernetes token</a>. Each machine's page has the commands.</p>`;
+    html`<p>To approve, hold or release here,
+<a href="${consolePath}/sign-in">sign in with your Kubernetes token</a>. Each machine's page has the commands.</p>`;
   return [room, hint, manifestsOf(rows)];
 }
 
@@ -57,7 +58,8 @@ function rowHtml(row: FleetRow, mayPatch: boolean, nowMs: number): Html {
   const box =
     mayPatch &&
     object !== undefined &&
-    html`<input type="checkbox" name="machine" value="${object}" id="choose-${machine}" aria-label="Choose ${machine}"> `;
+    html`<input type="checkbox" name="machine" value="${object}" id="choose-${machine}"
+aria-label="Choose ${machine}"> `;
   return html`<tr id="m-${machine}">
 <th scope="row">${box}${machineLink(machine, mac ?? machine)}</th>
 <td>${hostname}</td>
@@ -90,7 +92,7 @@ export function groupManifest(mac: string): string {
     `  name: machine-${mac.replaceAll(":", "-")}`,
     "spec:",
     "  profileRef:",
-    "    name: PROFILE # the Profile that the machine shall boot",
+    "    name: PROFILE # the Profile that the machine must boot",
     "  selector:",
     "    matchLabels:",
     `      mac: "${mac}"`,

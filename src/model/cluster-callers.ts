@@ -1,7 +1,9 @@
-/** The ports by which the console reaches the cluster and the statuses of objects. davit's wiring implements them. */
+/**
+ * The port by which the console asks the API server as the person who uses it. `kubernetes/api-callers.ts` implements
+ * it.
+ */
 
-import type { JsonObject } from "../../model/json.ts";
-import type { ObjectName, ObjectStatus } from "../../model/source.ts";
+import type { JsonObject } from "./json.ts";
 
 /** Asks the API server as the caller: it decides, and its audit log names the person. */
 export interface ClusterCallers {
@@ -19,16 +21,3 @@ export type CallerReview =
   | { readonly kind: "forbidden"; readonly why: string }
   /** The API server cannot be asked now. */
   | { readonly kind: "away"; readonly why: string };
-
-/** The statuses of all objects, as the controller last wrote them. Only the davit that reads the source knows them. */
-export interface KnownStatuses {
-  /** Counts changes. */
-  readonly revision: number;
-  all(): Iterable<KnownStatus>;
-  of(name: ObjectName): ObjectStatus | undefined;
-}
-
-export interface KnownStatus {
-  readonly name: ObjectName;
-  readonly status: ObjectStatus;
-}

@@ -3,21 +3,17 @@
  * and its audit log names the person. davit's own credentials are never part of these requests.
  */
 
+import type { CallerReview, ClusterCallers } from "../model/cluster-callers.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ApiError } from "./client/api-error.ts";
 import { ApiClient, type ApiClientOptions } from "./client/client.ts";
 import type { ClusterAccess } from "./client/kube-config.ts";
 import { objectPath, resources } from "./client/resources.ts";
 
-export interface ClusterCallersOptions extends ApiClientOptions {
+export interface ApiCallersOptions extends ApiClientOptions {
   /** The namespaces that davit reads. */
   readonly namespaces: readonly string[] | "all";
 }
-
-type CallerReview =
-  | { readonly kind: "admitted"; readonly name: string }
-  | { readonly kind: "unknown" }
-  | { readonly kind: "forbidden" | "away"; readonly why: string };
 
 const authentication = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const authorization = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -26,11 +22,11 @@ const timeoutMs = 5_000;
 /** The console shows all three kinds. */
 const shownKinds = ["Profile", "Group", "Machine"] as const;
 
-export class ClusterCallers {
-  readonly #options: ClusterCallersOptions;
+export class ApiCallers implements ClusterCallers {
+  readonly #options: ApiCallersOptions;
   readonly #stopping = new AbortController();
 
-  constructor(options: ClusterCallersOptions) {
+  constructor(options: ApiCallersOptions) {
     this.#options = options;
   }
 
