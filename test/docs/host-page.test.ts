@@ -34,7 +34,7 @@ beforeAll(async () => {
   here = (text) => text.replaceAll(/(?<![\w.])\/(?=(?:opt|etc|srv|usr\/local|var\/lib)\/)/g, `${folder}/`);
   const checkout = join(folder, "checkout");
   for (const name of ["checkout", "opt", "usr/local/bin"]) mkdirSync(join(folder, name), { recursive: true });
-  for (const name of ["bin", "node_modules", "crds", "package.json", "LICENSE"]) {
+  for (const name of ["bin", "node_modules", "crds", "console", "package.json", "LICENSE"]) {
     symlinkSync(join(root, name), join(checkout, name));
   }
   const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
