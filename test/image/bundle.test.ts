@@ -20,7 +20,8 @@ describe("the bundled program", () => {
     const bundle = join(folder, "dist/bundle");
     const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
     await run(process.execPath, [rolldown, "--config", "rolldown.config.js", "--dir", bundle], { cwd: root });
-    for (const name of ["package.json", "crds", "console"]) await cp(join(root, name), join(folder, name), { recursive: true });
+    for (const name of ["package.json", "crds", "console"])
+      await cp(join(root, name), join(folder, name), { recursive: true });
     program = join(bundle, "main.js");
   }, 120_000);
   afterAll(() => rm(folder, { recursive: true }));
