@@ -1,0 +1,154 @@
+/** The operations listener with the console, over machines in memory and a history of requests. */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import { openConsole } from "../../../src/app/console.ts";
+import { BootConfigs } from "../../../src/boot/boot-configs.ts";
+import { BootIndex } from "../../../src/boot/selection/boot-index.ts";
+import { History } from "../../../src/history/history.ts";
+import { Clients } from "../../../src/http/client-shares.ts";
+import { KnownStatuses } from "../../../src/http/console/known-statuses.ts";
+import { consoleRoutes } from "../../../src/http/console/routes.ts";
+import { answerError } from "../../../src/http/errors.ts";
+import { OpsDoor } from "../../../src/http/ops/door.ts";
+import { Previews } from "../../../src/http/ops/preview.ts";
+import { createOpsServer } from "../../../src/http/ops/server.ts";
+import { isLoopback } from "../../../src/lib/address.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { createMetrics } from "../../../src/lib/metrics.ts";
+import type { ClusterCallers } from "../../../src/model/cluster-callers.ts";
+import { groupDocument, profileDocument, syncedDocument } from "../../boot/feed-documents.ts";
+import { silentLog } from "../../helpers/test-store.ts";
+import { seen } from "../../history/seen-requests.ts";
+import { bookOf, fakeMachines, officeOf } from "../fake-machines.ts";
+
+export const readToken = "read-token-0123456789";
+export const adminToken = "admin-token-0123456789";
+export const host = "127.0.0.1:8081";
+export const origin = `http://${host}`;
+
+export interface Given {
+  readonly tokens?: boolean;
+  readonly adminTokens?: boolean;
+  readonly boundTo?: string;
+  readonly callers?: ClusterCallers;
+  readonly follows?: boolean;
+}
+
+export interface Asked {
+  readonly method?: "GET" | "HEAD" | "POST" | "PUT";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly form?: Readonly<Record<string, string>>;
+  /** Where the connection comes from. */
+  readonly remoteAddress?: string;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** Call it at the top of a test file. */
+export function consoleListener() {
+  let folder = "";
+  let stops: (() => unknown)[] = [];
+  const listener = {
+    fake: fakeMachines(),
+    statuses: new KnownStatuses(),
+    folder: () => folder,
+    start: (given: Given = {}) => start(listener, given, stops),
+  };
+  beforeEach(async () => {
+    listener.fake = fakeMachines();
+    listener.statuses = new KnownStatuses();
+    folder = await mkdtemp(join(tmpdir(), "davit-console-"));
+  });
+  afterEach(async () => {
+    for (const stop of stops.toReversed()) await stop();
+    stops = [];
+    await rm(folder, { recursive: true });
+  });
+  return listener;
+}
+
+type Listener = Pick<ReturnType<typeof consoleListener>, "fake" | "statuses" | "folder">;
+
+async function start({ fake, statuses, folder }: Listener, given: Given, stops: (() => unknown)[]) {
+  const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", callers, follows = false } = given;
+  const metrics = createMetrics("1");
+  const door = await OpsDoor.open({
+    tokenFile: tokens ? await writeToken(folder(), "tokens", readToken) : undefined,
+    adminTokenFile: adminTokens ? await writeToken(folder(), "admin-tokens", adminToken) : undefined,
+    boundTo: () => boundTo,
+    isLoopback,
+    clock: systemClock,
+    log: silentLog,
+    metrics,
+  });
+  stops.push(() => door.stop());
+  const history = new History({ clock: systemClock, metrics });
+  stops.push(() => history.stop());
+  const index = new BootIndex({ log: silentLog });
+  index.replaced([
+    profileDocument("racks/flatcar", { templates: { ignition: { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } } }),
+    groupDocument("racks/web", { profile: "flatcar", selector: { mac: "52:54:00:00:00:01" } }),
+    syncedDocument(),
+  ]);
+  index.open();
+  const grub = { separator: "auto", commands: "auto" } as const;
+  const authority = "192.0.2.1:8080";
+  const previews = new Previews({ index, configsOver: (view) => new BootConfigs({ index: view, authority, grub }) });
+  const server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
+  stops.push(() => server.close());
+  const stopping = new AbortController();
+  stops.push(() => stopping.abort());
+  const { app } = server;
+  const options = await openConsole({
+    index,
+    history,
+    previews,
+    bootFilesOf: () => undefined,
+    machines: { book: bookOf(fake), office: follows ? undefined : officeOf(fake) },
+    served: follows ? undefined : { statuses, callers: () => callers },
+    door,
+    clients: new Clients(),
+    clock: systemClock,
+    log: silentLog,
+    signal: stopping.signal,
+  });
+  await app.register(consoleRoutes, options);
+  const ask = async (url: string, { method = "GET", headers = {}, form, remoteAddress }: Asked = {}) => {
+    const sent = form && { payload: new URLSearchParams(form).toString() };
+    const type = form && { "content-type": "application/x-www-form-urlencoded" };
+    const answer = await app.inject({
+      url,
+      method,
+      headers: { host, ...type, ...headers },
+      ...sent,
+      ...(remoteAddress !== undefined && { remoteAddress }),
+    });
+    return { status: answer.statusCode, body: answer.body, headers: answer.headers } satisfies Answered;
+  };
+  const record = (query: string, given: Parameters<typeof seen>[1] = {}) =>
+    history.record({ ...seen("ipxe", given), query, startedMs: systemClock.monotonicMs() });
+  return { ask, record, server, history, index };
+}
+
+async function writeToken(folder: string, name: string, token: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, `${token}\n`, { mode: 0o600 });
+  return path;
+}
+
+/** Returns the value that a page's forms send back. */
+export function formTokenIn(body: string): string {
+  return /name="form" value="([^"]+)"/.exec(body)?.[1] ?? "";
+}
+
+/** Returns the session's cookie that an answer sets, as the browser sends it back. */
+export function cookieOf({ headers }: Answered): string {
+  return String(headers["set-cookie"]).split(";")[0] ?? "";
+}

@@ -1,0 +1,110 @@
+/** What the console's pages show, and that nothing a machine sends becomes part of them. */
+
+import { describe, expect, it } from "vitest";
+import { html, lines } from "../../../src/http/console/html.ts";
+import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
+import { entry, machine } from "../fake-machines.ts";
+import { consoleListener } from "./console-listener.ts";
+
+const listener = consoleListener();
+const mac = "52:54:00:00:00:01";
+const hostile = `"><img src=x onerror=alert(1)>'\u202e\u0000`;
+
+describe("a template", () => {
+  it("escapes texts, and inserts other templates as they are", () => {
+    const inner = html`<b>${`<&>"'`}</b>`;
+    expect(String(html`<p title="${hostile}">${inner}${[1, undefined, false, "x"]}</p>`)).toBe(
+      `<p title="&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;\\u{202e}\\u{0}"><b>&lt;&amp;&gt;&quot;&#39;</b>1x</p>`,
+    );
+  });
+
+  it("keeps the lines and tabs of a text, and nothing else that moves the cursor", () => {
+    expect(String(lines("a\tb\n<c>\r\u001b[2J\n"))).toBe("a\tb\n&lt;c&gt;\\u{d}\\u{1b}[2J\n");
+  });
+});
+
+describe("what a machine sends", () => {
+  it.each(["/console/", "/console/waiting", `/console/machines/${mac}`])("stays text on %s", async (url) => {
+    const { ask, record } = await listener.start();
+    const query = new URLSearchParams({ mac, hostname: hostile, serial: hostile });
+    record(String(query), { status: 404, refusal: refusalNumber("noMatch"), group: undefined });
+    const { status, body } = await ask(url);
+    expect(status).toBe(200);
+    expect(body).not.toContain("<img");
+    expect(body).not.toContain("\u202e");
+    if (url !== "/console/waiting") expect(body).toContain("&lt;img");
+  });
+
+  it("as its name stays text, and becomes no command", async () => {
+    const { ask, record } = await listener.start();
+    const name = "x'; reboot #<img>";
+    record(String(new URLSearchParams({ hostname: name })));
+    const { body } = await ask("/console/");
+    const [, href = ""] = /<a href="(\/console\/machines\/[^"]+)"/.exec(body) ?? [];
+    const page = await ask(href.replaceAll("&#39;", "'"));
+    expect(page.status).toBe(200);
+    expect(page.body).not.toContain("<img");
+    expect(page.body).not.toContain("davit machine show x");
+    expect(page.body).toContain("no name that is safe in a shell");
+  });
+});
+
+describe("the page of a machine", () => {
+  it("shows where its boots stopped, why it gets its Group, what it would get, and its installs", async () => {
+    listener.fake.machines.push(machine("racks/node7", { identities: [`mac/${mac}`] }));
+    listener.fake.entries.push(
+      entry("1", { identities: [`mac/${mac}`], grant: { key: "group/racks/web", generation: 4 } }),
+    );
+    const { ask, record } = await listener.start();
+    record(`mac=${mac}`, { status: 503, refusal: refusalNumber("unapproved"), group: "racks/web" });
+    const { body } = await ask("/console/machines/racks/node7");
+    expect(body).toContain("stopped at ipxe: 503 unapproved");
+    expect(body).toContain("racks/flatcar");
+    expect(body).toContain("<code>/ignition</code> 200");
+    expect(body).toContain("group/racks/web</code> generation 4");
+    expect(body).toContain("davit machine show racks/node7");
+  });
+
+  it.each(["52:54:00:00:00:99", "racks/none", "%3Cimg%3E"])("%s, which nobody knows, is 404", async (name) => {
+    const { ask } = await listener.start();
+    const { status, body } = await ask(`/console/machines/${name}`);
+    expect(status).toBe(404);
+    expect(body).not.toContain("<img>");
+  });
+});
+
+describe("the waiting room", () => {
+  it("has unknown, held and unapproved machines, and a Group to copy", async () => {
+    listener.fake.machines.push(machine("racks/held", { identities: ["mac/52:54:00:00:00:02"], hold: true }));
+    const { ask, record } = await listener.start();
+    record(`mac=${mac}`, { status: 404, refusal: refusalNumber("noMatch") });
+    record("mac=52:54:00:00:00:03", { group: "racks/web" });
+    const { body } = await ask("/console/waiting");
+    expect(body).toContain("2 machines wait for a person.");
+    expect(body).toContain('id="m-racks/held"');
+    expect(body).toContain(`mac: &quot;${mac}&quot;`);
+    expect(body).not.toContain("52:54:00:00:00:03");
+  });
+});
+
+describe("a live page", () => {
+  it("comes again when something changes, and only then", async () => {
+    const { server, record } = await listener.start();
+    record(`mac=${mac}&hostname=web1`);
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--ops-address" });
+    const events = await fetch(`http://127.0.0.1:${port}/console/`, { headers: { accept: "text/event-stream" } });
+    expect(events.headers.get("content-type")).toBe("text/event-stream");
+    const reader = events.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let got = "";
+    const readUntil = async (wanted: string) => {
+      while (!got.includes(wanted)) got += (await reader?.read())?.value ?? "";
+    };
+    await readUntil("web1");
+    expect(got).toContain("retry: 2000");
+    record("mac=52:54:00:00:00:02&hostname=web2");
+    await readUntil("web2");
+    // Every line of the content is a line of an event: nothing in it can begin another event.
+    for (const line of got.split("\n")) expect(line).toMatch(/^(retry: \d+|data: .*|data:|: .*|)$/);
+    await reader?.cancel();
+  });
+});
