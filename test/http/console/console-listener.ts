@@ -93,7 +93,9 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
   stops.push(() => history.stop());
   const index = new BootIndex({ log: silentLog });
   index.replaced([
-    profileDocument("racks/flatcar", { templates: { ignition: { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } } }),
+    profileDocument("racks/flatcar", {
+      templates: { ignition: { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } },
+    }),
     groupDocument("racks/web", { profile: "flatcar", selector: { mac: "52:54:00:00:00:01" } }),
     syncedDocument(),
   ]);
