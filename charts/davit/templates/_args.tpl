@@ -24,6 +24,9 @@
 {{- if (.Values.operations.adminTokens).existingSecret }}
 - --ops-admin-token-file=/etc/davit/ops-admin-tokens/tokens
 {{- end }}
+{{- if not (.Values.console).enabled }}
+- --ops-console=false
+{{- end }}
 - --source-grace={{ .Values.sourceGrace }}
 - --max-staleness={{ .Values.maxStaleness }}
 - --assets-dir=/var/lib/davit-assets
