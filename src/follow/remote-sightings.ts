@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import { encodeSightings, type MachineSighting, maxSightings, sightingsPath } from "../model/sighting.ts";
+import { encodeSightings, type MachineSighting, maxSightings, sightingsPath, withScriptOf } from "../model/sighting.ts";
 import type { Writers } from "./writers.ts";
 
 export interface RemoteSightingsOptions {
@@ -36,8 +36,9 @@ export class RemoteSightings {
   saw(sighting: MachineSighting): void {
     if (sighting.identities.length === 0) return;
     const key = sighting.identities.join(" ");
+    const shown = withScriptOf(sighting, this.#waiting.get(key));
     this.#waiting.delete(key);
-    this.#waiting.set(key, sighting);
+    this.#waiting.set(key, shown);
     if (this.#waiting.size <= mostWaiting) return;
     const [oldest = key] = this.#waiting.keys();
     this.#waiting.delete(oldest);

@@ -24,8 +24,14 @@ export interface MachineSighting {
   readonly stage: string;
   /** `served`, or why the machine did not get it, such as `unapproved`. */
   readonly result: string;
-  /** SHA-256 of the boot script. */
+  /** SHA-256 of the last boot script, in 64 hexadecimal digits. */
   readonly rendered?: string;
+}
+
+/** Returns a sighting with the digest of the script that the machine got before it, unless it has one of its own. */
+export function withScriptOf(sighting: MachineSighting, earlier: MachineSighting | undefined): MachineSighting {
+  if (sighting.rendered !== undefined || earlier?.rendered === undefined) return sighting;
+  return { ...sighting, rendered: earlier.rendered };
 }
 
 /** The most sightings of one request to the writer. */

@@ -154,6 +154,20 @@ describe("the status of a Machine", () => {
     expect(shown()).toMatchObject({ lastSeen: "2026-01-01T00:10:00Z", boot: { stage: "ignition", result: "served" } });
   });
 
+  it("shows the digest of its last script, which adds no writes", async () => {
+    const [first, second] = ["a".repeat(64), "b".repeat(64)];
+    await listed(profileObject(), groupObject(), machineObject());
+    await saw({ rendered: first });
+    expect(shown()).toMatchObject({ rendered: first });
+    const { writes } = under.statuses;
+    for (let at = 0; at < 30; at++) await saw({ rendered: at % 2 === 0 ? first : second });
+    await saw({ stage: "ignition" });
+    expect(under.statuses.writes).toBe(writes);
+    await under.clock.advance(600_000);
+    await saw({ stage: "ignition" });
+    expect(shown()).toMatchObject({ lastSeen: "2026-01-01T00:10:00Z", rendered: second });
+  });
+
   it("names another Machine that a request mixed it up with, and stays ready", async () => {
     const uuid = "uuid/4c4c4544-0034-3510-8054-b4c04f4d4e32";
     await listed(profileObject(), groupObject(), machineObject(), machineObject({ identities: [uuid] }, "node2"));

@@ -44,3 +44,15 @@ describe("what a follower hands on", () => {
     expect(intake.take(many)).toBe(1_000);
   });
 });
+
+describe("the digest of a script", () => {
+  it("stays while the machine asks for other things, whoever answers", () => {
+    sightings.saw({ ...at(1), rendered: "a" });
+    sightings.saw(at(2, "ignition"));
+    expect(sightings.of(identities)).toMatchObject({ stage: "ignition", rendered: "a" });
+    sightings.heard({ ...at(3), rendered: "b" });
+    sightings.heard(at(4, "ignition"));
+    sightings.saw(at(5, "ignition"));
+    expect(sightings.of(identities)).toMatchObject({ atMs: 5, rendered: "b" });
+  });
+});

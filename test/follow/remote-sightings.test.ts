@@ -55,6 +55,13 @@ it("sends the newest sighting of each machine, once", async () => {
   expect(sent).toHaveLength(1);
 });
 
+it("sends the digest of a script with what the machine asked for after it", async () => {
+  sightings.saw({ ...sightingOf(1), rendered: "a".repeat(64) });
+  sightings.saw(sightingOf(1, "ignition"));
+  await pass(2_000);
+  expect(sent).toMatchObject([[{ stage: "ignition", rendered: "a".repeat(64) }]]);
+});
+
 it("sends nothing while machines wait for permits", async () => {
   isBusy = true;
   sightings.saw(sightingOf(1));

@@ -4,7 +4,7 @@
  * make davit enroll unknown machines.
  */
 
-import type { MachineSighting } from "../../model/sighting.ts";
+import { type MachineSighting, withScriptOf } from "../../model/sighting.ts";
 
 // As many machines as the ledger has room for, with two identities each.
 const mostIdentities = 2 * 65_536;
@@ -33,7 +33,8 @@ export class Sightings {
     if (known === undefined || known.atMs < sighting.atMs) this.#record(sighting, false);
   }
 
-  #record(sighting: MachineSighting, isOwn: boolean): void {
+  #record(newest: MachineSighting, isOwn: boolean): void {
+    const sighting = withScriptOf(newest, this.of(newest.identities));
     for (const identity of sighting.identities) {
       this.#newest.delete(identity);
       this.#newest.set(identity, sighting);

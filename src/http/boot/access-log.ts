@@ -9,6 +9,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { type Labels, sentLabels } from "../../model/labels.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
 import type { Exchange } from "../exchange.ts";
 import { withoutToken } from "../logged-path.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
@@ -22,6 +23,8 @@ export interface RequestedMachine {
   readonly group?: string | undefined;
   /** `namespace/name`. */
   readonly profile?: string | undefined;
+  /** What the machine gets; for a signature, what is signed. */
+  readonly rendered?: Rendered | undefined;
   /** Why the machine gets nothing. */
   readonly refusal?: BootRefusal | undefined;
 }
@@ -41,6 +44,7 @@ export interface MachineAnswer {
   /** The endpoint's name in metrics. */
   readonly endpoint: string;
   readonly status: number;
+  readonly isHead: boolean;
   /** The client's address; undefined if it has gone. */
   readonly address: string | undefined;
 }
@@ -103,9 +107,11 @@ type Ended = Omit<Parameters<typeof recordRequest>[2], "address" | "machine"> & 
 /** Returns a function that passes on an ended request. */
 function noting({ history, answered }: AccessLogOptions) {
   return (ended: Ended, response: Exchange["response"]): void => {
-    const { address, machine, endpoint } = ended;
+    const { address, machine, endpoint, method } = ended;
     if (history !== undefined && address !== undefined) recordRequest(history, response, { ...ended, address });
-    if (machine !== undefined) answered?.(machine, { endpoint, status: response.statusCode, address });
+    if (machine !== undefined) {
+      answered?.(machine, { endpoint, status: response.statusCode, isHead: method === "HEAD", address });
+    }
   };
 }
 

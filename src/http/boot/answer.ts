@@ -35,7 +35,7 @@ export function answerMachine(
   const { rawQuery } = asked;
   const labels = labelsFromQuery(rawQuery);
   const found = ({ rendered, group, profile }: MachineConfig) => {
-    report({ labels, rawQuery, group, profile });
+    report({ labels, rawQuery, group, profile, rendered });
     return rendered;
   };
   const refused = (error: unknown): never => {
