@@ -238,9 +238,11 @@ export class App {
     return store;
   }
 
-  async #openLedger({ ledgerMark: mark }: ObjectSource): Promise<LedgerService> {
+  async #openLedger(first: ObjectSource): Promise<LedgerService> {
+    const { ledgerMark: mark } = first;
+    const eventSink = () => this.#followed(first).eventSink;
     const rulesOf = (profile: string) => this.#opened?.index.reportRulesOf(profile);
-    const ledger = await LedgerService.open({ ...this.#shared, mark, rulesOf });
+    const ledger = await LedgerService.open({ ...this.#shared, mark, rulesOf, eventSink });
     this.#stops.unshift(() => ledger.stop());
     return ledger;
   }

@@ -50,6 +50,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     ledgerMark,
     machineMaker,
     callers,
+    eventSink: events,
     statusSink: writer,
     adminNamespace,
     place: placeOf(access.server, namespaces),

@@ -14,6 +14,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
     ledgerMark: undefined,
     machineMaker: undefined,
     callers: undefined,
+    eventSink: undefined,
     adminNamespace,
     place: manifests.join(", "),
     firstCommand: `cp manifests/quickstart/*.yaml ${manifests[0] ?? "."}`,

@@ -10,6 +10,7 @@ import type { NamedGrant } from "../model/permit.ts";
 
 /** What is known of a Group or a Machine. */
 interface Granting {
+  readonly uid: string;
   readonly grant: NamedGrant | undefined;
   /** Undefined for a Group. */
   readonly machine: MachineDocument | undefined;
@@ -73,7 +74,8 @@ const machineKey = "machine/";
 function grantingOf(kind: "group" | "machine", key: string, text: string): Granting | undefined {
   const group = kind === "group" ? decodeGroup(text) : undefined;
   const machine = kind === "machine" ? decodeMachine(text) : undefined;
-  const spec = group?.spec ?? machine?.spec;
-  if (spec === undefined) return undefined;
-  return { grant: spec.install && { key, grant: spec.install }, machine };
+  const document = group ?? machine;
+  if (document === undefined) return undefined;
+  const { uid, spec } = document;
+  return { uid, grant: spec.install && { key, grant: spec.install }, machine };
 }

@@ -9,6 +9,8 @@ export interface InstallCountsOptions {
   readonly ledger: Pick<Ledger, "known" | "measure">;
   readonly store: Pick<Store, "membership">;
   readonly metrics: Pick<Metrics, "installs" | "ledgerEntries">;
+  /** Called with an entry whose state has just changed, in the leader only. */
+  readonly changed: (entry: LedgerEntry) => void;
 }
 
 export class InstallCounts {
@@ -47,8 +49,10 @@ export class InstallCounts {
     const state = stateOf(entry);
     if (this.#states.get(entry.id) === state) return;
     this.#states.set(entry.id, state);
-    const { store, metrics } = this.#options;
-    if (store.membership.isLeader) metrics.installs.inc({ result: resultOf(entry.state) });
+    const { store, metrics, changed } = this.#options;
+    if (!store.membership.isLeader) return;
+    metrics.installs.inc({ result: resultOf(entry.state) });
+    changed(entry);
   }
 }
 

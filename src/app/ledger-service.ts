@@ -13,6 +13,7 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { davitRoot } from "../model/documents.ts";
 import type { ReportRules } from "../model/permit.ts";
+import type { EventSink } from "../model/source.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import { openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
@@ -20,6 +21,7 @@ import { lockDirectory } from "../store/wal/lock.ts";
 import { fileMark } from "./file-mark.ts";
 import { GrantedObjects } from "./granted-objects.ts";
 import { InstallCounts } from "./install-counts.ts";
+import { InstallEvents } from "./install-events.ts";
 import { openSharedLedger } from "./members.ts";
 
 export interface LedgerServiceOptions {
@@ -31,6 +33,8 @@ export interface LedgerServiceOptions {
   readonly mark: LedgerMark | undefined;
   /** Returns which labels the machines of a Profile (`namespace/name`) may report. */
   readonly rulesOf: (profile: string) => ReportRules | undefined;
+  /** Returns where events of Groups are shown; undefined while objects come from files. */
+  readonly eventSink: () => EventSink | undefined;
 }
 
 // Enough to log the end of about 5,000 installs on a full disk.
@@ -45,6 +49,7 @@ export class LedgerService {
   readonly objects: GrantedObjects;
   readonly #options: LedgerServiceOptions;
   readonly #counts: InstallCounts;
+  readonly #events: InstallEvents;
   readonly #stopping = new AbortController();
   #gathering: Promise<void> | undefined;
   #unfollow: () => void = () => undefined;
@@ -54,7 +59,9 @@ export class LedgerService {
     this.store = store;
     this.ledger = ledger;
     this.objects = new GrantedObjects(() => this.#gather());
-    this.#counts = new InstallCounts({ ledger, store, metrics: options.metrics });
+    const { clock, metrics, eventSink: sink } = options;
+    this.#events = new InstallEvents({ sink, uidOf: (key) => this.objects.of(key)?.uid, clock });
+    this.#counts = new InstallCounts({ ledger, store, metrics, changed: (entry) => this.#events.changed(entry) });
   }
 
   /**
@@ -106,6 +113,7 @@ export class LedgerService {
     this.#stopping.abort();
     await this.#gathering;
     this.#counts.stop();
+    await this.#events.stop();
     await this.ledger.stop();
     await this.store.stop();
   }

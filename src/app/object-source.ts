@@ -10,7 +10,7 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { ClusterCallers } from "../model/cluster-callers.ts";
 import type { ClusterTrust } from "../model/cluster-trust.ts";
-import type { Source, StatusSink } from "../model/source.ts";
+import type { EventSink, Source, StatusSink } from "../model/source.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 
@@ -33,6 +33,8 @@ export interface ObjectSource {
   readonly machineMaker: MachineMaker | undefined;
   /** Asks the API server as the people who use the console. Undefined for objects from files. */
   readonly callers: ClusterCallers | undefined;
+  /** Shows events of objects. Undefined for objects from files. */
+  readonly eventSink: EventSink | undefined;
   /** A command that adds the first objects. Its paths are relative to the directory of davit's package. */
   readonly firstCommand: string;
   /** Problems of the connection to the source, one per line, for the operator. */

@@ -287,3 +287,18 @@ export interface StatusSink {
   /** Forgets an object that is gone. */
   forget(name: ObjectName): void;
 }
+
+/** Shows what happened to an object, where its user looks for events. */
+export interface EventSink {
+  /** Never waits. An event that cannot be written is dropped, so callers limit their rate. */
+  note(event: NotedEvent): void;
+}
+
+export interface NotedEvent {
+  readonly object: ObjectName;
+  readonly uid: string;
+  /** One word, such as `Claimed`. */
+  readonly reason: string;
+  readonly isTrouble: boolean;
+  readonly message: string;
+}

@@ -8,7 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Condition, ObjectName } from "../../model/source.ts";
+import type { Condition, EventSink, NotedEvent, ObjectName } from "../../model/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath, resources } from "../client/resources.ts";
@@ -48,7 +48,7 @@ const rate = { perSecond: 5, burst: 50 };
 // events.k8s.io/v1 allows 1 KiB.
 const maxNoteLength = 1_000;
 
-export class EventRecorder {
+export class EventRecorder implements EventSink {
   readonly #options: EventRecorderOptions;
   readonly #bucket: TokenBucket;
   /** By object and reason: the monotonic time at which an event was written. The oldest is first. */
@@ -77,6 +77,11 @@ export class EventRecorder {
     else if (this.#waiting.size < maxWaiting) this.#track(this.#sendLater(whole));
   }
 
+  /** Writes an event that no condition shows. The caller limits the rate. */
+  note(event: NotedEvent): void {
+    this.#track(this.#send(event));
+  }
+
   async #sendLater(transition: Transition): Promise<void> {
     const { uid } = transition;
     this.#waiting.set(uid, transition);
@@ -87,7 +92,10 @@ export class EventRecorder {
   }
 
   async #sendOnce(transition: Transition): Promise<void> {
-    if (!this.#wasSent(transition) && this.#bucket.tryTake()) await this.#send(transition);
+    if (this.#wasSent(transition) || !this.#bucket.tryTake()) return;
+    const { object, uid, after } = transition;
+    const { status, reason, message } = after;
+    await this.#send({ object, uid, reason, message, isTrouble: status !== "True" && !intended.has(reason) });
   }
 
   #track(work: Promise<void>): void {
@@ -113,14 +121,14 @@ export class EventRecorder {
     return false;
   }
 
-  async #send(transition: Transition): Promise<void> {
+  async #send(event: NotedEvent): Promise<void> {
     const { client, log } = this.#options;
-    const { namespace } = transition.object;
+    const { namespace } = event.object;
     try {
       await client.json({
         method: "POST",
         path: eventsPath(namespace),
-        body: { contentType: "application/json", value: this.#event(transition) },
+        body: { contentType: "application/json", value: this.#event(event) },
         signal: this.#stopping.signal,
         retries: 0,
       });
@@ -134,7 +142,7 @@ export class EventRecorder {
     }
   }
 
-  #event({ object, uid, after }: Transition): object {
+  #event({ object, uid, reason, message, isTrouble }: NotedEvent): object {
     const { clock, random, instance } = this.#options;
     const { kind, namespace, name } = object;
     const suffix = `${clock.nowMs().toString(16)}${Math.floor(random() * 2 ** 32).toString(16)}`;
@@ -143,10 +151,10 @@ export class EventRecorder {
       metadata: { namespace, name: `${name.slice(0, 220)}.${suffix}` },
       reportingInstance: instance.slice(0, 128),
       action: "Reconcile",
-      reason: after.reason,
+      reason,
       regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
-      type: after.status === "True" || intended.has(after.reason) ? "Normal" : "Warning",
-      note: after.message.slice(0, maxNoteLength),
+      type: isTrouble ? "Warning" : "Normal",
+      note: message.slice(0, maxNoteLength),
     });
   }
 }
