@@ -26,7 +26,7 @@ export interface StateFacts {
   readonly isPending: boolean;
 }
 
-export interface ShownState {
+export interface ReasonedState {
   readonly state: FleetState;
   /** Undefined for a state that needs nobody. */
   readonly why?: string;
@@ -49,7 +49,7 @@ const waitingReasons: ReadonlySet<string> = new Set<BootRefusal>([
 export const bootingMs = 10 * 60_000;
 
 /** Returns the state of a machine. */
-export function stateOf(facts: StateFacts): ShownState {
+export function stateOf(facts: StateFacts): ReasonedState {
   const { phase, problem, reported, last, ageMs, isUnapproved, isPending } = facts;
   if (phase === "Held") return { state: "held", why: "held by its Machine or its Group" };
   if (phase === "Installing") return { state: "installing" };
@@ -65,7 +65,7 @@ export function stateOf(facts: StateFacts): ShownState {
 }
 
 /** Returns the state of a machine whose last request failed; undefined for any other. */
-function refusedState({ status, refusal, stage, isCut }: NonNullable<StateFacts["last"]>): ShownState | undefined {
+function refusedState({ status, refusal, stage, isCut }: NonNullable<StateFacts["last"]>): ReasonedState | undefined {
   if (status < 400) return isCut ? { state: "failed", why: `cut in ${stage}` } : undefined;
   if (refusal === "held") return { state: "held", why: "held by its Machine or its Group" };
   if (refusal === "noMatch") return { state: "unknown", why: "no Group selects it" };
