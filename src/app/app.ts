@@ -158,7 +158,11 @@ export class App {
         this.#sourceFollower?.controller?.measure();
       },
       machines: this.#machines(ledger),
-      console: { statuses: this.#knownStatuses, callers: () => this.#followed(objects).callers },
+      console: {
+        statuses: this.#knownStatuses,
+        callers: () => this.#followed(objects).callers,
+        view: () => this.#sourceFollower?.controller && this.#followed(objects).source.view,
+      },
     });
     const storeAddress = await keys.listen();
     const machines = await boot.listenForMachines();

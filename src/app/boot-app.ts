@@ -114,6 +114,7 @@ export class BootApp {
       provenAtMs: () => this.#suspensions.corrected(this.#follower.status.provenAtMs),
       measure: () => this.#measure(),
       machines: { book: this.#book(), office: undefined },
+      followed: this.#stores,
     });
     const machines = await this.#boot.listenForMachines();
     await this.#follower.start();

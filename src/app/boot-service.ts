@@ -74,6 +74,8 @@ export interface Backend {
   readonly machines?: Omit<MachineChangesOptions, "log">;
   /** Only of `davit serve`. */
   readonly console?: ServedConsole;
+  /** The store that is followed, for people; only of `davit boot`. */
+  readonly followed?: string;
 }
 
 /** A signer is undefined if the operator gave no key for it. */
@@ -159,7 +161,7 @@ export class BootService {
   }
 
   /** The routes that show machines and their configs, behind a door. */
-  async #addGuardedRoutes({ app }: OpsServer, { machines, console: served }: Backend): Promise<void> {
+  async #addGuardedRoutes({ app }: OpsServer, { machines, console: served, followed }: Backend): Promise<void> {
     const { config, log, clock, metrics } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
@@ -184,7 +186,7 @@ export class BootService {
     });
     if (!config.opsConsole) return;
     const { index } = this;
-    const shown = { index, history: this.#history, previews, bootFilesOf, machines, served };
+    const shown = { index, history: this.#history, previews, bootFilesOf, machines, served, followed };
     const around = {
       door,
       clients: this.#clients,

@@ -8,6 +8,7 @@ import type { Clients } from "../http/client-shares.ts";
 import type { ConsoleContext } from "../http/console/context.ts";
 import { Fleet } from "../http/console/fleet.ts";
 import type { KnownStatuses } from "../http/console/known-statuses.ts";
+import { ConsoleObjects } from "../http/console/objects.ts";
 import { problemOf } from "../http/console/problems.ts";
 import type { ConsoleFiles, ConsoleRoutesOptions } from "../http/console/routes.ts";
 import { Visitors } from "../http/console/visitors.ts";
@@ -19,12 +20,15 @@ import { isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { ClusterCallers } from "../model/cluster-callers.ts";
+import type { SourceView } from "../model/source.ts";
 
 /** What only `davit serve` knows. */
 export interface ServedConsole {
   readonly statuses: KnownStatuses;
   /** Undefined while objects come from files. */
   readonly callers: () => ClusterCallers | undefined;
+  /** What this davit reads of the source; undefined while another member leads. */
+  readonly view: () => SourceView | undefined;
 }
 
 export interface ConsoleOptions {
@@ -35,6 +39,8 @@ export interface ConsoleOptions {
   readonly machines: { readonly book: MachineBook; readonly office: LedgerOffice | undefined } | undefined;
   /** Undefined in a follower. */
   readonly served: ServedConsole | undefined;
+  /** See `ConsoleContext`. */
+  readonly followed: string | undefined;
   readonly door: OpsDoor;
   readonly clients: Clients;
   readonly clock: Clock;
@@ -64,6 +70,8 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
     book,
     office: machines?.office,
     statuses: served?.statuses,
+    objects: new ConsoleObjects({ statuses: served?.statuses, view: () => served?.view(), index }),
+    followed: options.followed,
     get callers() {
       return served?.callers();
     },

@@ -10,6 +10,7 @@ import type { Previews } from "../ops/preview.ts";
 import type { Fleet } from "./fleet.ts";
 import type { KnownStatuses } from "./known-statuses.ts";
 import type { Page } from "./layout.ts";
+import type { ConsoleObjects } from "./objects.ts";
 import type { Visitor } from "./visitors.ts";
 
 export interface ConsoleContext {
@@ -23,6 +24,9 @@ export interface ConsoleContext {
   readonly office: LedgerOffice | undefined;
   /** Undefined in a follower: the davit that it follows knows the statuses. */
   readonly statuses: KnownStatuses | undefined;
+  readonly objects: ConsoleObjects;
+  /** The store that a follower follows; undefined in `davit serve`. */
+  readonly followed: string | undefined;
   /** Undefined without a cluster: objects are in files, which davit never writes. */
   readonly callers: ClusterCallers | undefined;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;

@@ -5,8 +5,8 @@ import { type FleetFilter, type FleetMoment, type FleetRow, filtered } from "./f
 import { type FleetState, fleetStates } from "./fleet-state.ts";
 import { type Html, html } from "./html.ts";
 import { age, consolePath, type Page, table } from "./layout.ts";
+import { pageIn, pageLinks } from "./paging.ts";
 
-const pageRows = 100;
 /** A longer text finds nothing. */
 const maxTextLength = 256;
 
@@ -16,9 +16,7 @@ export const fleetScreen: Screen = {
     const filter = filterIn(query);
     const moment = await fleet.now();
     const found = filtered(moment.rows, filter);
-    const pages = Math.max(1, Math.ceil(found.length / pageRows));
-    const number = Math.min(pages, Math.max(1, Number.parseInt(query.get("page") ?? "1", 10) || 1));
-    const rows = found.slice((number - 1) * pageRows, number * pageRows);
+    const page = pageIn(query, found);
     const nowMs = clock.nowMs();
     const body = html`<h1>Fleet</h1>
 ${stateBar(moment, filter)}
@@ -27,9 +25,9 @@ ${filterForm(filter)}
 ${table(
   "Machines, the last seen first",
   ["Machine", "Host name", "State", "Group", "Profile", "Phase", "Last stage", "Seen", "Address"],
-  rows.map((row) => rowHtml(row, nowMs)),
+  page.items.map((row) => rowHtml(row, nowMs)),
 )}
-${pages > 1 && pageLinks(number, pages, filter)}`;
+${pageLinks(page, (to) => fleetHref(filter, to))}`;
     return { title: "Fleet", screen: "/console/", isLive: true, body } satisfies Page;
   },
 };
@@ -48,7 +46,7 @@ function countText(found: number, all: number): string {
 /** The number of machines in each state; each number is a link that filters. */
 function stateBar({ rows, counts }: FleetMoment, filter: FleetFilter): Html {
   const link = (state: FleetState | undefined, name: string, count: number) => {
-    const href = hrefOf({ ...filter, state });
+    const href = fleetHref({ ...filter, state });
     const current = state === filter.state && html` aria-current="true"`;
     return html`<li><a href="${href}"${current} class="${state ?? "all"}"><b>${count}</b> ${name}</a></li>\n`;
   };
@@ -65,14 +63,8 @@ ${state !== undefined && html`<input type="hidden" name="state" value="${state}"
 </form>`;
 }
 
-function pageLinks(number: number, pages: number, filter: FleetFilter): Html {
-  const link = (to: number, name: string) => html`<a href="${hrefOf(filter, to)}">${name}</a> `;
-  const earlier = number > 1 && link(number - 1, "Previous");
-  const later = number < pages && link(number + 1, "Next");
-  return html`<nav aria-label="Pages" class="pages">${earlier}page ${number} of ${pages} ${later}</nav>`;
-}
-
-function hrefOf(filter: FleetFilter, page = 1): string {
+/** Returns the path of the fleet's machines that a filter selects. */
+export function fleetHref(filter: FleetFilter, page = 1): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
   if (page > 1) query.set("page", String(page));

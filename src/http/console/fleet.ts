@@ -8,6 +8,7 @@ import type { HistoryView, PastRequest, RecordedMachine } from "../../history/hi
 import type { Clock } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { identitiesOf } from "../../model/machine.ts";
+import type { LedgerEntry } from "../../model/permit.ts";
 import type { MachineBook } from "../ops/machine-book.ts";
 import { type MachineSubject, machineJson, subjectsOf } from "../ops/machine-report.ts";
 import { refusalOf } from "../refusal-numbers.ts";
@@ -34,6 +35,8 @@ export interface FleetRow {
   /** True if its Group needs an approved Machine, and there is none. */
   readonly isUnapproved: boolean;
   readonly isPending: boolean;
+  /** The ledger's entries of the machine. */
+  readonly entries: readonly LedgerEntry[];
 }
 
 /** The fleet at one time. */
@@ -173,7 +176,8 @@ function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: R
   const machine = line?.name ?? ["mac/", "uuid/", ""].map((kind) => valueIn(identities, kind)).find(Boolean) ?? "-";
   const mac = valueIn(identities, "mac/");
   const named = { machine, object: line?.name, mac, group, profile, phase: line?.phase, isUnapproved, isPending };
-  return { ...named, ...seenPart(seen, group, context), ...stateIn(shown, seen, group, context) };
+  const entries = subject?.entries ?? [];
+  return { ...named, entries, ...seenPart(seen, group, context), ...stateIn(shown, seen, group, context) };
 }
 
 type KnownFacts = Omit<StateFacts, "last" | "ageMs">;

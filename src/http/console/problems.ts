@@ -1,14 +1,13 @@
 /** What is wrong with an object, in the words of its status. */
 
 import { type Condition, heldReason, type ObjectName, type ObjectStatus } from "../../model/source.ts";
-import type { KnownStatuses } from "./known-statuses.ts";
 
 /**
  * Returns what is wrong with a Group or its Profile, for its machines' rows; undefined if nobody needs to act.
  * @param group and `profile` are `namespace/name`.
  */
 export function problemOf(
-  statuses: Pick<KnownStatuses, "of">,
+  statuses: { of(name: ObjectName): ObjectStatus | undefined },
   group: string,
   profile: string | undefined,
 ): string | undefined {

@@ -15,6 +15,7 @@ import { html } from "./html.ts";
 import { consolePath, type Page, pageHtml } from "./layout.ts";
 import { liveStream } from "./live.ts";
 import { machineScreen } from "./machine-page.ts";
+import { objectScreen, objectsScreen } from "./objects-page.ts";
 import { signInPage } from "./sign-in.ts";
 import { SignInNeeded, sessionCookie, type Visitor, type Visitors } from "./visitors.ts";
 import { waitingScreen } from "./waiting-page.ts";
@@ -35,7 +36,7 @@ export interface ConsoleFiles {
   readonly script: string;
 }
 
-const shownScreens: readonly Screen[] = [fleetScreen, machineScreen, waitingScreen];
+const shownScreens: readonly Screen[] = [fleetScreen, machineScreen, waitingScreen, objectsScreen, objectScreen];
 
 const htmlText = "text/html; charset=utf-8";
 const formType = "application/x-www-form-urlencoded";

@@ -1,12 +1,13 @@
 /** The operations listener with the console, over machines in memory and a history of requests. */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { openConsole } from "../../../src/app/console.ts";
 import { BootConfigs } from "../../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../../src/boot/selection/boot-index.ts";
+import { Holdings } from "../../../src/directory/holdings.ts";
 import { History } from "../../../src/history/history.ts";
 import { Clients } from "../../../src/http/client-shares.ts";
 import { KnownStatuses } from "../../../src/http/console/known-statuses.ts";
@@ -19,6 +20,7 @@ import { isLoopback } from "../../../src/lib/address.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { createMetrics } from "../../../src/lib/metrics.ts";
 import type { ClusterCallers } from "../../../src/model/cluster-callers.ts";
+import { loadManifests, type Manifests } from "../../../src/offline/load-manifests.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../../boot/feed-documents.ts";
 import { silentLog } from "../../helpers/test-store.ts";
 import { seen } from "../../history/seen-requests.ts";
@@ -35,6 +37,10 @@ export interface Given {
   readonly boundTo?: string;
   readonly callers?: ClusterCallers;
   readonly follows?: boolean;
+  /** Another member leads the store. */
+  readonly isLed?: boolean;
+  /** Manifests of files, by their names. Without them there are a Group and a Profile, whose statuses are not known. */
+  readonly manifests?: Readonly<Record<string, string>>;
 }
 
 export interface Asked {
@@ -77,7 +83,7 @@ export function consoleListener() {
 type Listener = Pick<ReturnType<typeof consoleListener>, "fake" | "statuses" | "folder">;
 
 async function start({ fake, statuses, folder }: Listener, given: Given, stops: (() => unknown)[]) {
-  const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", callers, follows = false } = given;
+  const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", callers, follows = false, isLed } = given;
   const metrics = createMetrics("1");
   const door = await OpsDoor.open({
     tokenFile: tokens ? await writeToken(folder(), "tokens", readToken) : undefined,
@@ -92,13 +98,10 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
   const history = new History({ clock: systemClock, metrics });
   stops.push(() => history.stop());
   const index = new BootIndex({ log: silentLog });
-  index.replaced([
-    profileDocument("racks/flatcar", {
-      templates: { ignition: { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } },
-    }),
-    groupDocument("racks/web", { profile: "flatcar", selector: { mac: "52:54:00:00:00:01" } }),
-    syncedDocument(),
-  ]);
+  const loaded = given.manifests && (await load(folder(), given.manifests));
+  index.replaced(loaded?.documents ?? presetDocuments);
+  for (const { name, status } of loaded?.planned ?? []) if (status) await statuses.write(name, status);
+  const view = loaded?.view ?? new Holdings();
   index.open();
   const grub = { separator: "auto", commands: "auto" } as const;
   const authority = "192.0.2.1:8080";
@@ -114,7 +117,8 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
     previews,
     bootFilesOf: () => undefined,
     machines: { book: bookOf(fake), office: follows ? undefined : officeOf(fake) },
-    served: follows ? undefined : { statuses, callers: () => callers },
+    served: follows ? undefined : { statuses, callers: () => callers, view: () => (isLed === true ? undefined : view) },
+    followed: follows ? "https://davit.example:2379" : undefined,
     door,
     clients: new Clients(),
     clock: systemClock,
@@ -137,6 +141,22 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
   const record = (query: string, given: Parameters<typeof seen>[1] = {}) =>
     history.record({ ...seen("ipxe", given), query, startedMs: systemClock.monotonicMs() });
   return { ask, record, server, history, index };
+}
+
+const presetDocuments = [
+  profileDocument("racks/flatcar", {
+    templates: { ignition: { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } },
+  }),
+  groupDocument("racks/web", { profile: "flatcar", selector: { mac: "52:54:00:00:00:01" } }),
+  syncedDocument(),
+];
+
+/** Reads manifests as `davit serve` does. */
+async function load(folder: string, files: Readonly<Record<string, string>>): Promise<Manifests> {
+  const directory = join(folder, "manifests");
+  await mkdir(directory);
+  for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+  return await loadManifests({ directories: [directory], log: silentLog });
 }
 
 async function writeToken(folder: string, name: string, token: string): Promise<string> {
