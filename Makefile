@@ -22,7 +22,7 @@ install: node_modules/.installed ## install what the lockfile names, Node 24 inc
 run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379, operations on 8081
 	@npm --silent start
 
-test: install ## run every suite that this machine can run; PROJECT=integration (system, chart, firmware) runs one stage
+test: install ## run every suite that this machine can run; PROJECT=integration (system, chart, firmware, console) runs one stage
 	@npm --silent test -- $(if $(PROJECT),--project $(PROJECT))
 
 test-unit: install ## run what needs no other program, in under a minute

@@ -14,7 +14,10 @@ function follow(main) {
   events.addEventListener("message", ({ data }) => {
     const next = document.createElement("main");
     next.append(...new DOMParser().parseFromString(data, "text/html").body.childNodes);
+    const focus = document.activeElement;
     replaceChildren(main, next);
+    // A part that moves loses the focus.
+    if (focus !== document.activeElement && main.contains(focus)) focus.focus({ preventScroll: true });
     showAges();
     showStale(false);
   });

@@ -3,7 +3,7 @@
  * their folder stand below with the reason. test/tidy.test.ts holds that every test file belongs to exactly one.
  */
 
-type ProjectName = "unit" | "integration" | "system" | "chart" | "firmware";
+type ProjectName = "unit" | "integration" | "system" | "chart" | "firmware" | "console";
 
 interface Project {
   readonly name: string;
@@ -54,6 +54,8 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
   chart: ["chart"],
   // Machines in QEMU.
   firmware: ["firmware"],
+  // The console in a browser.
+  console: ["console"],
 };
 
 interface Moved {

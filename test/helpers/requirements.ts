@@ -11,6 +11,7 @@ import { chartToolPath } from "../../tools/build/chart-tools.ts";
 import { operatorCrdsDirectory } from "../../tools/build/operator-crds.ts";
 import { toolPath } from "../../tools/build/tools.ts";
 import { packageCache } from "../../tools/firmware/boot-assets.ts";
+import { chromiumPath } from "../../tools/generate/browser.ts";
 
 /** Where `make cloud-init` unpacks what an installed cloud-init would have among Debian's Python packages. */
 export const cloudInitPackages = join(import.meta.dirname, "../../.cache/cloud-init/usr/lib/python3/dist-packages");
@@ -101,6 +102,7 @@ const requirements = {
   "kube-score": { anyOf: [chartToolPath("kube-score")], bringIt: "make chart-tools-all", byChoice: true },
   promtool: { anyOf: [promtoolPath], bringIt: "make promtool" },
   "operator-crds": { anyOf: [operatorCrdsDirectory()], bringIt: "make chart-tools" },
+  chromium: { anyOf: [chromiumPath], bringIt: "apt-get install chromium" },
   curl: { anyOf: ["curl"], bringIt: "apt-get install curl" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
   faketime: { anyOf: [fakeTimeLibrary], bringIt: "apt-get install faketime" },

@@ -99,5 +99,6 @@ export function machineLink(machine: string, text = machine): Html {
 
 /** Returns the path of a machine's page. */
 export function machinePath(machine: string): string {
-  return `${consolePath}/machines/${machine.split("/").map(encodeURIComponent).join("/")}`;
+  const segments = machine.split("/").map((segment) => encodeURIComponent(segment).replaceAll("%3A", ":"));
+  return `${consolePath}/machines/${segments.join("/")}`;
 }

@@ -1,0 +1,80 @@
+/** What people see on the screens of the console in a cluster, and what they never see. */
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { missing } from "../helpers/requirements.ts";
+import { ConsoleWorld, hostileName, macs, secretText, workProfile } from "./console-world.ts";
+
+const startMs = 180_000;
+
+describe.skipIf(missing("chromium", "kube-apiserver", "kubectl"))(
+  "the console in a browser",
+  { timeout: 120_000 },
+  () => {
+    let world: ConsoleWorld;
+    beforeAll(async () => {
+      world = await ConsoleWorld.start();
+    }, startMs);
+    afterAll(() => world?.stop());
+
+    it("turns the machines of a broken Profile failed, with the field and the line", async () => {
+      const { page, troubles } = await world.person("viewer");
+      await world.open(page, "/console/?text=work");
+      const row = page.getByRole("row").filter({ hasText: macs.working });
+      await row.getByText("booting").waitFor();
+      await world.accounts.cluster.apply(JSON.stringify(workProfile("hostname: {{host|name}}")));
+      await row.getByText("failed", { exact: true }).waitFor();
+      await row.getByText("Profile default/work: spec.cloudConfig: line 2, column").waitFor();
+      await world.accounts.cluster.apply(JSON.stringify(workProfile()));
+      await row.getByText("booting").waitFor();
+      expect(troubles).toEqual([]);
+    });
+
+    it("keeps what a machine sends as text on every screen", async () => {
+      const { page, troubles } = await world.person("approver");
+      const seen: string[] = [];
+      for (const path of world.paths) {
+        await world.open(page, path);
+        expect(await page.locator("img").count(), path).toBe(0);
+        if ((await page.locator("main").textContent())?.includes(hostileName)) seen.push(path);
+      }
+      const machines = [macs.hostile, macs.hostileWorking].map((mac) => `/console/machines/${mac}`);
+      expect(seen).toEqual(expect.arrayContaining(["/console/", "/console/waiting", ...machines]));
+      // The page of a machine that nobody knows.
+      expect(troubles.filter((trouble) => !trouble.includes("404 (Not Found)"))).toEqual([]);
+    });
+
+    it("shows the text of a Secret on no page, and in no event", async () => {
+      const { page } = await world.person("approver");
+      for (const path of world.paths) {
+        const source = await world.open(page, path);
+        expect(source, path).toContain("<!doctype html>");
+        expect(source, path).not.toContain(secretText);
+        // The live content has arrived by then.
+        expect(await page.content(), path).not.toContain(secretText);
+      }
+      await world.open(page, `/console/machines/${macs.secret}`);
+      expect(await page.locator("main").textContent()).toContain("From a Secret: not shown.");
+    });
+
+    it("works without JavaScript: pages, filters and actions", async () => {
+      const { page } = await world.person("approver", { javaScriptEnabled: false });
+      await page.getByLabel("Text").fill(macs.held);
+      await page.getByRole("button", { name: "Filter" }).click();
+      expect(await page.locator("#found").textContent()).toMatch(/^1 of \d+ machines$/);
+      await page.getByRole("link", { name: macs.held }).click();
+      await page.getByRole("button", { name: "Release" }).click();
+      expect(await page.locator("#outcomes").textContent()).toContain("default/held is released");
+      await expect.poll(() => world.ask("held")).toBe(200);
+      await page.getByRole("link", { name: "Back" }).click();
+      await page.getByRole("button", { name: "Hold" }).click();
+      expect(await page.locator("#outcomes").textContent()).toContain("default/held is held");
+      await expect.poll(() => world.ask("held")).toBe(503);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      expect(await page.locator("h1").textContent()).toBe("Sign in");
+      // davit's own computer may look without a token, but change no object.
+      await world.open(page, "/console/machines/default/held");
+      expect(await page.locator(".who").textContent()).toContain("this computer");
+      expect(await page.getByRole("button", { name: "Release" }).count()).toBe(0);
+    });
+  },
+);
