@@ -103,8 +103,9 @@ function toTemplate(template: JsonObject): TemplateSource {
   if (template.inline !== undefined) return { kind: "inline", text: textOf(template.inline), ...serving };
   const { configMapKeyRef, secretKeyRef } = objectOf(template.templateFrom);
   const kind = configMapKeyRef === undefined ? "secret" : "configMap";
-  const { name, key } = objectOf(configMapKeyRef ?? secretKeyRef);
-  return { kind, name: textOf(name), key: textOf(key), ...serving };
+  const { name, key, serve } = objectOf(configMapKeyRef ?? secretKeyRef);
+  const sealing = kind === "secret" && serve === "DuringInstall" ? { duringInstall: true as const } : {};
+  return { kind, name: textOf(name), key: textOf(key), ...sealing, ...serving };
 }
 
 function displayName({ displayName: name }: JsonObject): { readonly displayName?: string } {

@@ -11,12 +11,14 @@ export interface InstallCountsOptions {
   readonly metrics: Pick<Metrics, "installs" | "ledgerEntries">;
   /** Called with an entry whose state has just changed, in the leader only. */
   readonly changed: (entry: LedgerEntry) => void;
+  /** Called with an entry for whose text another address has just asked (`LedgerEntry.otherAddress`), as `changed`. */
+  readonly closed: (entry: LedgerEntry) => void;
 }
 
 export class InstallCounts {
   readonly #options: InstallCountsOptions;
-  /** The state of each entry, and when it began. */
-  #states = new Map<string, string>();
+  /** The state of each entry, when it began, and whether a text is closed. */
+  #states = new Map<string, KnownState>();
   readonly #unfollow: () => void;
 
   constructor(options: InstallCountsOptions) {
@@ -46,18 +48,25 @@ export class InstallCounts {
 
   /** Only the leader counts, so that the sum over all members is right. */
   #learn(entry: LedgerEntry): void {
-    const state = stateOf(entry);
-    if (this.#states.get(entry.id) === state) return;
-    this.#states.set(entry.id, state);
-    const { store, metrics, changed } = this.#options;
+    const before = this.#states.get(entry.id);
+    const now = stateOf(entry);
+    this.#states.set(entry.id, now);
+    const { store, metrics, changed, closed } = this.#options;
     if (!store.membership.isLeader) return;
+    if (now.isClosed && before?.isClosed !== true) closed(entry);
+    if (before?.state === now.state) return;
     metrics.installs.inc({ result: resultOf(entry.state) });
     changed(entry);
   }
 }
 
-function stateOf({ state, claimedAtMs }: LedgerEntry): string {
-  return `${state} ${claimedAtMs}`;
+interface KnownState {
+  readonly state: string;
+  readonly isClosed: boolean;
+}
+
+function stateOf({ state, claimedAtMs, otherAddress }: LedgerEntry): KnownState {
+  return { state: `${state} ${claimedAtMs}`, isClosed: otherAddress !== undefined };
 }
 
 function resultOf(state: InstallState): string {

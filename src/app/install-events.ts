@@ -6,7 +6,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import type { InstallState, LedgerEntry } from "../model/permit.ts";
-import type { EventSink } from "../model/source.ts";
+import type { EventSink, NotedEvent } from "../model/source.ts";
 
 export interface InstallEventsOptions {
   /** Undefined while there is nowhere to show events: objects are in files. */
@@ -60,6 +60,18 @@ export class InstallEvents {
     this.#gathering ??= this.#gather();
   }
 
+  /** Takes an entry for whose text another address has just asked. */
+  closed({ grant, identities, claimedFrom, otherAddress }: LedgerEntry): void {
+    if (grant === undefined || !this.#bucket.tryTake()) return;
+    const [machine = ""] = identities.toReversed();
+    const why = `only ${claimedFrom} may have the text of a Secret for ${machine}, and ${otherAddress} has asked for it`;
+    this.#noteAt(grant.key, {
+      reason: "SecretClosed",
+      isTrouble: true,
+      message: `${why}: closed until the next install`,
+    });
+  }
+
   /** Drops what is gathered. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -86,13 +98,18 @@ export class InstallEvents {
   }
 
   #note(group: string, state: ShownState, message: string): void {
-    const { sink, uidOf } = this.#options;
-    const uid = uidOf(`${groupPrefix}${group}`);
-    if (uid === undefined) return;
-    const [namespace = "", name = ""] = group.split("/");
     const isTrouble = state === "Failed" || state === "Unconfirmed";
-    const object = { kind: "Group", namespace, name } as const;
-    sink()?.note({ object, uid, reason: state, isTrouble, message });
+    this.#noteAt(`${groupPrefix}${group}`, { reason: state, isTrouble, message });
+  }
+
+  /** @param key of a grant. The event is one of the object that has the grant. */
+  #noteAt(key: string, event: Pick<NotedEvent, "reason" | "isTrouble" | "message">): void {
+    const { sink, uidOf } = this.#options;
+    const uid = uidOf(key);
+    if (uid === undefined) return;
+    const [kind, namespace = "", name = ""] = key.split("/");
+    const object = { kind: kind === "machine" ? "Machine" : "Group", namespace, name } as const;
+    sink()?.note({ object, uid, ...event });
   }
 }
 

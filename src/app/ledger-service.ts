@@ -12,7 +12,7 @@ import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { davitRoot } from "../model/documents.ts";
-import type { ReportRules } from "../model/permit.ts";
+import type { LedgerEntry, ReportRules } from "../model/permit.ts";
 import type { EventSink } from "../model/source.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import { openStore } from "../store/open-store.ts";
@@ -61,7 +61,13 @@ export class LedgerService {
     this.objects = new GrantedObjects(() => this.#gather());
     const { clock, metrics, eventSink: sink } = options;
     this.#events = new InstallEvents({ sink, uidOf: (key) => this.objects.of(key)?.uid, clock });
-    this.#counts = new InstallCounts({ ledger, store, metrics, changed: (entry) => this.#events.changed(entry) });
+    this.#counts = new InstallCounts({
+      ledger,
+      store,
+      metrics,
+      changed: (entry) => this.#events.changed(entry),
+      closed: (entry) => this.#closed(entry),
+    });
   }
 
   /**
@@ -116,6 +122,13 @@ export class LedgerService {
     await this.#events.stop();
     await this.ledger.stop();
     await this.store.stop();
+  }
+
+  #closed(entry: LedgerEntry): void {
+    const { identities, group, profile, claimedFrom, otherAddress } = entry;
+    const subject = { identities, group, profile, claimedFrom, otherAddress };
+    this.#options.log.child({ part: "ledger" }).warn(subject, "a Secret's text was asked for from another address");
+    this.#events.closed(entry);
   }
 
   #gather(): void {

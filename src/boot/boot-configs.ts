@@ -7,14 +7,23 @@ import { hash } from "node:crypto";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
-import { type PermitAsk, type PermitPurpose, type PermitRefusal, permitRefusals } from "../model/permit.ts";
-import type { DeskAsk, PermitDesk } from "../model/permit-desk.ts";
-import { fieldOf, type GenericPart, isOfSecret, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
+import { type PermitAsk, type PermitRefusal, permitRefusals } from "../model/permit.ts";
+import type { PermitDesk } from "../model/permit-desk.ts";
+import {
+  fieldOf,
+  type GenericPart,
+  isOfSecret,
+  isSealed,
+  partAt,
+  partEndpoints,
+  type TemplatePart,
+} from "../model/profile.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";
 import { RenderBudget } from "../render/template/limits.ts";
 import { RequestReads } from "../render/template/variables.ts";
+import { assertOpen, isSealedFor, noteDisk, purposeOf, questionOf } from "./config-questions.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { BootGroup, BootProfile } from "./core/known-documents.ts";
 import type { Machine } from "./core/selected.ts";
@@ -161,15 +170,20 @@ export class BootConfigs {
       );
     }
     const { machine, ask, isDisk } = this.#index.candidate(request.labels, purposeOf(name));
-    if (ask === undefined) return this.#made(name, machine, asking);
+    if (ask === undefined) {
+      assertOpen(name, machine);
+      return this.#made(name, machine, asking);
+    }
     const { desk } = asking;
     if (isDisk) {
-      if (desk !== undefined && request.mayClaim === true) noteDisk(desk, questionOf(ask, request));
+      if (desk !== undefined && request.mayClaim === true) noteDisk(desk, questionOf(ask, request, false));
       return this.#made(name, machine, asking);
     }
     if (desk === undefined) return this.#shown(name, { machine, ask }, asking);
     // First without the permit: a machine must not spend it on a config that davit cannot make.
-    return after(this.#tried(name, machine, asking), () => this.#permitted(name, ask, { ...asking, desk }));
+    return after(this.#tried(name, machine, asking), () =>
+      this.#permitted(name, { machine, ask }, { ...asking, desk }),
+    );
   }
 
   #made(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<MachineConfig> {
@@ -194,12 +208,14 @@ export class BootConfigs {
   /** Asks the desk, and selects again: the objects may have changed while it decided. */
   #permitted(
     name: MachineConfigName,
-    ask: PermitAsk,
+    { machine: candidate, ask }: AskedCandidate,
     asking: AskedConfigRequest & { readonly desk: Pick<PermitDesk, "ask"> },
   ): Soon<MachineConfig> {
     const { request, desk } = asking;
-    return after(desk.ask(questionOf(ask, request)), (answer) => {
+    const isFor = isSealedFor(name, candidate);
+    return after(desk.ask(questionOf(ask, request, isFor)), (answer) => {
       const machine = this.#index.select(request.labels, { ask, answer });
+      if (!isFor && isSealedFor(name, machine)) throw new BootError("late", { group: ask.group, profile: ask.profile });
       const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
       return this.#made(name, machine, { ...asking, reportToken });
     });
@@ -278,23 +294,6 @@ export class BootConfigs {
     if (slowWork === undefined) return this.#atOnce;
     return (job, subject) => slowWork.make(job, this.#maker, subject, () => client?.() ?? "");
   }
-}
-
-function questionOf(ask: PermitAsk, { mayClaim = false, rawQuery, address }: ConfigRequest): DeskAsk {
-  return { ...ask, mayClaim, rawQuery, address: address?.() };
-}
-
-/**
- * Reports a boot from the disk to the desk, which records a machine of an adopted Group. The machine does not wait for
- * it. A failure is the desk's to log: the machine asks again at its next boot.
- */
-function noteDisk(desk: Pick<PermitDesk, "ask">, question: DeskAsk): void {
-  const answer = desk.ask(question);
-  if (answer instanceof Promise) answer.catch(() => undefined);
-}
-
-function purposeOf(name: MachineConfigName): PermitPurpose {
-  return name === "ipxe" || name === "grub" ? "script" : "config";
 }
 
 function ofMachine(make: Make, key: string) {

@@ -17,13 +17,13 @@ export interface FollowerPermitsOptions {
 /** Decides a follower's question. It is late if this davit itself would refuse the machine, or give it no install. */
 export async function followerPermit(
   { index, desk }: FollowerPermitsOptions,
-  { rawQuery, purpose, mayClaim, address }: PermitQuestion,
+  { rawQuery, purpose, mayClaim, isSealed = false, address }: PermitQuestion,
 ): Promise<PermitReply> {
   try {
     const labels = labelsFromQuery(rawQuery);
     const { ask } = index.candidate(labels, purpose);
     if (ask === undefined) return late;
-    const answer = await desk.ask({ ...ask, mayClaim, rawQuery, address });
+    const answer = await desk.ask({ ...ask, mayClaim, isSealed, rawQuery, address });
     if (answer.kind === "granted") index.select(labels, { ask, answer });
     return replyOf(answer, { group: ask.group, profile: ask.profile });
   } catch (error) {

@@ -6,7 +6,7 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
-import { type LedgerEntry, type LedgerView, repeatMs, verdictOf } from "../model/permit.ts";
+import { type LedgerEntry, type LedgerView, repeatMs, sealRefusal, verdictOf } from "../model/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permit-desk.ts";
 import {
   type Closing,
@@ -71,8 +71,8 @@ export class RemoteDesk implements PermitDesk {
   }
 
   async #ask(question: DeskAsk): Promise<DeskAnswer> {
-    const { rawQuery, purpose, mayClaim, address } = question;
-    const asked: PermitQuestion = { rawQuery, purpose, mayClaim, address };
+    const { rawQuery, purpose, mayClaim, isSealed, address } = question;
+    const asked: PermitQuestion = { rawQuery, purpose, mayClaim, isSealed, address };
     const answer = await this.#options.writers.ask(permitPath, asked);
     const reply = answer === undefined ? undefined : decodeReply(answer);
     const checked = reply === undefined ? late : checkedReply(question, reply);
@@ -97,7 +97,10 @@ function checkedReply(question: DeskAsk, reply: PermitReply): DeskAnswer {
   if (reply.kind === "disk") return { kind: "disk" };
   if (reply.kind === "refused") return { kind: "refused", why: reply.why };
   const { entry, reportToken } = reply;
-  return isOf(question, entry) && isGranted(question, entry) ? { kind: "granted", entry, reportToken } : late;
+  // A writer of an earlier version does not know the rule.
+  const isForAddress = !question.isSealed || sealRefusal(entry, question.address) === undefined;
+  const isRight = isOf(question, entry) && isGranted(question, entry) && isForAddress;
+  return isRight ? { kind: "granted", entry, reportToken } : late;
 }
 
 function isOf({ identities, listed = [] }: DeskAsk, entry: LedgerEntry): boolean {

@@ -56,6 +56,7 @@ export function plannedClaim(
     group: ask.group,
     profile: ask.profile,
     addresses: ask.address === undefined ? [] : [ask.address],
+    ...(ask.address !== undefined && { claimedFrom: ask.address }),
     ...(main?.labels && { labels: main.labels }),
   };
   const closed = others.map((entry) => ({

@@ -3,7 +3,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
-import { grantRefusal, knownEntries, type LedgerEntry, type Verdict, verdictOf } from "../model/permit.ts";
+import { grantRefusal, knownEntries, type LedgerEntry, sealRefusal, type Verdict, verdictOf } from "../model/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../model/permit-desk.ts";
 import {
   areClaimedTogether,
@@ -147,10 +147,26 @@ export class InstallClaims {
     const { known } = this.#options;
     const isOfFormerLedger = entry.claimedAtMs < (known.meta?.beganAtMs ?? 0);
     if (isOfFormerLedger) return answered({ kind: "refused", why: "over" });
+    if (question.isSealed) {
+      const why = sealRefusal(entry, question.address);
+      if (why !== undefined) return this.#decideSealed(question, entry, why);
+    }
     const entries = knownEntries(question, known) ?? [];
     const isRepeatable = question.purpose === "config" || this.#isRepeatable(entry, entries);
     if (isRepeatable === true) return this.#decideAgain(question, entry, entries);
     return answered(isRepeatable === "maybe" ? undefined : { kind: "disk" });
+  }
+
+  /** Refuses a text to an address. If it is not the claiming one, the text is closed for the rest of the install. */
+  #decideSealed(
+    { mayClaim, address }: DeskAsk,
+    entry: LedgerEntry,
+    why: NonNullable<ReturnType<typeof sealRefusal>>,
+  ): Decision<SettledVerdict> {
+    const result = { kind: "refused", why } as const;
+    if (why !== "otherAddress" || !mayClaim || address === undefined) return answered(result);
+    const commands = [change({ ...entry, otherAddress: address }, this.#options.log.writing)];
+    return { kind: "closing", commands, result };
   }
 
   /** The first config that a machine reads ends the time in which the script is repeated. */

@@ -188,7 +188,27 @@ export function decodeEntry(text: string): LedgerEntry | undefined {
   const reported = optional(value.reported, reportedOf);
   const labels = optional(value.labels, labelsOf);
   if (grant === "unreadable" || reported === "unreadable" || labels === "unreadable") return undefined;
-  return { ...required, ...(grant && { grant }), ...(reported && { reported }), ...(labels && { labels }) };
+  const addresses = addressesOf(value);
+  if (addresses === undefined) return undefined;
+  return {
+    ...required,
+    ...addresses,
+    ...(grant && { grant }),
+    ...(reported && { reported }),
+    ...(labels && { labels }),
+  };
+}
+
+/** Undefined if a member is unreadable. */
+function addressesOf({
+  claimedFrom,
+  otherAddress,
+}: JsonObject): Pick<LedgerEntry, "claimedFrom" | "otherAddress"> | undefined {
+  if (![claimedFrom, otherAddress].every((each) => each === undefined || typeof each === "string")) return undefined;
+  return {
+    ...(typeof claimedFrom === "string" && { claimedFrom }),
+    ...(typeof otherAddress === "string" && { otherAddress }),
+  };
 }
 
 function optional<Part>(

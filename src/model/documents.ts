@@ -17,6 +17,7 @@
  */
 
 import { type Expression, isExpression } from "./expression.ts";
+import { type Gated, gated, ungated } from "./gated-profile.ts";
 import type { GroupSpec, GroupState } from "./group.ts";
 import { isJsonObject } from "./json.ts";
 import { identityLabels } from "./labels.ts";
@@ -60,14 +61,6 @@ export interface ProfileDocument extends Provenance {
   readonly failed?: true;
   /** The content is of an older version, because the newest one is refused or invalid. No `Install` is served. */
   readonly outdated?: true;
-}
-
-/**
- * An older davit does not know permits, and would install without one. So a Profile with an `InstallPlan` is written as
- * one that failed, and the machines of an older davit wait. `gated.failed` is the true value.
- */
-interface Gated {
-  readonly gated: { readonly failed: boolean };
 }
 
 export interface GroupDocument extends Provenance, GroupState {
@@ -237,12 +230,7 @@ type AnyDocument = ProfileDocument | GroupDocument | TombstoneDocument | Profile
 
 export function encodeDocument(document: AnyDocument): string {
   if ("spec" in document) return JSON.stringify(asWritten(document));
-  return JSON.stringify("content" in document ? asGated(document) : document);
-}
-
-function asGated(document: ProfileDocument): ProfileDocument & Partial<Gated> {
-  if (document.content.install === undefined) return document;
-  return { ...document, failed: true, gated: { failed: document.failed === true } };
+  return JSON.stringify("content" in document ? gated(document) : document);
 }
 
 function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: Exact } {
@@ -270,9 +258,7 @@ export function decodeProfile(text: string): ProfileDocument | undefined {
     text,
     ({ content }) => isJsonObject(content) && isJsonObject(content.templates),
   );
-  if (document?.gated === undefined) return document;
-  const { gated, failed: _, ...rest } = document;
-  return { ...rest, ...(gated.failed && { failed: true }) };
+  return document?.gated === undefined ? document : ungated({ ...document, gated: document.gated });
 }
 
 /**

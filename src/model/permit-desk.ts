@@ -12,6 +12,8 @@ export interface DeskAsk extends PermitAsk {
    * False for a request that must not change the ledger: HEAD, and a signature. It gets what was claimed before.
    */
   readonly mayClaim: boolean;
+  /** True for a config that is only for the address that has claimed the install. */
+  readonly isSealed: boolean;
   /** The client's address; undefined if it is not known. */
   readonly address: string | undefined;
   /** The query as sent, without the `?`. A follower sends it to the writer, which reads labels and objects itself. */

@@ -31,6 +31,8 @@ export interface PermitQuestion {
   readonly purpose: PermitPurpose;
   /** See `DeskAsk`. */
   readonly mayClaim: boolean;
+  /** See `DeskAsk`. Absent for false, also from a follower of an earlier version, which serves no such config. */
+  readonly isSealed?: boolean | undefined;
   readonly address?: string | undefined;
 }
 
@@ -67,7 +69,7 @@ export function decodeQuestion(text: string): PermitQuestion | undefined {
   const { rawQuery, mayClaim } = value;
   const purpose = purposes.find((each) => each === value.purpose);
   if (typeof rawQuery !== "string" || purpose === undefined || typeof mayClaim !== "boolean") return undefined;
-  return { rawQuery, purpose, mayClaim, ...addressIn(value) };
+  return { rawQuery, purpose, mayClaim, isSealed: value.isSealed === true, ...addressIn(value) };
 }
 
 /** Reads a `PermitReply`; undefined for any other text. It checks what the follower compares. */

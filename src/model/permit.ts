@@ -72,6 +72,10 @@ export interface LedgerEntry {
   /** `namespace/name` at the last claim. */
   readonly group: string;
   readonly profile: string;
+  /** The address whose request made the last claim; absent if it was not known. */
+  readonly claimedFrom?: string;
+  /** Another address that asked for a text which only the claiming one may have: the text is closed since then. */
+  readonly otherAddress?: string;
   /** Addresses that took part in the last install, the last one first; at most two. */
   readonly addresses: readonly string[];
   readonly reported?: ReportedProgress;
@@ -157,6 +161,9 @@ export const permitRefusals = {
   withdrawn: "the grant that the machine has claimed is no longer in the objects",
   notClaimed: "the machine has not claimed an install by a boot script",
   over: "the machine's install is over",
+  noAddress: "the text is only for the address that has claimed the install, and one of the two is not known",
+  otherAddress: "the text is only for the address that has claimed the install, and another one asks",
+  closed: "another address has asked for the text: it is closed until the next install",
   full: "the ledger has no room for another machine",
 } as const;
 export type PermitRefusal = keyof typeof permitRefusals;
@@ -264,6 +271,19 @@ function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: Led
     else why = refusal;
   }
   return { open, why };
+}
+
+/**
+ * Returns why an address gets no text that is served only during an install; undefined if it does. The entry is that of
+ * an open install.
+ */
+export function sealRefusal(
+  { claimedFrom, otherAddress }: LedgerEntry,
+  address: string | undefined,
+): "noAddress" | "otherAddress" | "closed" | undefined {
+  if (otherAddress !== undefined) return "closed";
+  if (claimedFrom === undefined || address === undefined) return "noAddress";
+  return address === claimedFrom ? undefined : "otherAddress";
 }
 
 /** Returns why a grant opens no install now, whatever the machine; undefined if it does. */

@@ -120,11 +120,18 @@ interface Serving {
   readonly format?: GenericFormat;
 }
 
+/** When the text of a Secret is served. */
+interface Sealing {
+  /** Only inside an open install, and only to the address that has claimed it; absent for always. */
+  readonly duringInstall?: true;
+}
+
 /** Where the object has the text of a template. */
 export type TemplateSource = Serving &
   (
     | { readonly kind: "inline"; readonly text: string }
-    | { readonly kind: "configMap" | "secret"; readonly name: string; readonly key: string }
+    | { readonly kind: "configMap"; readonly name: string; readonly key: string }
+    | ({ readonly kind: "secret"; readonly name: string; readonly key: string } & Sealing)
   );
 
 /** What booting a Profile does to the disks of a machine: `Install` overwrites them, `Boot` leaves them alone. */
@@ -176,7 +183,7 @@ export interface BrokenTemplate {
 }
 
 /** A template from a Secret. davit keeps the Secret's name and key to check later whether its text is still allowed. */
-export interface SecretTemplate extends Serving {
+export interface SecretTemplate extends Serving, Sealing {
   readonly kind: "secret";
   readonly name: string;
   readonly key: string;
@@ -189,6 +196,11 @@ export interface SecretTemplate extends Serving {
  */
 export function isOfSecret(template: ResolvedTemplate | undefined): template is SecretTemplate {
   return template?.kind === "secret";
+}
+
+/** True for a template that is served only to the address that has claimed an install. */
+export function isSealed(template: ResolvedTemplate | undefined): boolean {
+  return template?.kind === "secret" && template.duringInstall === true;
 }
 
 /** A Profile's content with every reference resolved. davit serves the whole content of one version, or none of it. */

@@ -21,6 +21,11 @@ function reporting(labels: JsonValue): JsonObject {
   return installing({ reports: { labels } });
 }
 
+/** A text of a Secret that is served sometimes. */
+function sealed(serve: string): JsonObject {
+  return { templateFrom: { secretKeyRef: { name: "join", key: "token", serve } } };
+}
+
 /** A Group with a grant. */
 function granting(install: JsonValue): JsonObject {
   return { profileRef, matchAll: true, install };
@@ -45,6 +50,8 @@ export const admittedPermits: readonly KindSpec[] = [
       install: plan("exit", "1h30m"),
       reports: { labels: { os: ["installed"] }, ttl: "720h" },
     }),
+    installing({ generic: sealed("DuringInstall"), genericParts: [{ name: "a", ...sealed("DuringInstall") }] }),
+    { boot: { kernel: "k" }, generic: sealed("Always"), genericParts: [{ name: "a", ...sealed("Always") }] },
     reporting({ arch: ["a", "b"], "Davit-x": ["c"], davit: ["d"] }),
     ...["1m", "59m", "1440m", "1h", "23h59m", "24h", "2h0m0s", "90m0s", "24h0m0s"].map((timeout) =>
       installing({ install: plan("notFound", timeout) }),
@@ -84,6 +91,21 @@ export const permitsRefusedByRules: readonly (KindSpec & { readonly message: str
     spec: { boot: { kernel: "k" }, reports: { labels: { os: ["a"] } } },
     message: "only a machine that installs can report: set install, or remove reports",
   },
+  ...[
+    { ignition: sealed("DuringInstall") },
+    { cloudConfig: sealed("DuringInstall") },
+    { generic: sealed("DuringInstall") },
+    {
+      genericParts: [
+        { name: "a", inline: "x" },
+        { name: "b", ...sealed("DuringInstall") },
+      ],
+    },
+  ].map((parts) => ({
+    kind: "Profile",
+    spec: { boot: { kernel: "k" }, ...parts },
+    message: "a text with serve: DuringInstall needs installs: set install, or remove serve",
+  })),
   { kind: "Profile", spec: reporting({}), message: "write at least one label that machines may report" },
   ...[[], null].map((values) => ({
     kind: "Profile",
@@ -151,6 +173,11 @@ export const permitsRefusedBySchema: readonly (KindSpec & { readonly text: strin
     kind: "Profile",
     spec: installing({ reports: { labels: { os: ["a"] }, ttl } }),
     text: "is no duration of 1m to 9999h59m",
+  })),
+  ...["Sometimes", "duringInstall", ""].map((serve) => ({
+    kind: "Profile",
+    spec: installing({ ignition: sealed(serve) }),
+    text: "must be one of Always, DuringInstall",
   })),
   { kind: "Profile", spec: installing({ reports: {} }), text: "is missing" },
   { kind: "Profile", spec: reporting({ os: "installed" }), text: "must be a list" },

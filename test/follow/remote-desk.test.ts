@@ -29,6 +29,7 @@ const question: DeskAsk = {
   plan: { then: "sanboot", timeoutSeconds: 60 },
   ...chosen,
   mayClaim: true,
+  isSealed: false,
   address: "192.0.2.1",
   rawQuery: "mac=52-54-00-00-00-01",
 };
@@ -121,8 +122,21 @@ describe("a follower", () => {
   it("asks the writer with the machine's own query, and serves what the writer grants", async () => {
     const desk = deskAt(await serve());
     expect(await desk.ask(question)).toEqual({ kind: "granted", entry, reportToken: "token" });
-    const { rawQuery, purpose, mayClaim, address } = question;
-    expect(asked).toEqual([{ rawQuery, purpose, mayClaim, address }]);
+    const { rawQuery, purpose, mayClaim, isSealed, address } = question;
+    expect(asked).toEqual([{ rawQuery, purpose, mayClaim, isSealed, address }]);
+  });
+
+  it.each<[string, Partial<LedgerEntry>, string]>([
+    ["the address that has claimed", { claimedFrom: "192.0.2.1" }, "granted"],
+    ["another address", { claimedFrom: "192.0.2.2" }, "late"],
+    ["an address after another one asked", { claimedFrom: "192.0.2.1", otherAddress: "192.0.2.2" }, "late"],
+    ["a writer that does not know the rule", {}, "late"],
+  ])("serves what is only for installs to %s: %o is %s", async (_name, given, kind) => {
+    reply = { ...granted, entry: { ...entry, state: "Installing", ...given } };
+    const desk = deskAt(await serve());
+    expect(await desk.ask({ ...question, purpose: "config", isSealed: true })).toMatchObject({ kind });
+    expect(asked).toMatchObject([{ isSealed: true }]);
+    expect(await desk.ask({ ...question, purpose: "config" })).toMatchObject({ kind: "granted" });
   });
 
   it.each<[string, PermitReply]>([

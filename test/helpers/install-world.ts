@@ -48,7 +48,12 @@ export class InstallWorld {
 
   /** Writes the objects: the Profile, and the Group with its grant. */
   async write({ grant, timeout = "1h", more = "" }: { grant?: Grant; timeout?: string; more?: string }): Promise<void> {
-    await writeFile(this.at("next.yaml"), installObjects(grant, timeout) + more);
+    await this.writeText(installObjects(grant, timeout) + more);
+  }
+
+  /** Writes objects of the test's own in place of those of `write`. */
+  async writeText(manifests: string): Promise<void> {
+    await writeFile(this.at("next.yaml"), manifests);
     await rename(this.at("next.yaml"), this.at("manifests", "objects.yaml"));
   }
 

@@ -90,6 +90,7 @@ export function question(change: Partial<DeskAsk> = {}): DeskAsk {
     group: "racks/web",
     profile: "racks/flatcar",
     mayClaim: true,
+    isSealed: false,
     address: "10.0.0.1",
     rawQuery: "",
     ...change,

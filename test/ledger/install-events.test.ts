@@ -51,6 +51,18 @@ it("are not for installs by a Machine's grant, for adopted machines, for objects
   expect(noted).toEqual([]);
 });
 
+it("name both addresses when a Secret's text is closed, at the object that has the grant", () => {
+  const addresses = { claimedFrom: "192.0.2.7", otherAddress: "192.0.2.8" };
+  const entryOf = (key: string) =>
+    entry("1", { identities: ["mac/52:54:00:00:00:01"], grant: { key, generation: 1 }, ...addresses });
+  events.closed(entryOf("group/racks/web"));
+  events.closed(entryOf("machine/racks/node7"));
+  expect(noted).toEqual([
+    expect.stringMatching(/^Group racks\/web SecretClosed!: only 192.0.2.7 may .* 192.0.2.8 has asked for it/),
+    expect.stringMatching(/^Machine racks\/node7 SecretClosed!: /),
+  ]);
+});
+
 it("are few for 10,000 machines, and lose no machine", async () => {
   for (let at = 0; at < 10_000; at++) changed({ state: "Claimed" });
   for (let at = 0; at < 10; at++) changed({ state: "Failed" });

@@ -185,3 +185,36 @@ it.each([
 ])("a tombstone of %j cannot be read", (tombstone) => {
   expect(decodeTombstone(JSON.stringify(tombstone))).toBeUndefined();
 });
+
+describe("a Profile with a text that is only for installs", () => {
+  const sealed = {
+    kind: "secret",
+    name: "join",
+    key: "token",
+    sha256: "abc",
+    raw: false,
+    duringInstall: true,
+  } as const;
+  const open = { kind: "secret", name: "join", key: "ca", sha256: "def", raw: false } as const;
+  const content = {
+    ...profile.content,
+    effect: "Install",
+    install: { then: "exit", timeoutSeconds: 60 },
+    templates: { ignition: open, generic: sealed, "generic/a": sealed },
+  } as const satisfies ProfileDocument["content"];
+  const text = encodeDocument({ ...profile, content });
+
+  it("comes back as it was", () => {
+    expect(decodeProfile(text)).toEqual({ ...profile, content });
+  });
+
+  it("has no text for an older davit, also for one that knows permits", () => {
+    const written = JSON.parse(text);
+    expect(written.failed).toBe(true);
+    expect(written.content.templates).toMatchObject({
+      ignition: open,
+      generic: { kind: "broken" },
+      "generic/a": { kind: "broken" },
+    });
+  });
+});

@@ -122,11 +122,12 @@ function reportedText({ state, progress, message, at }: JsonObject): string {
 }
 
 function entryText(entry: JsonObject): string {
-  const { id, grant, changedAt, addresses } = entry;
+  const { id, grant, changedAt, addresses, otherAddress } = entry;
   const by = grant === undefined ? "" : ` by ${textOf(grant)}`;
   const seen = (Array.isArray(addresses) ? addresses : []).map(textOf);
   const from = seen.length === 0 ? "" : `, from ${seen.join(" and ")}`;
-  return `${textOf(id)}: ${installText(entry)}${by} since ${timeText(changedAt)}${from}`;
+  const closed = otherAddress === undefined ? "" : `; a Secret's text is closed: ${textOf(otherAddress)} asked for it`;
+  return `${textOf(id)}: ${installText(entry)}${by} since ${timeText(changedAt)}${from}${closed}`;
 }
 
 function fact(name: string, value: string): string {

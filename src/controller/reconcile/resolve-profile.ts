@@ -218,7 +218,8 @@ function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWo
   const { raw, format } = source;
   const serving = { raw, ...(format && { format }) };
   if (source.kind !== "secret") return { kind: "text", text, ...serving };
-  return { kind: "secret", name: source.name, key: source.key, sha256: world.sha256(text), ...serving };
+  const { kind, name, key, duringInstall } = source;
+  return { kind, name, key, sha256: world.sha256(text), ...(duringInstall && { duringInstall }), ...serving };
 }
 
 function bootOf({ boot, grubScript }: ProfileSpec): Pick<ProfileContent, "boot" | "grubScript"> {

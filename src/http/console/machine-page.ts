@@ -144,9 +144,10 @@ function installHtml(details: Details | undefined): HtmlValue {
       html`<li><code>${key}</code> generation ${generation}, ${scope}: ${isOpen ? `open until ${until}` : why}</li>\n`,
   );
   const shownEntries = entries.map(
-    ({ state, grant, generation, changedAt, addresses }) =>
+    ({ state, grant, generation, changedAt, addresses, otherAddress }) =>
       html`<li>${state}${grant !== undefined && html` by <code>${grant}</code> generation ${generation}`}, ${changedAt}
-${addresses.length > 0 && `from ${addresses.join(" and ")}`}</li>\n`,
+${addresses.length > 0 && `from ${addresses.join(" and ")}`}
+${otherAddress !== undefined && `; ${otherAddress} asked for a Secret's text, which is closed since then`}</li>\n`,
   );
   return html`<h2>Install</h2>
 ${facts([

@@ -101,6 +101,8 @@ export function machineDetailsJson(book: MachineBook, subject: MachineSubject) {
       ...installJson(entry),
       spent: entry.spent,
       addresses: entry.addresses,
+      claimedFrom: entry.claimedFrom,
+      otherAddress: entry.otherAddress,
       labels: reportedLabelsJson(entry),
     })),
   };
