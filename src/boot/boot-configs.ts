@@ -9,15 +9,7 @@ import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
 import { type PermitAsk, type PermitRefusal, permitRefusals } from "../model/permit.ts";
 import type { PermitDesk } from "../model/permit-desk.ts";
-import {
-  fieldOf,
-  type GenericPart,
-  isOfSecret,
-  isSealed,
-  partAt,
-  partEndpoints,
-  type TemplatePart,
-} from "../model/profile.ts";
+import { fieldOf, type GenericPart, isOfSecret, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";
