@@ -64,7 +64,7 @@ export class InstallEvents {
   closed({ grant, identities, claimedFrom, otherAddress }: LedgerEntry): void {
     if (grant === undefined || !this.#bucket.tryTake()) return;
     const [machine = ""] = identities.toReversed();
-    const why = `only ${claimedFrom} may have the text of a Secret for ${machine}, and ${otherAddress} has asked for it`;
+    const why = `only ${claimedFrom} may have the text of a Secret for ${machine}, and ${otherAddress} asked for it`;
     this.#noteAt(grant.key, {
       reason: "SecretClosed",
       isTrouble: true,

@@ -58,7 +58,7 @@ it("name both addresses when a Secret's text is closed, at the object that has t
   events.closed(entryOf("group/racks/web"));
   events.closed(entryOf("machine/racks/node7"));
   expect(noted).toEqual([
-    expect.stringMatching(/^Group racks\/web SecretClosed!: only 192.0.2.7 may .* 192.0.2.8 has asked for it/),
+    expect.stringMatching(/^Group racks\/web SecretClosed!: only 192.0.2.7 may .* 192.0.2.8 asked for it/),
     expect.stringMatching(/^Machine racks\/node7 SecretClosed!: /),
   ]);
 });
