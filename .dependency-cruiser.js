@@ -52,7 +52,7 @@ const rooms = {
     making: ["core"],
     explaining: ["core", "selection"],
   },
-  http: { "": [], boot: [""], assets: [""], keys: [""], store: ["", "keys"], ops: [""] },
+  http: { "": [], boot: [""], assets: [""], keys: [""], store: ["", "keys"], ops: [""], console: ["", "ops"] },
   controller: {
     core: [],
     status: ["core"],
