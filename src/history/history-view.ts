@@ -195,7 +195,7 @@ export class HistoryView {
     isShown: (keys: readonly string[] | undefined) => boolean,
   ): MachineHistory {
     const requests = this.#records.rows.read(ring).filter(({ startedMs }) => isShown(own.at(startedMs)));
-    const past = this.#past(requests, true);
+    const past = this.#past(requests, true).toSorted(byStart);
     return {
       labels: new Map(),
       addresses: [plainAddress(key)],

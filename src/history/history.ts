@@ -6,6 +6,8 @@
  * into the records (`records.ts`), and uses at most 0.5% of the time. A query (`history-view.ts`) first moves the whole
  * queue. A full queue drops and counts its oldest requests, so that a flood delays no machine. A record has a request's
  * time, path, machine and size. It never has a body, a query, or a label that is not reserved.
+ *
+ * Followers hand their requests on, when the background task has moved them, and the writer adds them to its records.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -15,6 +17,7 @@ import { labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { HistoryView } from "./history-view.ts";
 import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
 import type { Journal } from "./journal.ts";
+import type { JournalEntry } from "./journal-line.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
@@ -52,6 +55,8 @@ export interface HistoryOptions {
   readonly limits?: Partial<RecordLimits & IntakeLimits>;
   /** Where requests survive a restart; only in memory unless given. */
   readonly journal?: Pick<Journal, "load" | "hurry" | "add" | "stop"> | undefined;
+  /** Gets each request that this davit answered, when it is moved into the records. Of a follower, for its writer. */
+  readonly handOn?: ((entry: JournalEntry) => void) | undefined;
 }
 
 export class History {
@@ -62,8 +67,12 @@ export class History {
   readonly #stopping = new AbortController();
   readonly #metrics: HistoryOptions["metrics"];
   readonly #journal: HistoryOptions["journal"];
+  readonly #handOn: HistoryOptions["handOn"];
   /** Resolves when the journal was read. Until then, requests wait in the queue, because they are newer. */
   #loaded: Promise<void> | undefined;
+  #isLoaded = false;
+  /** Requests that followers answered. */
+  #handedCount = 0;
   #countedLost = 0;
   #isWorking = false;
 
@@ -72,6 +81,7 @@ export class History {
     this.#clock = options.clock;
     this.#metrics = options.metrics;
     this.#journal = options.journal;
+    this.#handOn = options.handOn;
     this.#intake = new Intake(all);
     this.#records = new Records(all);
     this.#view = new HistoryView({ clock: options.clock, records: this.#records, intake: this.#intake });
@@ -82,9 +92,24 @@ export class History {
     return this.#intake.sizeBytes + this.#records.sizeBytes;
   }
 
-  /** Counts added requests. */
+  /** Counts added requests, those of followers included. */
   get revision(): number {
-    return this.#intake.addedCount;
+    return this.#intake.addedCount + this.#handedCount;
+  }
+
+  /** True after the journal was read. */
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  /**
+   * Adds a request that a follower answered, directly to the records: the queue is only for this davit's own requests.
+   * Not before `isLoaded`.
+   */
+  add(entry: JournalEntry): void {
+    this.#handedCount++;
+    this.#records.add(entry.seen, entry.labels);
+    this.#journal?.add(entry);
   }
 
   /** Adds an answered request; never waits. */
@@ -105,6 +130,7 @@ export class History {
   async load(): Promise<void> {
     this.#loaded ??= this.#journal?.load(({ seen, labels }) => this.#records.add(seen, labels)) ?? Promise.resolve();
     await this.#loaded;
+    this.#isLoaded = true;
   }
 
   /** Updates the metrics of lost requests and stuck machines. Called before each scrape. */
@@ -156,6 +182,8 @@ export class History {
     const request = this.#intake.take();
     const labels = request.query === undefined ? undefined : sentLabels(labelsFromQuery(request.query));
     this.#records.add(request, labels);
-    this.#journal?.add({ seen: request, labels });
+    const entry = { seen: request, labels };
+    this.#journal?.add(entry);
+    this.#handOn?.(entry);
   }
 }

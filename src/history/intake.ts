@@ -10,8 +10,8 @@ import { assert } from "../lib/errors.ts";
 import type { SeenRequest } from "./request-rows.ts";
 import { TextRing } from "./text-ring.ts";
 
-/** An answered request. */
-export interface AnsweredRequest extends SeenRequest {
+/** A request that this davit answered. */
+export interface AnsweredRequest extends Omit<SeenRequest, "via"> {
   /** The machine's query as sent, without the `?`; undefined if the history does not use it. */
   readonly query: string | undefined;
 }
@@ -123,7 +123,7 @@ export class Intake {
   }
 
   /** Removes and returns the oldest request; there must be one. */
-  take(): AnsweredRequest {
+  take(): AnsweredRequest & SeenRequest {
     assert(this.#count > 0, "a request waits");
     const at = this.#oldest;
     const marks = this.#word(at, word.marks);
@@ -144,6 +144,7 @@ export class Intake {
       ofBytes: Number.isNaN(ofBytes) ? undefined : ofBytes,
       isCut: (marks & cutMark) !== 0,
       refusal: (marks >> refusalShift) & refusalMask,
+      via: undefined,
       query: (marks & queryMark) === 0 ? undefined : this.#texts.text(queryStart, pathStart),
     };
     this.#dropOldest();

@@ -32,22 +32,10 @@ const cutMark = 2;
  * Returns the line of a request, with its newline.
  * @param offsetMs is added to the start time: the difference of the wall clock and the caller's clock.
  */
-export function encodeEntry({ seen, labels }: JournalEntry, offsetMs: number, names: RefusalNames): string {
-  const kept = labels === undefined ? [] : [...reservedLabels].flatMap((name) => pairOf(labels, name));
-  const json = JSON.stringify([
-    tenths(seen.startedMs + offsetMs),
-    tenths(seen.durationMs),
-    seen.address,
-    seen.endpoint,
-    seen.path ?? null,
-    (seen.isHead ? headMark : 0) | (seen.isCut ? cutMark : 0),
-    seen.status,
-    names.nameOf(seen.refusal) ?? null,
-    seen.group ?? null,
-    seen.sentBytes,
-    seen.ofBytes ?? null,
-    Object.fromEntries(kept),
-  ]).replaceAll(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+export function encodeEntry(entry: JournalEntry, offsetMs: number, names: RefusalNames): string {
+  const { startedMs, via } = entry.seen;
+  const values = [tenths(startedMs + offsetMs), ...valuesOf(entry, names), ...(via === undefined ? [] : [via])];
+  const json = asciiJson(values);
   return `${crcOf(json)} ${json}\n`;
 }
 
@@ -59,17 +47,48 @@ export function encodeEntry({ seen, labels }: JournalEntry, offsetMs: number, na
 export function decodeEntry(line: string, offsetMs: number, names: RefusalNames): JournalEntry | undefined {
   const json = line.slice(crcLength + 1);
   if (line.slice(0, crcLength) !== crcOf(json)) return undefined;
-  const values: unknown = JSON.parse(json);
-  if (!Array.isArray(values)) return undefined;
-  const [startedAtMs, durationMs, address, endpoint, path, marks, status, reason, group, sentBytes, ofBytes, labels] =
-    values as readonly unknown[];
-  const numbers = [startedAtMs, durationMs, marks, status, sentBytes];
+  const all: unknown = JSON.parse(json);
+  if (!Array.isArray(all)) return undefined;
+  const [startedAtMs, ...values] = all as readonly unknown[];
+  const via = values[valueCount];
+  if (!isNumber(startedAtMs)) return undefined;
+  return entryOf(values, { startedMs: startedAtMs - offsetMs, via: isText(via) ? via : undefined }, names);
+}
+
+const valueCount = 11;
+
+/** Returns a request as values for JSON, without its start time and the follower's name. */
+export function valuesOf({ seen, labels }: JournalEntry, names: RefusalNames): readonly unknown[] {
+  const kept = labels === undefined ? [] : [...reservedLabels].flatMap((name) => pairOf(labels, name));
+  return [
+    tenths(seen.durationMs),
+    seen.address,
+    seen.endpoint,
+    seen.path ?? null,
+    (seen.isHead ? headMark : 0) | (seen.isCut ? cutMark : 0),
+    seen.status,
+    names.nameOf(seen.refusal) ?? null,
+    seen.group ?? null,
+    seen.sentBytes,
+    seen.ofBytes ?? null,
+    Object.fromEntries(kept),
+  ];
+}
+
+/** Reads the values of `valuesOf`. @returns undefined for values of other types. */
+export function entryOf(
+  values: readonly unknown[],
+  known: Pick<SeenRequest, "startedMs" | "via">,
+  names: RefusalNames,
+): JournalEntry | undefined {
+  const [durationMs, address, endpoint, path, marks, status, reason, group, sentBytes, ofBytes, labels] = values;
+  const numbers = [durationMs, marks, status, sentBytes];
   if (!numbers.every(isNumber) || !isText(address) || !isText(endpoint) || !isRecord(labels)) return undefined;
-  const [started = 0, duration = 0, mark = 0, code = 0, sent = 0] = numbers;
-  const known = Object.entries(labels).filter((pair): pair is [string, string] => isText(pair[1]));
+  const [duration = 0, mark = 0, code = 0, sent = 0] = numbers;
+  const pairs = Object.entries(labels).filter((pair): pair is [string, string] => isText(pair[1]));
   return {
     seen: {
-      startedMs: started - offsetMs,
+      startedMs: known.startedMs,
       durationMs: duration,
       address,
       endpoint,
@@ -81,9 +100,18 @@ export function decodeEntry(line: string, offsetMs: number, names: RefusalNames)
       group: isText(group) ? group : undefined,
       sentBytes: sent,
       ofBytes: isNumber(ofBytes) ? ofBytes : undefined,
+      via: known.via,
     },
-    labels: known.length === 0 ? undefined : new Map(known),
+    labels: pairs.length === 0 ? undefined : new Map(pairs),
   };
+}
+
+/** Returns JSON in ASCII only. */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
 
 function pairOf(labels: Labels, name: string): readonly (readonly [string, string])[] {

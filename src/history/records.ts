@@ -2,6 +2,8 @@
  * Keeps the recorded requests of machines and addresses, and drops old ones to make room. A request that names its
  * machine is recorded for this machine, any other request for its address. For each address, davit also records which
  * machines named themselves there.
+ *
+ * Requests that followers answered come late, after newer requests of the same machine. No state goes back to them.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -75,10 +77,15 @@ export class Records {
       this.rows.append(address.ring, seen, 0);
       return;
     }
-    const machine = this.#machineTrack(key, seen.address, seenMs);
-    const { own } = machine;
-    this.rows.append(machine.ring, seen, this.#labelSet(own, labels));
-    own.address.own.note(machine.key, seen.startedMs);
+    const known = this.machines.get(key);
+    const address = this.#addressTrack(seen.address, seenMs, known?.own.address);
+    const machine = known ?? this.#newMachine(key, address, seenMs);
+    const { own, ring } = machine;
+    const isLate = seenMs < machine.lastSeenMs;
+    if (!isLate || !own.address.isKept) own.address = address;
+    this.machines.touch(machine, seenMs);
+    this.rows.append(ring, seen, isLate ? this.#lateLabelSet(own, labels) : this.#labelSet(own, labels));
+    address.own.note(machine.key, seen.startedMs);
     noteStep(own.progress, seen);
   }
 
@@ -106,15 +113,7 @@ export class Records {
     return this.addresses.add(new Track(ownCopy(key), new Tenancies(this.#limits.gapMs)), seenMs);
   }
 
-  /** @param at the machine's present address. */
-  #machineTrack(key: string, at: string, seenMs: number): MachineTrack {
-    const known = this.machines.get(key);
-    const address = this.#addressTrack(at, seenMs, known?.own.address);
-    if (known !== undefined) {
-      known.own.address = address;
-      this.machines.touch(known, seenMs);
-      return known;
-    }
+  #newMachine(key: string, address: AddressTrack, seenMs: number): MachineTrack {
     if (this.machines.count >= this.#limits.maxMachines) this.#forgetMachine(this.machines.oldest);
     return this.machines.add(
       new Track(ownCopy(key), { progress: newProgress(), recent: 0, earlier: 0, address }),
@@ -135,6 +134,16 @@ export class Records {
     }
     sent.earlier = recent;
     return sent.recent;
+  }
+
+  /** As `#labelSet`, for a request that is older than the machine's newest one. */
+  #lateLabelSet(sent: MachineTraits, labels: Labels): number {
+    const { labelSets } = this.rows;
+    if (labelSets.is(sent.recent, labels)) return sent.recent;
+    if (labelSets.is(sent.earlier, labels)) return sent.earlier;
+    labelSets.release(sent.earlier);
+    sent.earlier = labelSets.add(labels);
+    return sent.earlier;
   }
 
   #makeRoom(): void {

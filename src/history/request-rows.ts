@@ -2,6 +2,9 @@
  * Stores recorded requests: rows of 72 bytes in one block of memory, and strings that the rows share. The rows of one
  * machine or address form a ring: each row links to the next newer row, and the newest links to the oldest. So davit
  * finds and reuses the oldest row without a search, and recording a request allocates no object.
+ *
+ * A ring is in the order in which answers ended. This davit's own requests arrive in this order. Those of followers
+ * come seconds late, so davit inserts them at their place.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -32,11 +35,16 @@ export interface SeenRequest {
   readonly isCut: boolean;
   /** A number for the reason of the refusal, which the caller chooses: 1 to 31; 0 for none. */
   readonly refusal: number;
+  /** The name of the follower that answered; undefined if this davit did. */
+  readonly via: string | undefined;
 }
 
 /** A recorded request. */
 export interface KeptRequest extends SeenRequest {
-  /** Start of the last repetition, if the same request was refused several times in a row. */
+  /**
+   * Start of the last repetition, if the same request was refused several times in a row. `durationMs` and `via` are
+   * those of the last one, too.
+   */
   readonly lastStartedMs: number;
   readonly times: number;
   /** The reserved labels of the machine. */
@@ -63,11 +71,17 @@ const rowWords = 18;
 // The positions of a request's values in its row: five floats of 8 bytes, then eight words of 4 bytes.
 const float = { started: 0, lastStarted: 1, duration: 2, sent: 3, of: 4 } as const;
 const word = { newer: 10, endpoint: 11, path: 12, group: 13, address: 14, labels: 15, marks: 16, times: 17 } as const;
-const headMark = 1 << 16;
-const cutMark = 1 << 17;
-const refusalShift = 20;
+// The marks: 10 bits for the status, 2 for flags, 5 for the refusal, and 15 for the number of the follower's name.
+const statusMask = 0x3ff;
+const headMark = 1 << 10;
+const cutMark = 1 << 11;
+const refusalShift = 12;
 const refusalMask = 0x1f;
-const statusMask = 0xffff;
+const viaShift = 17;
+const maxVia = 0x7fff;
+const answerMask = (1 << viaShift) - 1;
+/** Stands for the names of further followers, if there are more than the marks can number. */
+const anotherFollower = "another follower";
 
 export class RequestRows {
   readonly #maxRows: number;
@@ -75,6 +89,8 @@ export class RequestRows {
   readonly #floats: Float64Array;
   readonly #words: Uint32Array;
   readonly texts = new SharedTexts();
+  readonly #vias = new SharedTexts();
+  readonly #anotherVia = this.#vias.take(anotherFollower, 0);
   readonly labelSets = new LabelSets();
   /** This row and all after it were never used. The system allocates their memory on first use. */
   #unused = 1;
@@ -93,7 +109,7 @@ export class RequestRows {
 
   /** Estimated memory of the recorded requests. */
   get sizeBytes(): number {
-    return this.#count * rowBytes + this.texts.sizeBytes + this.labelSets.sizeBytes;
+    return this.#count * rowBytes + this.texts.sizeBytes + this.#vias.sizeBytes + this.labelSets.sizeBytes;
   }
 
   /** False if a ring must be released before the next `append`. */
@@ -102,12 +118,13 @@ export class RequestRows {
   }
 
   /**
-   * Adds a request as the newest of a ring.
+   * Adds a request to a ring. If the ring is full, the oldest request makes room, which can be the added one.
    * @param labels the number of its label set; 0 for none. A new row counts as one more use of the set.
    */
   append(ring: Ring, seen: SeenRequest, labels: number): void {
     const before = ring.newest;
-    if (this.#repeats(before, seen, labels)) this.#countAgain(before, seen);
+    if (before !== 0 && seen.startedMs + seen.durationMs < this.#endMs(before)) this.#insert(ring, seen, labels);
+    else if (this.#repeats(before, seen, labels)) this.#countAgain(before, seen);
     else this.#write(this.#nextRow(ring), seen, { labels, before });
   }
 
@@ -144,6 +161,74 @@ export class RequestRows {
       row = this.#word(row, word.newer);
       yield row;
     }
+  }
+
+  /** Adds a request that is older than the newest one of the ring. */
+  #insert(ring: Ring, seen: SeenRequest, labels: number): void {
+    const before = this.#lastEndedUntil(ring, seen.startedMs + seen.durationMs);
+    const after = this.#word(before === 0 ? ring.newest : before, word.newer);
+    const isWithin = this.#word(after, word.times) > 1 && this.#float(after, float.started) < seen.startedMs;
+    if (this.#repeats(after, seen, labels)) this.#countAgain(after, seen);
+    else if (!isWithin && this.#repeats(before, seen, labels)) this.#countAgain(before, seen);
+    else {
+      const place = isWithin ? this.#splitBefore(ring, before, seen.startedMs) : before;
+      const row = this.#rowAfter(ring, place);
+      if (row !== 0) this.#write(row, seen, { labels, before: ring.newest });
+    }
+  }
+
+  /** Returns the last row whose answer had ended by then; 0 if none had. The newest row had not. */
+  #lastEndedUntil(ring: Ring, timeMs: number): number {
+    let last = 0;
+    for (const row of this.#rowsOf(ring)) {
+      if (this.#endMs(row) > timeMs) break;
+      last = row;
+    }
+    return last;
+  }
+
+  /**
+   * Splits repeated refusals, between which another request came: the last one keeps the row after `before`, the
+   * earlier ones get a row of their own. Only the times of the first and the last one are known.
+   * @returns the row of the earlier ones; `before` if the ring is full, and they are its oldest.
+   */
+  #splitBefore(ring: Ring, before: number, timeMs: number): number {
+    const last = this.#word(before === 0 ? ring.newest : before, word.newer);
+    const times = this.#word(last, word.times);
+    const all = this.#read(last);
+    const labels = this.#word(last, word.labels);
+    const earlierMs = times === 2 ? all.startedMs : Math.min(timeMs, all.lastStartedMs);
+    this.#floats[last * rowFloats + float.started] = all.lastStartedMs;
+    this.#words[last * rowWords + word.times] = 1;
+    // The caller takes a row, too.
+    const row = this.#count + 1 < this.#maxRows ? this.#rowAfter(ring, before) : 0;
+    if (row === 0) return before;
+    this.#write(row, all, { labels, before: last });
+    this.#floats[row * rowFloats + float.lastStarted] = earlierMs;
+    this.#words[row * rowWords + word.times] = times - 1;
+    return row;
+  }
+
+  /**
+   * Returns a row for a new request, linked after `before`, which is not the newest; 0 means as the oldest. A full ring
+   * gives its oldest row.
+   * @returns 0 if the ring is full, and the request would be its oldest.
+   */
+  #rowAfter(ring: Ring, before: number): number {
+    const { newest } = ring;
+    const isFull = ring.count >= this.#maxRowsOfRing;
+    if (isFull && before === 0) return 0;
+    const oldest = this.#word(newest, word.newer);
+    const row = isFull ? oldest : this.#takeRow();
+    if (isFull) this.#releaseTexts(row);
+    else ring.count++;
+    // The oldest row of a full ring stays where it is.
+    if (isFull && before === oldest) return row;
+    if (isFull) this.#words[newest * rowWords + word.newer] = this.#word(oldest, word.newer);
+    const place = before === 0 ? newest : before;
+    this.#words[row * rowWords + word.newer] = this.#word(place, word.newer);
+    this.#words[place * rowWords + word.newer] = row;
+    return row;
   }
 
   /** Returns a row for a new request, linked as the newest of the ring. */
@@ -191,7 +276,7 @@ export class RequestRows {
     this.#words[words + word.group] = texts.take(seen.group, this.#word(before, word.group));
     this.#words[words + word.address] = texts.take(seen.address, this.#word(before, word.address));
     this.#words[words + word.labels] = this.labelSets.use(labels);
-    this.#words[words + word.marks] = marksOf(seen);
+    this.#words[words + word.marks] = answerOf(seen) | (this.#via(seen.via) << viaShift);
     this.#words[words + word.times] = 1;
   }
 
@@ -199,7 +284,7 @@ export class RequestRows {
   #repeats(row: number, seen: SeenRequest, labels: number): boolean {
     if (row === 0 || seen.status < firstRefusal) return false;
     return (
-      this.#word(row, word.marks) === marksOf(seen) &&
+      (this.#word(row, word.marks) & answerMask) === answerOf(seen) &&
       this.#word(row, word.labels) === labels &&
       this.#text(row, word.endpoint) === seen.endpoint &&
       this.#text(row, word.path) === seen.path &&
@@ -208,10 +293,29 @@ export class RequestRows {
     );
   }
 
-  #countAgain(row: number, { startedMs, durationMs }: SeenRequest): void {
-    this.#floats[row * rowFloats + float.lastStarted] = startedMs;
-    this.#floats[row * rowFloats + float.duration] = durationMs;
-    this.#words[row * rowWords + word.times] = this.#word(row, word.times) + 1;
+  #countAgain(row: number, seen: SeenRequest): void {
+    const floats = row * rowFloats;
+    const words = row * rowWords;
+    this.#words[words + word.times] = this.#word(row, word.times) + 1;
+    this.#floats[floats + float.started] = Math.min(this.#float(row, float.started), seen.startedMs);
+    if (seen.startedMs < this.#float(row, float.lastStarted)) return;
+    this.#floats[floats + float.lastStarted] = seen.startedMs;
+    this.#floats[floats + float.duration] = seen.durationMs;
+    const marks = this.#word(row, word.marks);
+    this.#vias.release(marks >>> viaShift);
+    this.#words[words + word.marks] = (marks & answerMask) | (this.#via(seen.via) << viaShift);
+  }
+
+  /** Returns the number of a follower's name, and counts one use of it; 0 for undefined. */
+  #via(name: string | undefined): number {
+    const id = this.#vias.take(name, 0);
+    if (id <= maxVia) return id;
+    this.#vias.release(id);
+    return this.#vias.take(anotherFollower, this.#anotherVia);
+  }
+
+  #endMs(row: number): number {
+    return this.#float(row, float.lastStarted) + this.#float(row, float.duration);
   }
 
   #read(row: number): KeptRequest {
@@ -232,6 +336,7 @@ export class RequestRows {
       isHead: (marks & headMark) !== 0,
       isCut: (marks & cutMark) !== 0,
       refusal: (marks >> refusalShift) & refusalMask,
+      via: this.#vias.get(marks >>> viaShift),
       times: this.#word(row, word.times),
     };
   }
@@ -243,6 +348,7 @@ export class RequestRows {
     this.texts.release(this.#word(row, word.group));
     this.texts.release(this.#word(row, word.address));
     this.labelSets.release(this.#word(row, word.labels));
+    this.#vias.release(this.#word(row, word.marks) >>> viaShift);
   }
 
   #text(row: number, member: number): string | undefined {
@@ -261,6 +367,7 @@ export class RequestRows {
 /** The lowest status that is a refusal. */
 const firstRefusal = 400;
 
-function marksOf({ status, isHead, isCut, refusal }: SeenRequest): number {
+/** The part of the marks that is the same for the same answer, whoever gave it. */
+function answerOf({ status, isHead, isCut, refusal }: SeenRequest): number {
   return status | (isHead ? headMark : 0) | (isCut ? cutMark : 0) | (refusal << refusalShift);
 }

@@ -10,7 +10,8 @@ export interface BootProgress {
   lastBootMs: number;
   /** Since when the machine gets only 5xx; undefined if its last answer was another one. */
   refusedSinceMs: number | undefined;
-  lastRefusedMs: number;
+  /** Of the newest request. */
+  lastStepMs: number;
 }
 
 /** The part of a request that matters for progress. */
@@ -36,19 +37,22 @@ const longMs = 30 * 60_000;
 
 /** Returns the progress of a machine that was not seen before. */
 export function newProgress(): BootProgress {
-  return { boots: 0, lastBootMs: Number.NEGATIVE_INFINITY, refusedSinceMs: undefined, lastRefusedMs: 0 };
+  return { boots: 0, lastBootMs: Number.NEGATIVE_INFINITY, refusedSinceMs: undefined, lastStepMs: 0 };
 }
 
-/** Updates a machine's progress with its newest request. */
+/** Updates a machine's progress with a request. Those that followers answered may come late. */
 export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, status }: ProgressStep): void {
+  const { refusedSinceMs, lastStepMs } = progress;
+  const isLate = startedMs < lastStepMs;
+  if (!isLate) progress.lastStepMs = startedMs;
   if (status >= 500) {
-    if (progress.refusedSinceMs === undefined || startedMs - progress.lastRefusedMs > gapMs) {
-      progress.refusedSinceMs = startedMs;
-    }
-    progress.lastRefusedMs = startedMs;
+    if (isLate) return;
+    if (refusedSinceMs === undefined || startedMs - lastStepMs > gapMs) progress.refusedSinceMs = startedMs;
     return;
   }
-  progress.refusedSinceMs = undefined;
+  // After a late answer, only the newest refusal is known to be one.
+  if (!isLate) progress.refusedSinceMs = undefined;
+  else if (refusedSinceMs !== undefined && refusedSinceMs < startedMs) progress.refusedSinceMs = lastStepMs;
   if (status >= 400 || isHead || !scripts.has(endpoint) || startedMs - progress.lastBootMs < bootMs) return;
   progress.boots = bootsLeft(progress, startedMs) + 1;
   progress.lastBootMs = startedMs;
@@ -60,8 +64,8 @@ export function isLooping(progress: BootProgress, nowMs: number): boolean {
 }
 
 /** True for a machine that got only 5xx for half an hour, and still asks. */
-export function isWaiting({ refusedSinceMs, lastRefusedMs }: BootProgress, nowMs: number): boolean {
-  return refusedSinceMs !== undefined && lastRefusedMs - refusedSinceMs >= longMs && nowMs - lastRefusedMs <= gapMs;
+export function isWaiting({ refusedSinceMs, lastStepMs }: BootProgress, nowMs: number): boolean {
+  return refusedSinceMs !== undefined && lastStepMs - refusedSinceMs >= longMs && nowMs - lastStepMs <= gapMs;
 }
 
 function bootsLeft({ boots, lastBootMs }: BootProgress, nowMs: number): number {

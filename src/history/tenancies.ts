@@ -7,7 +7,7 @@
 interface Tenancy {
   /** The key of the machine, see `records.ts`. */
   readonly key: string;
-  readonly fromMs: number;
+  fromMs: number;
   untilMs: number;
 }
 
@@ -28,12 +28,13 @@ export class Tenancies {
     this.#gapMs = gapMs;
   }
 
-  /** Records that a machine named itself. */
+  /** Records that a machine named itself. Times may come late, because followers report them. */
   note(key: string, atMs: number): void {
     if (atMs < this.#unknownUntilMs) return;
     // A plain loop, because every request runs this; usually there is one tenancy.
     for (const known of this.#tenancies) {
-      if (known.key !== key || atMs - known.untilMs > this.#gapMs) continue;
+      if (known.key !== key || atMs - known.untilMs > this.#gapMs || known.fromMs - atMs > this.#gapMs) continue;
+      known.fromMs = Math.min(known.fromMs, atMs);
       known.untilMs = Math.max(known.untilMs, atMs);
       return;
     }
@@ -66,8 +67,9 @@ export class Tenancies {
   #makeRoom(atMs: number): void {
     const earliest = this.#tenancies.reduce((one, other) => (other.untilMs < one.untilMs ? other : one));
     if (earliest.untilMs + this.#gapMs >= atMs) {
+      const latestMs = Math.max(atMs, ...this.#tenancies.map(({ untilMs }) => untilMs));
       this.#tenancies.length = 0;
-      this.#unknownUntilMs = atMs + this.#gapMs;
+      this.#unknownUntilMs = latestMs + this.#gapMs;
     } else {
       this.#tenancies.splice(this.#tenancies.indexOf(earliest), 1);
       this.#unknownUntilMs = Math.max(this.#unknownUntilMs, earliest.untilMs);

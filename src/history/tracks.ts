@@ -55,7 +55,7 @@ export class Tracks<Own> {
 
   /** Makes a track the newest in the order, unless it was moved within the last `placeMs`. */
   touch(track: Track<Own>, seenMs: number): void {
-    track.lastSeenMs = seenMs;
+    track.lastSeenMs = Math.max(track.lastSeenMs, seenMs);
     // A move loads three other tracks from memory, which is slow.
     if (seenMs - track.placedMs < placeMs) return;
     track.placedMs = seenMs;
@@ -75,7 +75,7 @@ export class Tracks<Own> {
     return this.#tracks.values();
   }
 
-  /** Yields all tracks, the last seen first. The order can be wrong by up to `placeMs`. */
+  /** Yields all tracks, the last seen first. The order can be wrong by `placeMs` and by the delay of late requests. */
   *newestFirst(): Generator<Track<Own>> {
     for (let track = this.#newest; track !== undefined; track = track.older) yield track;
   }

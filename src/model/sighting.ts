@@ -64,7 +64,8 @@ function sightingIn({ identities, agoMs, ...texts }: JsonObject, nowMs: number):
 }
 
 const objectName = /^[a-z\d-]{1,63}\/[a-z\d.-]{1,253}$/;
-const forms = {
+/** What these texts look like. */
+export const sightingForms = {
   stage: /^[a-z\d.-]{1,64}$/,
   result: /^[A-Za-z]{1,64}$/,
   address: /^[\da-f.:]{2,45}(%\w{1,16})?$/i,
@@ -73,9 +74,9 @@ const forms = {
   rendered: /^[\da-f]{64}$/,
 };
 
-function textIn(name: keyof typeof forms, value: JsonObject): string | undefined {
+function textIn(name: keyof typeof sightingForms, value: JsonObject): string | undefined {
   const text = value[name];
-  return typeof text === "string" && forms[name].test(text) ? text : undefined;
+  return typeof text === "string" && sightingForms[name].test(text) ? text : undefined;
 }
 
 function areIdentities(value: JsonValue | undefined): value is string[] {

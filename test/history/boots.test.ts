@@ -23,7 +23,15 @@ function past(texts: readonly string[]): readonly PastRequest[] {
       group: endpoint === "ipxe" && status === 200 ? "lab/web" : undefined,
     });
     const times = Number(words.find((word) => word.startsWith("x"))?.slice(1) ?? 1);
-    return { ...request, startedAtMs, lastStartedAtMs: startedAtMs, times, labels: new Map(), isByAddress: false };
+    return {
+      ...request,
+      startedAtMs,
+      lastStartedAtMs: startedAtMs,
+      times,
+      labels: new Map(),
+      isByAddress: false,
+      via: undefined,
+    };
   });
 }
 

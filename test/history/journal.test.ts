@@ -9,13 +9,9 @@ import type { Files } from "../../src/lib/files.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan } from "../helpers/fault-files.ts";
-import { beganAtMs, seen } from "./seen-requests.ts";
+import { beganAtMs, handed, names, seen } from "./seen-requests.ts";
 
 const directory = "/data/history";
-const names = {
-  nameOf: (refusal: number) => ["held", "noGroup"][refusal - 1],
-  numberOf: (name: string) => ["held", "noGroup"].indexOf(name) + 1,
-};
 const mac = (number: number) => `mac=52:54:00:00:00:${String(number).padStart(2, "0")}`;
 
 function diskOf(plan: FaultPlan = {}): FaultFiles {
@@ -84,6 +80,17 @@ describe("a restart", () => {
     const last = start(disk);
     expect(macsOf(await last.machines())).toEqual([mac(1), mac(3)]);
     expect([...after.logged, ...last.logged]).toEqual([]);
+  });
+
+  it("shows who answered each request", async () => {
+    const disk = diskOf();
+    const before = start(disk);
+    before.record(1);
+    await before.machines();
+    before.history.add(handed("ignition", { startedMs: 1 }, mac(1), "pod-1"));
+    await before.history.stop();
+    const [machine] = await start(disk).machines();
+    expect(machine?.requests.map(({ via }) => via)).toEqual([undefined, "pod-1"]);
   });
 
   it("keeps the reason of a refusal by its name, whatever number another version gives it", async () => {

@@ -2,7 +2,9 @@
 
 import { History, type HistoryOptions } from "../../src/history/history.ts";
 import type { AnsweredRequest } from "../../src/history/intake.ts";
+import type { JournalEntry } from "../../src/history/journal-line.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 /** When the fake clock's monotonic time was 0. */
@@ -28,10 +30,24 @@ export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): An
 }
 
 /** A history, and a way to record in it by the query that a machine sends; none for what carries no labels. */
-export function startHistory(limits: HistoryOptions["limits"] = {}) {
+export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<HistoryOptions, "handOn"> = {}) {
   const clock = new FakeClock(beganAtMs);
   const metrics = createMetrics("1");
-  const history = new History({ clock, metrics, limits });
+  const history = new History({ clock, metrics, limits, ...more });
   const record = (request: AnsweredRequest, query?: string) => history.record({ ...request, query });
   return { history, clock, metrics, record };
 }
+
+export type Given = Partial<AnsweredRequest>;
+
+/** A request that a follower answered. */
+export function handed(endpoint: string, given: Given, query?: string, via = "pod-1"): JournalEntry {
+  const { query: _, ...request } = seen(endpoint, given);
+  return { seen: { ...request, via }, labels: query === undefined ? undefined : labelsFromQuery(query) };
+}
+
+/** The names of refusals, for the journal and for followers. */
+export const names = {
+  nameOf: (refusal: number) => ["held", "noGroup"][refusal - 1],
+  numberOf: (name: string) => ["held", "noGroup"].indexOf(name) + 1,
+};

@@ -116,7 +116,7 @@ ${table(`Requests of the boot of ${started}`, ["After", "Stage", "Answer", "Byte
 }
 
 function requestHtml(request: PastRequest, stage: string, startedAtMs: number): Html {
-  const { isHead, isCut, times, isByAddress, address, durationMs } = request;
+  const { isHead, isCut, times, isByAddress, address, durationMs, via } = request;
   return html`<tr>
 <td>${seconds(request.startedAtMs - startedAtMs)}</td>
 <th scope="row">${isHead && "HEAD "}${stage}</th>
@@ -124,7 +124,7 @@ function requestHtml(request: PastRequest, stage: string, startedAtMs: number): 
 <td>${bytesText(request)}</td>
 <td>${tenths(durationMs)} ms</td>
 <td>${times > 1 && `${times} within ${seconds(request.lastStartedAtMs - request.startedAtMs)}`}</td>
-<td>${address}${isByAddress && " (named by its address)"}</td>
+<td>${address}${isByAddress && " (named by its address)"}${via !== undefined && `, via ${via}`}</td>
 </tr>
 `;
 }

@@ -96,6 +96,7 @@ function requestJson(request: PastRequest, stage: string): object {
     lastAt: toRfc3339(request.lastStartedAtMs),
     address,
     isByAddress: request.isByAddress,
+    via: request.via,
   };
 }
 
@@ -125,6 +126,7 @@ function bootText(boot: PastBoot, stageOf: StageOf): string {
       `${tenths(request.durationMs)} ms`,
       times,
       request.isByAddress ? "by address" : "",
+      request.via === undefined ? "" : `via ${request.via}`,
     ]
       .filter((part) => part !== "")
       .join("  ");

@@ -1,0 +1,59 @@
+/**
+ * How followers hand the requests that they answered to the history of their writer, over the store's listener:
+ *
+ *   POST /davit/v1/history   {"via": "pod-1", "run": "...", "first": 7, "agoMs": [12.5, ...], "requests": [[...], ...]}
+ *
+ * The answer is {"taken": N}: the follower need not send the first N of these requests again. A request that the writer
+ * cannot read counts as taken. The history only shows: no decision reads it. So a follower, or whoever has its
+ * credentials, can open nothing by it.
+ */
+
+import { type JsonValue, parseJsonObject } from "./json.ts";
+
+export const historyPath = "/davit/v1/history";
+
+/** Requests that a follower answered, in the order in which it recorded them. */
+export interface HistoryBatch {
+  /** The follower's name. */
+  readonly via: string;
+  /** Random, of this run of the follower. With `first`, the writer recognizes requests that it has taken before. */
+  readonly run: string;
+  /** The number of the first request. Each later one has the next number. */
+  readonly first: number;
+  /** How long ago each request began. The batch has no times, because the clocks of two computers differ. */
+  readonly agoMs: readonly number[];
+  /** In the form of `history/handed-request.ts`. */
+  readonly requests: readonly JsonValue[];
+}
+
+/** The most requests of one batch. */
+export const maxBatchRequests = 512;
+/** The most bytes of one batch. */
+export const maxBatchBytes = 256 * 1024;
+
+/** What a follower may be called, such as the name of its pod. */
+export const followerName = /^[A-Za-z\d][\w.-]{0,252}$/;
+const runForm = /^[\da-f]{16,64}$/;
+
+/** Returns a body for `historyPath`. @param texts the requests, each as JSON. */
+export function encodeHistoryBatch(
+  { via, run, first, agoMs }: Omit<HistoryBatch, "requests">,
+  texts: readonly string[],
+): string {
+  const head = JSON.stringify({ via, run, first, agoMs: agoMs.map((ms) => Math.round(ms * 10) / 10) });
+  return `${head.slice(0, -1)},"requests":[${texts.join(",")}]}`;
+}
+
+/** Reads the envelope of a body. @returns undefined for any other text, and for too many requests. */
+export function decodeHistoryBatch(text: string): HistoryBatch | undefined {
+  const { via, run, first, agoMs, requests } = parseJsonObject(text) ?? {};
+  if (typeof via !== "string" || !followerName.test(via) || typeof run !== "string" || !runForm.test(run)) return;
+  if (typeof first !== "number" || !Number.isSafeInteger(first) || first < 0) return;
+  if (!isNumbers(agoMs) || !Array.isArray(requests)) return;
+  if (requests.length > maxBatchRequests || requests.length !== agoMs.length) return;
+  return { via, run, first, agoMs, requests };
+}
+
+function isNumbers(value: JsonValue | undefined): value is number[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "number");
+}
