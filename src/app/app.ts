@@ -306,18 +306,18 @@ export class App {
   }
 
   #storeService(store: Store, ledger: LedgerService, { trust }: ObjectSource): StoreService {
-    const permit = (question: PermitQuestion) =>
-      followerPermit({ index: this.#boot.index, desk: ledger.ledger }, question);
+    const { index, handed } = this.#boot;
+    const permit = (question: PermitQuestion) => followerPermit({ index, desk: ledger.ledger }, question);
     const intake = new SightingIntake({ sightings: this.#sightings, clock: this.#clock });
     // Only the controller writes statuses, and only the leader of a shared store has one.
-    const sighted = (sightings: readonly MachineSighting[]) =>
-      this.#sourceFollower?.controller && intake.take(sightings);
+    const sighted = (seen: readonly MachineSighting[]) => this.#sourceFollower?.controller && intake.take(seen);
+    const asked = { completeAtMs: () => ledger.completeAtMs, permit, sighted, handed };
     return new StoreService({
       ...this.#shared,
       store,
-      ledger: { store: ledger.store, ledger: ledger.ledger, completeAtMs: () => ledger.completeAtMs, permit, sighted },
+      ledger: { store: ledger.store, ledger: ledger.ledger, ...asked },
       trust,
-      isReady: () => this.#boot.index.isReady,
+      isReady: () => index.isReady,
       provenAtMs: () => this.#provenAtMs,
     });
   }

@@ -65,8 +65,8 @@ export class BootApp {
     const credentials = () => readCredentials(this.#credentialFiles);
     // Later than any proof that comes in time (`signs-of-life.ts`).
     const unprovenMs = config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8;
-    this.#ledger = new FollowedLedger({ config, credentials, unprovenMs, clock, log });
-    const { known: ledger, desk, sightings } = this.#ledger;
+    this.#ledger = new FollowedLedger({ config, credentials, unprovenMs, clock, log, metrics: this.#metrics });
+    const { known: ledger, desk, sightings, history } = this.#ledger;
     const answered: BootServiceOptions["answered"] = (machine, answer) =>
       sightings.saw(sightingOf(machine, answer, clock.nowMs()));
     const { copyFile: path } = config;
@@ -81,6 +81,7 @@ export class BootApp {
       ledger,
       desk,
       answered,
+      handOn: history,
     });
     const followLog = log.child({ part: "follow" });
     this.#suspensions = new Suspensions(clock);

@@ -12,7 +12,9 @@ import { SlowWork } from "../boot/making/slow-work.ts";
 import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
 import { Freshness } from "../boot/selection/freshness.ts";
-import { History } from "../history/history.ts";
+import { HandedIntake } from "../history/handed-intake.ts";
+import { encodeHanded } from "../history/handed-request.ts";
+import { History, type HistoryOptions } from "../history/history.ts";
 import { Journal } from "../history/journal.ts";
 import { assetRoute } from "../http/assets/assets.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
@@ -58,6 +60,8 @@ export interface BootServiceOptions {
   readonly desk?: PermitDesk | undefined;
   /** Called for each answer to a machine. */
   readonly answered?: AccessLogOptions["answered"];
+  /** Gets each request of the history, as JSON in ASCII; of a follower. */
+  readonly handOn?: { add(startedMs: number, text: string): void };
 }
 
 /** What the listener for operators shows of the parts that feed the boot service. */
@@ -93,6 +97,8 @@ const never = new Promise<never>(() => {});
 export class BootService {
   readonly index: BootIndex;
   readonly #history: History;
+  /** Takes what followers hand on into the history. */
+  readonly handed: HandedIntake;
   readonly #freshness: Freshness;
   readonly #clients: Clients;
   readonly #unsent: Readonly<Record<"boot" | "ops", UnsentAnswers>>;
@@ -112,7 +118,8 @@ export class BootService {
     this.#options = options;
     const { config, clock, metrics } = options;
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
-    this.#history = new History({ clock, metrics, journal: journalOf(options) });
+    this.#history = new History({ clock, metrics, journal: journalOf(options), handOn: handingOn(options) });
+    this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
     this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const ofListener = { clients: this.#clients };
     this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
@@ -330,8 +337,20 @@ export class BootService {
   }
 }
 
+const refusalNames = { nameOf: refusalOf, numberOf: numberOfName };
+
+function handingOn({ handOn }: BootServiceOptions): HistoryOptions["handOn"] {
+  return handOn && ((entry) => handOn.add(entry.seen.startedMs, encodeHanded(entry, refusalNames)));
+}
+
 function journalOf({ historyDirectory: directory, clock, log, metrics }: BootServiceOptions): Journal | undefined {
   if (directory === undefined) return undefined;
-  const names = { nameOf: refusalOf, numberOf: numberOfName };
-  return new Journal({ files: diskFiles, directory, names, clock, log: log.child({ part: "history" }), metrics });
+  return new Journal({
+    files: diskFiles,
+    directory,
+    names: refusalNames,
+    clock,
+    log: log.child({ part: "history" }),
+    metrics,
+  });
 }

@@ -1,9 +1,11 @@
 /** The ledger of `davit boot`: a copy that it follows, and a desk that asks the ledger's writer. */
 
-import { randomInt } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
+import { hostname } from "node:os";
 import { CopyFile } from "../follow/copy-file.ts";
 import { StoreFollower } from "../follow/follow.ts";
 import { RemoteDesk } from "../follow/remote-desk.ts";
+import { RemoteHistory } from "../follow/remote-history.ts";
 import { RemoteSightings } from "../follow/remote-sightings.ts";
 import type { StoreCredentials } from "../follow/store-request.ts";
 import { Writers } from "../follow/writers.ts";
@@ -11,7 +13,9 @@ import { KnownLedger } from "../ledger/known-ledger.ts";
 import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
 import { davitRoot } from "../model/documents.ts";
+import { followerName } from "../model/history-batch.ts";
 import { ledgerPath } from "../model/permit-wire.ts";
 import type { BootConfig } from "../options/serve.ts";
 
@@ -22,6 +26,7 @@ export interface FollowedLedgerOptions {
   readonly unprovenMs: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Pick<Metrics, "followHistoryDropped">;
 }
 
 /** The copy's file, beside that of the main store. It has no secret: report tokens come with the writer's answers. */
@@ -30,24 +35,25 @@ const fileEnding = ".ledger";
 const currentSeconds = 15;
 /** How long a start waits for the ledger, so that labels which machines have reported are known. */
 const patienceMs = 3_000;
-/** While more machines than these wait for permits, no sightings are sent. */
+/** While more machines than these wait for permits, nothing that the writer only shows is sent. */
 const maxAsking = 16;
-const sightingsLimitMs = 5_000;
+const shownLimitMs = 5_000;
 
 export class FollowedLedger {
   readonly known: KnownLedger;
   readonly desk: RemoteDesk;
   readonly sightings: RemoteSightings;
+  readonly history: RemoteHistory;
   readonly #options: FollowedLedgerOptions;
   readonly #follower: StoreFollower;
   readonly #writers: Writers;
-  /** With connections of its own, so that no permit waits for it. */
-  readonly #sightingWriters: Writers;
+  /** For sightings and the history, with connections of its own, so that no permit waits for it. */
+  readonly #shownWriters: Writers;
   readonly #stopping = new AbortController();
 
   constructor(options: FollowedLedgerOptions) {
     this.#options = options;
-    const { config, credentials, unprovenMs, clock } = options;
+    const { config, credentials, unprovenMs, clock, metrics } = options;
     const { store: urls, copyFile } = config;
     const log = options.log.child({ part: "ledger" });
     this.known = new KnownLedger({ clock });
@@ -66,10 +72,14 @@ export class FollowedLedger {
       log,
     });
     this.#writers = new Writers({ urls, credentials, clock, log });
-    const one = { about: "sightings", maxAsking: 1, limitMs: sightingsLimitMs } as const;
-    this.#sightingWriters = new Writers({ urls, credentials, clock, log, ...one });
+    // One request of each.
+    const shown = { about: "shown", maxAsking: 2, limitMs: shownLimitMs } as const;
+    this.#shownWriters = new Writers({ urls, credentials, clock, log, ...shown });
     const isBusy = () => this.#writers.asking > maxAsking;
-    this.sightings = new RemoteSightings({ writers: this.#sightingWriters, isBusy, clock });
+    const last = { writers: this.#shownWriters, isBusy, clock };
+    this.sightings = new RemoteSightings(last);
+    const via = followerName.test(hostname()) ? hostname() : "follower";
+    this.history = new RemoteHistory({ ...last, via, run: randomBytes(8).toString("hex"), metrics });
     this.desk = new RemoteDesk({ writers: this.#writers, view: this.known, isCurrent: () => this.#isCurrent, clock });
   }
 
@@ -78,6 +88,7 @@ export class FollowedLedger {
     this.#follower.follow(davitRoot, this.known);
     await this.#follower.start();
     this.sightings.start();
+    this.history.start();
   }
 
   /** Resolves when the copy equals the writer's ledger, or after some seconds. */
@@ -94,8 +105,9 @@ export class FollowedLedger {
   /** Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    await this.history.stop();
     this.#writers.stop();
-    this.#sightingWriters.stop();
+    this.#shownWriters.stop();
     await this.sightings.stop();
     await this.#follower.stop();
   }

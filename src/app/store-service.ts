@@ -57,6 +57,8 @@ export interface SharedLedger extends Pick<LedgerService, "store" | "ledger"> {
   readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
   /** See `PermitRoutesOptions`. */
   readonly sighted: PermitRoutesOptions["sighted"];
+  /** See `PermitRoutesOptions`. */
+  readonly handed: PermitRoutesOptions["handed"];
 }
 
 /** davit disconnects a client that reads nothing of its answer for this long. */
@@ -136,13 +138,13 @@ export class StoreService {
     const streams = this.#ledgerStreams;
     if (this.#options.ledger === undefined || streams === undefined) return undefined;
     const { clock } = this.#options;
-    const { store, ledger, permit, sighted } = this.#options.ledger;
+    const { store, ledger, permit, sighted, handed } = this.#options.ledger;
     // A copy of a ledger that has not begun would say less than what a follower has.
     const isReady = () => ledger.known.meta !== undefined;
     const followLog = log.child({ part: "ledger" });
     return {
       follow: followAnswer({ store, streams, log: followLog, guard, isReady }),
-      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger, sighted, clock }),
+      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger, sighted, handed, clock }),
     };
   }
 

@@ -17,8 +17,8 @@ export interface WritersOptions {
   readonly credentials: () => Promise<StoreCredentials>;
   readonly clock: Clock;
   readonly log: Log;
-  /** `permits` unless given. A failure with sightings harms no machine, and is logged as `debug`. */
-  readonly about?: "permits" | "sightings";
+  /** `permits` unless given. A failure with what the writer only shows harms no machine, and is logged as `debug`. */
+  readonly about?: "permits" | "shown";
   /** How long a question may take; 1 s unless given. */
   readonly limitMs?: number;
   /** The most questions at a time; 512 unless given. */
@@ -49,15 +49,21 @@ export class Writers {
     this.#options = options;
   }
 
-  /** @returns the answer of the first member that answers; undefined if none does in time. */
+  /** Sends a question as JSON. @returns the answer of the first member that answers; undefined if none does in time. */
   async ask(path: string, question: object): Promise<string | undefined> {
+    const text = JSON.stringify(question);
+    return await this.askBy(path, () => text);
+  }
+
+  /** As `ask`. @param textOf returns the text to send. It is called just before each attempt. */
+  async askBy(path: string, textOf: () => string): Promise<string | undefined> {
     const { clock, limitMs = presetLimitMs, maxAsking = presetMaxAsking } = this.#options;
     if (this.#asking >= maxAsking || this.#stopping.signal.aborted) return undefined;
     this.#asking += 1;
     const deadline = new Deadline({ clock, durationMs: limitMs });
     const signal = AbortSignal.any([deadline.signal, this.#stopping.signal]);
     try {
-      return await this.#askEach(path, JSON.stringify(question), signal);
+      return await this.#askEach(path, textOf, signal);
     } finally {
       deadline.cancel();
       this.#asking -= 1;
@@ -75,7 +81,7 @@ export class Writers {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  async #askEach(path: string, body: string, signal: AbortSignal): Promise<string | undefined> {
+  async #askEach(path: string, textOf: () => string, signal: AbortSignal): Promise<string | undefined> {
     const { urls } = this.#options;
     // A member may close a connection just when it is used again. So even a single member is asked twice.
     for (let attempt = 0; attempt < Math.max(urls.length, 2) && !signal.aborted; attempt++) {
@@ -83,7 +89,7 @@ export class Writers {
       const url = urls[at];
       assert(url !== undefined, "A follower has a store");
       try {
-        const answer = await this.#askOne(new URL(path, url), body, signal);
+        const answer = await this.#askOne(new URL(path, url), textOf, signal);
         this.#problem = "";
         return answer;
       } catch (error) {
@@ -95,11 +101,11 @@ export class Writers {
     return undefined;
   }
 
-  async #askOne(target: URL, body: string, signal: AbortSignal): Promise<string> {
+  async #askOne(target: URL, textOf: () => string, signal: AbortSignal): Promise<string> {
     const credentials = await this.#currentCredentials();
     const agent = target.protocol === "https:" ? this.#agents["https:"] : this.#agents["http:"];
     const sent = askStore(target, credentials, { method: "POST", agent, signal });
-    return await text(await answerTo(sent, body));
+    return await text(await answerTo(sent, textOf()));
   }
 
   async #currentCredentials(): Promise<StoreCredentials> {

@@ -218,6 +218,11 @@ function followMetrics(registers: Registry[]) {
       registers,
     }),
     followIndex: new Gauge({ name: "davit_follow_index", help: "Index of the copy of the store.", registers }),
+    followHistoryDropped: new Counter({
+      name: "davit_follow_history_dropped_total",
+      help: "Answered requests of machines that the history of this follower has, and that of its writer lacks.",
+      registers,
+    }),
   };
 }
 

@@ -84,7 +84,15 @@ async function serve(isOld = false): Promise<URL> {
     fetched: (address: string, path: string) => void closings.push({ address, path }),
   };
   const guard = () => (isRefused ? refusal : undefined);
-  const answers = permitAnswers({ store, guard, permit, desk, sighted: () => undefined, clock: systemClock });
+  const answers = permitAnswers({
+    store,
+    guard,
+    permit,
+    desk,
+    sighted: () => undefined,
+    handed: { take: async () => 0 },
+    clock: systemClock,
+  });
   const notFound: Answer = { status: 404, headers: ["Content-Type", "text/plain"], body: "404\n" };
   const handle = (exchange: Exchange) => {
     if (isOld) return notFound;

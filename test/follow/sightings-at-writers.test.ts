@@ -52,6 +52,7 @@ async function member(kind: "leader" | "other" | "earlier" | "refusing"): Promis
     permit: async () => ({ kind: "late" }),
     desk: { report: async () => "late", fetched: () => undefined },
     sighted,
+    handed: { take: async () => 0 },
     clock,
   });
   const notFound = { status: 404, headers: ["Content-Type", "text/plain"], body: "404\n" };
@@ -79,7 +80,7 @@ function handOn(...members: readonly Member[]): RemoteSightings {
     credentials: async () => ({ token: "token" }),
     clock: systemClock,
     log: silentLog,
-    about: "sightings",
+    about: "shown",
     maxAsking: 1,
   });
   const sightings = new RemoteSightings({ writers, isBusy: () => false, clock });

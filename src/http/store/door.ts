@@ -17,6 +17,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { WatchedFiles } from "../../lib/watched-files.ts";
+import { historyPath } from "../../model/history-batch.ts";
 import { closingPath, permitPath } from "../../model/permit-wire.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
@@ -50,7 +51,7 @@ export interface StoreDoorOptions {
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 // Followers may only read. What they ask and report for their machines changes no key.
-const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath, sightingsPath]);
+const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath, sightingsPath, historyPath]);
 
 const expiryCheckMs = 1_000;
 

@@ -1,11 +1,12 @@
 /**
- * `POST /davit/v1/permit`, `/davit/v1/report` and `/davit/v1/sightings`, on the store's listener: what followers ask
- * and report for their machines. `model/permit-wire.ts` and `model/sighting.ts` have the bodies. The guard is that of
- * following: a client that may read every config may ask for a permit. The answer comes from this davit's own objects,
- * so a follower cannot choose what opens.
+ * `POST /davit/v1/permit`, `/davit/v1/report`, `/davit/v1/sightings` and `/davit/v1/history`, on the store's listener:
+ * what followers ask and report for their machines. `model/permit-wire.ts`, `model/sighting.ts` and
+ * `model/history-batch.ts` have the bodies. The guard is that of following: a client that may read every config may ask
+ * for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
  */
 
 import type { Clock } from "../../lib/clock.ts";
+import { decodeHistoryBatch, type HistoryBatch, maxBatchBytes } from "../../model/history-batch.ts";
 import type { PermitDesk } from "../../model/permit-desk.ts";
 import { decodeClosing, decodeQuestion, type PermitQuestion, type PermitReply } from "../../model/permit-wire.ts";
 import { decodeSightings, type MachineSighting, maxSightings } from "../../model/sighting.ts";
@@ -24,20 +25,26 @@ export interface PermitRoutesOptions {
   readonly desk: Pick<PermitDesk, "report" | "fetched">;
   /** Shows what machines asked followers. @returns how many it has taken; undefined if another member shows them. */
   readonly sighted: (sightings: readonly MachineSighting[]) => number | undefined;
-  readonly clock: Pick<Clock, "nowMs">;
+  /** Adds what followers answered to the history. @returns how many requests of the batch are done with. */
+  readonly handed: { take(batch: HistoryBatch, arrivedMs: number): Promise<number> };
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
 }
 
 // A query has at most 8 KiB, and a report fewer.
 const maxBodyBytes = 64 * 1024;
 const maxSightingsBytes = maxSightings * 1024;
 
-/** Makes the functions that answer `permitPath`, `closingPath` and `sightingsPath`. */
-export function permitAnswers({ store, guard, permit, desk, sighted, clock }: PermitRoutesOptions) {
-  const guarded = (answer: (body: string) => Promise<Answer>, maxBytes = maxBodyBytes) => {
+/** Makes the functions that answer `permitPath`, `closingPath`, `sightingsPath` and `historyPath`. */
+export function permitAnswers({ store, guard, permit, desk, sighted, handed, clock }: PermitRoutesOptions) {
+  const guarded = (answer: (body: string, arrivedMs: number) => Promise<Answer>, maxBytes = maxBodyBytes) => {
     return ({ request }: Exchange): Handled => {
       const refusal = guard(request);
       if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
-      return readSmallBody(request, maxBytes).then(answer, () => badQuestion);
+      const arrivedMs = clock.monotonicMs();
+      return readSmallBody(request, maxBytes).then(
+        (body) => answer(body, arrivedMs),
+        () => badQuestion,
+      );
     };
   };
   return {
@@ -58,6 +65,10 @@ export function permitAnswers({ store, guard, permit, desk, sighted, clock }: Pe
       const taken = sighted(sightings);
       return taken === undefined ? plainAnswer(503, "Another member shows what machines ask\n") : jsonAnswer({ taken });
     }, maxSightingsBytes),
+    history: guarded(async (body, arrivedMs) => {
+      const batch = decodeHistoryBatch(body);
+      return batch === undefined ? badQuestion : jsonAnswer({ taken: await handed.take(batch, arrivedMs) });
+    }, maxBatchBytes),
   };
 }
 

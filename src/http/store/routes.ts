@@ -6,6 +6,7 @@
 import { after } from "../../lib/soon.ts";
 import { backupPath } from "../../model/backup-path.ts";
 import { followPath } from "../../model/follow-line.ts";
+import { historyPath } from "../../model/history-batch.ts";
 import { closingPath, ledgerPath, permitPath } from "../../model/permit-wire.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import type { Store } from "../../store/store.ts";
@@ -35,6 +36,8 @@ export interface LedgerAnswers {
   readonly closing: (exchange: Exchange) => Handled;
   /** Answers `sightingsPath`. */
   readonly sightings: (exchange: Exchange) => Handled;
+  /** Answers `historyPath`. */
+  readonly history: (exchange: Exchange) => Handled;
 }
 
 /** Makes the handler of the store's listener. */
@@ -49,6 +52,7 @@ export function storeHandler({ store, door, keys, follow, backup, ledger }: Stor
           [`POST ${permitPath}`, ledger.permit],
           [`POST ${closingPath}`, ledger.closing],
           [`POST ${sightingsPath}`, ledger.sightings],
+          [`POST ${historyPath}`, ledger.history],
         ] as const)),
   ]);
   const answer = (exchange: Exchange): Handled => {

@@ -1,0 +1,137 @@
+/**
+ * Hands the requests that a follower answered to the history of the store's writer, so that one page shows every boot.
+ * It is of no use to a machine, so it comes last: one small batch at a time, none while many machines wait for permits,
+ * and the oldest requests are dropped first. A writer of an earlier version takes none.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { encodeHistoryBatch, historyPath, maxBatchBytes, maxBatchRequests } from "../model/history-batch.ts";
+import { parseJsonObject } from "../model/json.ts";
+import type { Writers } from "./writers.ts";
+
+export interface RemoteHistoryOptions {
+  readonly writers: Pick<Writers, "askBy">;
+  /** True while the writer has more important things to answer. */
+  readonly isBusy: () => boolean;
+  /** The name of this follower. */
+  readonly via: string;
+  /** A random number in hexadecimal digits, of this run. */
+  readonly run: string;
+  readonly metrics: Pick<Metrics, "followHistoryDropped">;
+  readonly clock: Clock;
+}
+
+interface WaitingRequest {
+  readonly startedMs: number;
+  /** JSON in ASCII. */
+  readonly text: string;
+}
+
+const mostWaiting = 16_384;
+const mostWaitingBytes = 4 * 1024 * 1024;
+const turnMs = 2_000;
+/** While more waits than one batch takes. */
+const backlogMs = 500;
+/** After a failure: the writer is away, has no time, or is of an earlier version. */
+const pauseMs = 60_000;
+/** How long a stop waits for the writer. */
+const farewellMs = 1_000;
+/** The rest of a batch is for its envelope and ages. */
+const maxTextBytes = maxBatchBytes - 16 * 1024;
+
+export class RemoteHistory {
+  readonly #options: RemoteHistoryOptions;
+  /** By their numbers, from `#oldest` to before `#next`. */
+  readonly #waiting = new Map<number, WaitingRequest>();
+  readonly #stopping = new AbortController();
+  #oldest = 0;
+  #next = 0;
+  #bytes = 0;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: RemoteHistoryOptions) {
+    this.#options = options;
+  }
+
+  /** Adds a request, and sends it later. @param text the request as JSON in ASCII. */
+  add(startedMs: number, text: string): void {
+    this.#waiting.set(this.#next++, { startedMs, text });
+    this.#bytes += text.length;
+    while (this.#waiting.size > mostWaiting || this.#bytes > mostWaitingBytes) {
+      this.#dropOldest();
+      this.#options.metrics.followHistoryDropped.inc();
+    }
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Sends what waits if the writer takes it within a second: a stop may be a part of every upgrade. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const over = new AbortController();
+    const sent = this.#running.then(() => this.#sendAll(over.signal));
+    await Promise.race([sent, this.#options.clock.sleep(farewellMs, over.signal)]);
+    over.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, isBusy } = this.#options;
+    const { signal } = this.#stopping;
+    let waitMs = turnMs;
+    for (;;) {
+      await clock.sleep(waitMs, signal);
+      if (signal.aborted) return;
+      waitMs = turnMs;
+      if (this.#waiting.size === 0 || isBusy()) continue;
+      const taken = await this.#send();
+      if (taken === undefined) waitMs = pauseMs;
+      else if (taken > 0 && this.#waiting.size >= maxBatchRequests) waitMs = backlogMs;
+    }
+  }
+
+  async #sendAll(signal: AbortSignal): Promise<void> {
+    let taken: number | undefined = 1;
+    while (this.#waiting.size > 0 && taken !== undefined && taken > 0 && !signal.aborted) taken = await this.#send();
+  }
+
+  /** @returns how many requests the writer has taken; undefined if no writer has answered. */
+  async #send(): Promise<number | undefined> {
+    const { writers, clock, via, run } = this.#options;
+    const first = this.#oldest;
+    const batch = this.#batch();
+    const texts = batch.map(({ text }) => text);
+    // Each age is measured when the batch is sent: before that, a connection is made.
+    const body = () => {
+      const nowMs = clock.monotonicMs();
+      const agoMs = batch.map(({ startedMs }) => Math.max(0, nowMs - startedMs));
+      return encodeHistoryBatch({ via, run, first, agoMs }, texts);
+    };
+    const answer = await writers.askBy(historyPath, body);
+    const taken = answer === undefined ? undefined : parseJsonObject(answer)?.taken;
+    if (typeof taken !== "number") return undefined;
+    // The oldest ones may have been dropped meanwhile.
+    const end = Math.min(first + taken, first + batch.length);
+    while (this.#oldest < end) this.#dropOldest();
+    return taken;
+  }
+
+  #batch(): readonly WaitingRequest[] {
+    const batch: WaitingRequest[] = [];
+    let bytes = 0;
+    for (let at = this.#oldest; at < this.#next && batch.length < maxBatchRequests; at++) {
+      const request = this.#waiting.get(at);
+      bytes += request === undefined ? 0 : request.text.length + 1;
+      if (request === undefined || bytes > maxTextBytes) break;
+      batch.push(request);
+    }
+    return batch;
+  }
+
+  #dropOldest(): void {
+    this.#bytes -= this.#waiting.get(this.#oldest)?.text.length ?? 0;
+    this.#waiting.delete(this.#oldest++);
+  }
+}
