@@ -35,7 +35,7 @@ export interface MachineHistory {
 
 /** A machine and its newest request, for lists of many machines. */
 export interface RecordedMachine {
-  /** The reserved labels that it sent last. */
+  /** The reserved labels, each with its latest value. */
   readonly labels: Labels;
   readonly address: string;
   readonly lastSeenAtMs: number;
@@ -113,7 +113,8 @@ export class HistoryView {
         isAlone,
       );
       if (last === undefined) continue;
-      const labels = rows.labelSets.get(own.recent);
+      // An operating system sends fewer labels than the firmware.
+      const labels = new Map([...rows.labelSets.get(own.earlier), ...rows.labelSets.get(own.recent)]);
       yield { labels, address: last.address, lastSeenAtMs: lastSeen([last]), last };
     }
   }

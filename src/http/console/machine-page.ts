@@ -37,9 +37,9 @@ export const machineScreen: Screen = {
     const body = html`<h1>${name}</h1>
 ${row && html`<p>${stateHtml(row)}</p>`}
 ${factsOf({ row, subject, machine, nowMs }, details)}
-${actionsOf({ row, subject, visitor }, context)}
 <h2 id="boots">Boots</h2>
 ${bootsHtml(machine, context, nowMs)}
+${actionsOf({ row, subject, visitor }, context)}
 ${installHtml(details)}
 ${previewHtml(preview)}`;
     return { title: name, screen: "/console/", isLive: true, body };
@@ -78,7 +78,7 @@ function factsOf({ row, subject, machine, nowMs }: Shown, details: Details | und
   const identities = subject?.identities ?? [];
   return facts([
     ["Machine object", details?.name === undefined ? "none" : `${details.name} (${details.origin})`],
-    ["Identities", identities.map((each) => html`<code>${each}</code> `)],
+    ["Identities", identities.length > 0 && identities.map((each) => html`<code>${each}</code> `)],
     ["Labels sent", machine && [...machine.labels].map(([name, value]) => html`<code>${name}=${value}</code> `)],
     ["Addresses", machine?.addresses.join(", ")],
     ["Group", row?.group],

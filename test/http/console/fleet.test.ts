@@ -69,6 +69,13 @@ describe("the fleet", () => {
     );
   });
 
+  it("keeps a host name that only the firmware sent", async () => {
+    const { ask, record } = await listener.start();
+    record("mac=52:54:00:00:00:01&hostname=web1");
+    record("mac=52:54:00:00:00:01");
+    expect((await ask("/console/")).body).toContain("<td>web1</td>");
+  });
+
   it("is filtered by state, Group and text, and every filter is a link", async () => {
     const { ask, record } = await listener.start();
     record("mac=52:54:00:00:00:01&hostname=web1", { group: "racks/web" });
