@@ -22,6 +22,7 @@ import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
 import { publicProblem } from "../lib/private-path.ts";
+import { RecentLines } from "../lib/recent-lines.ts";
 import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { davitRoot, tombstonesRoot } from "../model/documents.ts";
@@ -89,6 +90,7 @@ type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "led
 
 export class App {
   readonly #config: ServeConfig;
+  readonly #lines: RecentLines;
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #suspensions: Suspensions;
@@ -110,7 +112,8 @@ export class App {
 
   constructor({ config, log, clock, version, environment, storeSizes }: AppOptions) {
     this.#config = config;
-    this.#log = log;
+    this.#lines = new RecentLines(clock);
+    this.#log = this.#lines.over(log);
     this.#clock = clock;
     this.#suspensions = new Suspensions(clock);
     this.#version = version;
@@ -162,6 +165,7 @@ export class App {
         statuses: this.#knownStatuses,
         callers: () => this.#followed(objects).callers,
         view: () => this.#sourceFollower?.controller && this.#followed(objects).source.view,
+        store: { store, quotaBytes: this.#config.storeQuotaBytes, followers: () => keys.followers },
       },
     });
     const storeAddress = await keys.listen();
@@ -206,17 +210,7 @@ export class App {
   }
 
   async #openObjects(): Promise<ObjectSource> {
-    const options = {
-      config: this.#config,
-      environment: this.#environment,
-      log: this.#log,
-      clock: this.#clock,
-      random,
-      metrics: this.#metrics,
-      version: this.#version,
-      instance: hostname(),
-    };
-    return await openObjects(options);
+    return await openObjects({ ...this.#shared, environment: this.#environment, random, instance: hostname() });
   }
 
   async #openStore(): Promise<Store> {
@@ -255,7 +249,14 @@ export class App {
     const answered: BootServiceOptions["answered"] = (machine, answer) =>
       this.#sightings.saw(sightingOf(machine, answer, this.#clock.nowMs()));
     const historyDirectory = join(this.#config.dataDir, "history");
-    this.#opened = new BootService({ ...this.#shared, ledger: ledger.known, desk: ledger, answered, historyDirectory });
+    this.#opened = new BootService({
+      ...this.#shared,
+      lines: this.#lines,
+      ledger: ledger.known,
+      desk: ledger,
+      answered,
+      historyDirectory,
+    });
     return this.#opened;
   }
 
@@ -289,17 +290,8 @@ export class App {
     const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = this.#config;
     if (everyMs === 0 || directory === undefined) return undefined;
     const log = this.#log.child({ part: "backup" });
-    const clock = this.#clock;
-    const backups = new BackupSchedule({
-      store,
-      files: diskFiles,
-      directory,
-      everyMs,
-      keep,
-      clock,
-      log,
-      random: randomBytes,
-    });
+    const where = { directory, everyMs, keep, files: diskFiles };
+    const backups = new BackupSchedule({ ...where, store, clock: this.#clock, log, random: randomBytes });
     backups.start();
     this.#stops.unshift(() => backups.stop());
     return backups;

@@ -4,6 +4,7 @@
  */
 
 import { randomInt } from "node:crypto";
+import { hostname } from "node:os";
 import { CopyFile } from "../follow/copy-file.ts";
 import { type CredentialFiles, readCredentials } from "../follow/credentials.ts";
 import { StoreFollower } from "../follow/follow.ts";
@@ -12,6 +13,7 @@ import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
+import { RecentLines } from "../lib/recent-lines.ts";
 import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { FileError } from "../lib/watched-files.ts";
@@ -50,10 +52,13 @@ export class BootApp {
   readonly #ledger: FollowedLedger;
   readonly #objects = new GrantedObjects(() => undefined);
   readonly #suspensions: Suspensions;
+  readonly #lines: RecentLines;
   readonly #credentialFiles: CredentialFiles;
 
   constructor(options: BootAppOptions) {
-    const { config, log, clock, version } = options;
+    const { config, clock, version } = options;
+    this.#lines = new RecentLines(clock);
+    const log = this.#lines.over(options.log);
     this.#options = options;
     this.#metrics = createMetrics(version);
     this.#credentialFiles = {
@@ -74,6 +79,7 @@ export class BootApp {
     this.#boot = new BootService({
       config,
       log,
+      lines: this.#lines,
       clock,
       metrics: this.#metrics,
       version,
@@ -87,6 +93,7 @@ export class BootApp {
     this.#suspensions = new Suspensions(clock);
     this.#follower = new StoreFollower({
       urls: config.store,
+      name: hostname(),
       unprovenMs,
       credentials,
       copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
@@ -115,7 +122,7 @@ export class BootApp {
       provenAtMs: () => this.#suspensions.corrected(this.#follower.status.provenAtMs),
       measure: () => this.#measure(),
       machines: { book: this.#book(), office: undefined },
-      followed: this.#stores,
+      followed: { place: this.#stores, status: () => this.#follower.status },
     });
     const machines = await this.#boot.listenForMachines();
     await this.#follower.start();

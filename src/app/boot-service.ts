@@ -22,6 +22,7 @@ import { reportRoute } from "../http/boot/report.ts";
 import { bootHandler } from "../http/boot/routes.ts";
 import { watchedConfigs } from "../http/boot/watched-configs.ts";
 import { Clients } from "../http/client-shares.ts";
+import type { FollowedStore } from "../http/console/health.ts";
 import { consoleRoutes } from "../http/console/routes.ts";
 import { answerError } from "../http/errors.ts";
 import { LargeBodies } from "../http/large-bodies.ts";
@@ -39,16 +40,19 @@ import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import { RecentLines } from "../lib/recent-lines.ts";
 import type { PermitDesk } from "../model/permit-desk.ts";
 import type { ServiceConfig } from "../options/serve.ts";
 import type { Signer, SignerOptions } from "../sign/signer.ts";
 import { advertisedAuthority } from "./advertise.ts";
-import { openConsole, type ServedConsole } from "./console.ts";
+import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
 import { connectionLimitOf, maxAssetFiles } from "./open-files.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
   readonly log: Log;
+  /** The latest warnings and errors of the log; none unless given. */
+  readonly lines?: RecentLines;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly version: string;
@@ -78,8 +82,8 @@ export interface Backend {
   readonly machines?: Omit<MachineChangesOptions, "log">;
   /** Only of `davit serve`. */
   readonly console?: ServedConsole;
-  /** The store that is followed, for people; only of `davit boot`. */
-  readonly followed?: string;
+  /** Only of `davit boot`. */
+  readonly followed?: FollowedStore;
 }
 
 /** A signer is undefined if the operator gave no key for it. */
@@ -148,8 +152,7 @@ export class BootService {
       for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
     };
-    await server.app.register(opsRoutes, {
-      version,
+    const readiness = {
       checks: [
         { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
         { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
@@ -160,16 +163,21 @@ export class BootService {
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
         ...behind.attention(),
       ],
-      metrics: { contentType: metrics.contentType, text },
-    });
-    await this.#addGuardedRoutes(server, behind);
+    };
+    const scraped = { contentType: metrics.contentType, text };
+    await server.app.register(opsRoutes, { version, ...readiness, metrics: scraped });
+    await this.#addGuardedRoutes(server, behind, readiness);
     this.#opsAddress = await this.#listen(server, config.opsAddress, "--ops-address");
     return this.#opsAddress;
   }
 
   /** The routes that show machines and their configs, behind a door. */
-  async #addGuardedRoutes({ app }: OpsServer, { machines, console: served, followed }: Backend): Promise<void> {
-    const { config, log, clock, metrics } = this.#options;
+  async #addGuardedRoutes(
+    { app }: OpsServer,
+    { machines, console: served, followed }: Backend,
+    readiness: Pick<ConsoleOptions, "checks" | "attention">,
+  ): Promise<void> {
+    const { config, log, lines = new RecentLines(this.#options.clock), clock, metrics, version } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
       adminTokenFile: config.opsAdminTokenFile,
@@ -193,12 +201,15 @@ export class BootService {
     });
     if (!config.opsConsole) return;
     const { index } = this;
-    const shown = { index, history: this.#history, previews, bootFilesOf, machines, served, followed };
+    const shown = { index, history: this.#history, previews, bootFilesOf, machines, served, followed, ...readiness };
     const around = {
       door,
       clients: this.#clients,
       clock,
       log: log.child({ part: "ops" }),
+      lines,
+      metrics,
+      version,
       signal: this.#stopping.signal,
     };
     await app.register(consoleRoutes, await openConsole({ ...shown, ...around }));

@@ -7,9 +7,11 @@ import type { History } from "../history/history.ts";
 import type { Clients } from "../http/client-shares.ts";
 import type { ConsoleContext } from "../http/console/context.ts";
 import { Fleet } from "../http/console/fleet.ts";
+import type { FollowedStore, Health, StoreHealth } from "../http/console/health.ts";
 import type { KnownStatuses } from "../http/console/known-statuses.ts";
 import { ConsoleObjects } from "../http/console/objects.ts";
 import { problemOf } from "../http/console/problems.ts";
+import { RequestRates, type RequestRatesOptions } from "../http/console/request-rates.ts";
 import type { ConsoleFiles, ConsoleRoutesOptions } from "../http/console/routes.ts";
 import { Visitors } from "../http/console/visitors.ts";
 import { isForwarded, type OpsDoor } from "../http/ops/door.ts";
@@ -29,6 +31,7 @@ export interface ServedConsole {
   readonly callers: () => ClusterCallers | undefined;
   /** What this davit reads of the source; undefined while another member leads. */
   readonly view: () => SourceView | undefined;
+  readonly store: StoreHealth;
 }
 
 export interface ConsoleOptions {
@@ -39,8 +42,15 @@ export interface ConsoleOptions {
   readonly machines: { readonly book: MachineBook; readonly office: LedgerOffice | undefined } | undefined;
   /** Undefined in a follower. */
   readonly served: ServedConsole | undefined;
-  /** See `ConsoleContext`. */
-  readonly followed: string | undefined;
+  /** Undefined in `davit serve`. */
+  readonly followed: FollowedStore | undefined;
+  /** As of `/readyz`. */
+  readonly checks: Health["checks"];
+  readonly attention: Health["attention"];
+  /** The latest warnings and errors. */
+  readonly lines: Health["lines"];
+  readonly metrics: RequestRatesOptions["metrics"];
+  readonly version: string;
   readonly door: OpsDoor;
   readonly clients: Clients;
   readonly clock: Clock;
@@ -51,6 +61,7 @@ export interface ConsoleOptions {
 
 /** Makes the options of `consoleRoutes`. */
 export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoutesOptions> {
+  const { checks, attention, lines, metrics, version } = options;
   const { index, history, machines, served, door, clients, clock, bootFilesOf, previews, log, signal } = options;
   const book = machines?.book;
   const fleet = new Fleet({
@@ -72,6 +83,14 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
     statuses: served?.statuses,
     objects: new ConsoleObjects({ statuses: served?.statuses, view: () => served?.view(), index }),
     followed: options.followed,
+    health: {
+      version,
+      checks,
+      attention,
+      lines,
+      rates: new RequestRates({ metrics, clock, signal }),
+      store: served?.store,
+    },
     get callers() {
       return served?.callers();
     },

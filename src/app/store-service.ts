@@ -9,7 +9,7 @@ import { backupAnswer } from "../http/store/backup-routes.ts";
 import { BackupStreams } from "../http/store/backup-streams.ts";
 import { StoreDoor } from "../http/store/door.ts";
 import { followAnswer } from "../http/store/follow-routes.ts";
-import { FollowStreams } from "../http/store/follow-streams.ts";
+import { type ConnectedFollower, FollowStreams } from "../http/store/follow-streams.ts";
 import { type PermitRoutesOptions, permitAnswers } from "../http/store/permit-routes.ts";
 import { type LedgerAnswers, storeHandler } from "../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../http/store/secrets-guard.ts";
@@ -177,6 +177,11 @@ export class StoreService {
       log,
       metrics,
     });
+  }
+
+  /** The followers that are connected now. */
+  get followers(): readonly ConnectedFollower[] {
+    return this.#streams.followers;
   }
 
   /** Sets the metrics that are computed only for a scrape. */

@@ -16,6 +16,8 @@ export interface ConnectionOptions {
   readonly credentials: StoreCredentials;
   /** The place up to which the follower has the store's history. */
   readonly place: FollowedCopy["place"];
+  /** What the follower calls itself, for people. */
+  readonly name?: string | undefined;
   readonly clock: Clock;
   /** The longest silence, before the answer or within it. After that the connection ends. */
   readonly silenceMs: number;
@@ -76,8 +78,9 @@ function whenConnected(sent: ClientRequest, connected: () => void): void {
   sent.once("socket", (socket) => socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", connected));
 }
 
-function send({ url, path, credentials, place }: ConnectionOptions): ClientRequest {
+function send({ url, path, credentials, place, name }: ConnectionOptions): ClientRequest {
   const query = new URLSearchParams(place && { cluster: place.cluster, after: String(place.index) });
   if (place?.run !== undefined) query.set("run", place.run);
+  if (name !== undefined) query.set("name", name);
   return askStore(new URL(`${path}?${query}`, url), credentials);
 }

@@ -37,6 +37,8 @@ export interface StoreFollowerOptions {
   /** Reads the credentials before each connection. An error fails only that attempt. */
   readonly credentials: () => Promise<StoreCredentials>;
   readonly copyFile?: CopyFile | undefined;
+  /** What the follower calls itself, for the people who look at the store's davit. */
+  readonly name?: string | undefined;
   readonly clock: Clock;
   /** Returns a random number from 0 to below 1, uniformly distributed. */
   readonly random: () => number;
@@ -188,7 +190,7 @@ export class StoreFollower implements Feed {
 
   /** @returns true if the connection failed. */
   async #followOnce(): Promise<boolean> {
-    const { clock, random, limits = {}, path = followPath } = this.#options;
+    const { clock, random, limits = {}, path = followPath, name } = this.#options;
     const { silenceMs = presetSilenceMs, maxLineBytes = presetMaxLineBytes } = limits;
     const refuse = (detail: string, cause: unknown) => new FollowError("protocol", detail, { cause });
     const lines = new LineReader({ maxLineBytes, refuse });
@@ -209,7 +211,8 @@ export class StoreFollower implements Feed {
       const { place: known } = this.#copy;
       // Without a run, the store sends everything. A member of the store that is behind the index catches up first.
       const place = this.#isDoubtful && known !== undefined ? { ...known, run: undefined } : known;
-      await listenToStore({ url: this.#url, path, credentials, place, clock, silenceMs, signal, connected, heard });
+      const asked = { url: this.#url, path, credentials, place, name };
+      await listenToStore({ ...asked, clock, silenceMs, signal, connected, heard });
       return false;
     } catch (error) {
       this.#logFailure(error);

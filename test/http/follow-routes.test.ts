@@ -123,6 +123,19 @@ describe("`GET /davit/v1/follow`", () => {
     expect(await read(2)).toBe(text({ kind: "commit", ...place(3) }, { kind: "heartbeat", ...place(3), nowMs: 0 }));
   });
 
+  it("knows who follows, by a name that is only a name, and what each has not been sent", async () => {
+    await start();
+    await (await follow(`${having(3)}&name=davit-boot-0`))(2);
+    await (await follow("?name=%3Cimg%20src%3Dx%3E"))(1);
+    const known = { address: "127.0.0.1", sinceMs: clock.monotonicMs(), behind: 0, isReading: true };
+    expect(streams.followers).toEqual([
+      { ...known, name: "davit-boot-0" },
+      { ...known, name: undefined },
+    ]);
+    for (const end of ends.splice(0)) end();
+    await expect.poll(() => streams.followers).toEqual([]);
+  });
+
   it("gives what it lacks to who has the rest", async () => {
     await start();
     await write("/davit/groups/ns/b", "group b");

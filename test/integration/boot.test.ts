@@ -1,7 +1,7 @@
 /** `davit boot` as its users run it: processes that follow the store of another one, and what machines get of them. */
 
 import { copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -97,6 +97,16 @@ describe("davit boot", () => {
     await expect.poll(() => script(follower), soon).toEqual(scriptWith("debug"));
     expect(await metric(follower, "davit_follow_connected")).toBe(1);
     expect(await metric(davit, "davit_store_followers")).toBe(1);
+  });
+
+  it("is on the console of the store's own davit, by its name, and shows whom it follows", async () => {
+    const davit = await serve();
+    const follower = await boot(...storeOf(davit));
+    const { body } = await get(`${davit.opsUrl}/console/health`);
+    expect(body).toMatch(new RegExp(`<th scope="row">${hostname()}</th>\n<td>127\\.0\\.0\\.1</td>`));
+    const own = (await get(`${follower.opsUrl}/console/health`)).body;
+    expect(own).toContain(new URL(davit.storeUrl).origin);
+    expect(own).toContain("connected</span>");
   });
 
   it("lets the machine of a removed Group wait until its tombstone ends in the store", async () => {

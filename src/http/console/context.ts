@@ -8,6 +8,7 @@ import type { BootFilesOf } from "../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../ops/machine-book.ts";
 import type { Previews } from "../ops/preview.ts";
 import type { Fleet } from "./fleet.ts";
+import type { FollowedStore, Health } from "./health.ts";
 import type { KnownStatuses } from "./known-statuses.ts";
 import type { Page } from "./layout.ts";
 import type { ConsoleObjects } from "./objects.ts";
@@ -15,7 +16,7 @@ import type { Visitor } from "./visitors.ts";
 
 export interface ConsoleContext {
   readonly fleet: Fleet;
-  readonly history: Pick<History, "current" | "revision">;
+  readonly history: Pick<History, "current" | "revision" | "sizeBytes">;
   readonly previews: Pick<Previews, "of">;
   readonly bootFilesOf: BootFilesOf;
   /** Undefined without a ledger. */
@@ -25,8 +26,9 @@ export interface ConsoleContext {
   /** Undefined in a follower: the davit that it follows knows the statuses. */
   readonly statuses: KnownStatuses | undefined;
   readonly objects: ConsoleObjects;
-  /** The store that a follower follows; undefined in `davit serve`. */
-  readonly followed: string | undefined;
+  readonly health: Health;
+  /** Undefined in `davit serve`. */
+  readonly followed: FollowedStore | undefined;
   /** Undefined without a cluster: objects are in files, which davit never writes. */
   readonly callers: ClusterCallers | undefined;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;

@@ -99,7 +99,7 @@ function unknownNote({ objects, statuses, followed }: ConsoleContext): HtmlValue
   if (statuses !== undefined) {
     return html`<p>Another member leads the store: only its console knows what is wrong with an object.</p>`;
   }
-  return html`<p>This davit follows ${followed ?? "another one"}: only that one's console knows what is wrong with an
+  return html`<p>This davit follows ${followed?.place ?? "another one"}: only its console knows what is wrong with an
 object.</p>`;
 }
 

@@ -11,6 +11,7 @@ import { rawQueryOf } from "../ops/server.ts";
 import { doActions } from "./actions.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import { fleetScreen } from "./fleet-page.ts";
+import { healthScreen } from "./health-page.ts";
 import { html } from "./html.ts";
 import { consolePath, type Page, pageHtml } from "./layout.ts";
 import { liveStream } from "./live.ts";
@@ -36,7 +37,14 @@ export interface ConsoleFiles {
   readonly script: string;
 }
 
-const shownScreens: readonly Screen[] = [fleetScreen, machineScreen, waitingScreen, objectsScreen, objectScreen];
+const shownScreens: readonly Screen[] = [
+  fleetScreen,
+  machineScreen,
+  waitingScreen,
+  objectsScreen,
+  objectScreen,
+  healthScreen,
+];
 
 const htmlText = "text/html; charset=utf-8";
 const formType = "application/x-www-form-urlencoded";

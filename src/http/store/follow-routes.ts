@@ -24,6 +24,8 @@ export interface FollowOptions {
   readonly isReady: () => boolean;
 }
 
+/** What a follower may call itself. */
+const followerName = /^[\w.-]{1,253}$/;
 const fullRetrySeconds = 30;
 const notReadyRetrySeconds = 5;
 
@@ -79,8 +81,10 @@ function readFollowRequest(rawQuery: string): FollowRequest {
   const query = new URLSearchParams(rawQuery);
   const after = query.get("after") ?? "";
   const run = query.get("run") ?? undefined;
+  const name = query.get("name") ?? "";
   return {
     cluster: query.get("cluster") ?? "",
     after: /^\d{1,15}$/.test(after) ? { index: Number(after), run } : undefined,
+    name: followerName.test(name) ? name : undefined,
   };
 }

@@ -17,6 +17,20 @@ export interface FollowRequest {
   /** The cluster whose documents the follower has; empty if it has none. */
   readonly cluster: string;
   readonly after: FollowPlace | undefined;
+  /** What the follower calls itself. */
+  readonly name?: string | undefined;
+}
+
+/** A follower that is connected now, for people. */
+export interface ConnectedFollower {
+  readonly name: string | undefined;
+  readonly address: string | undefined;
+  /** Monotonic. */
+  readonly sinceMs: number;
+  /** How many steps it has not been sent yet; undefined while it gets everything. */
+  readonly behind: number | undefined;
+  /** False while it has not taken what was sent. */
+  readonly isReading: boolean;
 }
 
 export interface FollowStreamsOptions {
@@ -34,6 +48,9 @@ export interface FollowStreamsOptions {
 }
 
 interface FollowStream {
+  readonly name: string | undefined;
+  readonly address: string | undefined;
+  readonly sinceMs: number;
   readonly response: ServerResponse;
   /** The rest of the dump; undefined when all of it is written. */
   dump: Iterator<string> | undefined;
@@ -87,6 +104,14 @@ export class FollowStreams {
     return this.#streams.size;
   }
 
+  /** The followers that are connected, the longest first. */
+  get followers(): readonly ConnectedFollower[] {
+    return [...this.#streams].map(({ name, address, sinceMs, dump, position, isFlowing }) => {
+      const behind = dump === undefined ? this.#history.end - position : undefined;
+      return { name, address, sinceMs, behind, isReading: isFlowing };
+    });
+  }
+
   /** True when one more would be too many. */
   get isFull(): boolean {
     return this.#streams.size >= this.#maxFollowers;
@@ -100,7 +125,7 @@ export class FollowStreams {
   /**
    * Answers with a stream that ends when the follower disconnects, or at `endAll`. The caller must have sent the head.
    */
-  answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
+  answer(response: ServerResponse, { cluster, after, name }: FollowRequest): void {
     if (response.destroyed) return;
     const { clusterId } = this.#store.identity;
     const now = this.#place;
@@ -109,7 +134,8 @@ export class FollowStreams {
     const greeting = { cluster: clusterId, nowMs: this.#nowMs };
     const dump = resumed === undefined ? this.#history.dump(greeting, now) : undefined;
     const position = resumed ?? this.#history.end;
-    const stream: FollowStream = { response, dump, position, isFlowing: true, missedBeats: 0 };
+    const from = { name, address: response.socket?.remoteAddress, sinceMs: this.#clock.monotonicMs() };
+    const stream: FollowStream = { ...from, response, dump, position, isFlowing: true, missedBeats: 0 };
     this.#streams.add(stream);
     response.on("close", () => this.#streams.delete(stream));
     response.on("drain", () => {

@@ -10,6 +10,7 @@ import { BootIndex } from "../../../src/boot/selection/boot-index.ts";
 import { Holdings } from "../../../src/directory/holdings.ts";
 import { History } from "../../../src/history/history.ts";
 import { Clients } from "../../../src/http/client-shares.ts";
+import type { FollowedStore, StoreHealth } from "../../../src/http/console/health.ts";
 import { KnownStatuses } from "../../../src/http/console/known-statuses.ts";
 import { consoleRoutes } from "../../../src/http/console/routes.ts";
 import { answerError } from "../../../src/http/errors.ts";
@@ -19,8 +20,11 @@ import { createOpsServer } from "../../../src/http/ops/server.ts";
 import { isLoopback } from "../../../src/lib/address.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { createMetrics } from "../../../src/lib/metrics.ts";
+import { RecentLines } from "../../../src/lib/recent-lines.ts";
 import type { ClusterCallers } from "../../../src/model/cluster-callers.ts";
+import type { SourceView } from "../../../src/model/source.ts";
 import { loadManifests, type Manifests } from "../../../src/offline/load-manifests.ts";
+import { soleMembership } from "../../../src/store/core/log-port.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../../boot/feed-documents.ts";
 import { silentLog } from "../../helpers/test-store.ts";
 import { seen } from "../../history/seen-requests.ts";
@@ -37,6 +41,11 @@ export interface Given {
   readonly boundTo?: string;
   readonly callers?: ClusterCallers;
   readonly follows?: boolean;
+  readonly store?: StoreHealth["store"];
+  readonly followers?: ReturnType<StoreHealth["followers"]>;
+  readonly followed?: ReturnType<FollowedStore["status"]>;
+  readonly notReady?: string;
+  readonly attention?: readonly string[];
   /** Another member leads the store. */
   readonly isLed?: boolean;
   /** Manifests of files, by their names. Without them there are a Group and a Profile, whose statuses are not known. */
@@ -83,7 +92,7 @@ export function consoleListener() {
 type Listener = Pick<ReturnType<typeof consoleListener>, "fake" | "statuses" | "folder">;
 
 async function start({ fake, statuses, folder }: Listener, given: Given, stops: (() => unknown)[]) {
-  const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", callers, follows = false, isLed } = given;
+  const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", follows = false } = given;
   const metrics = createMetrics("1");
   const door = await OpsDoor.open({
     tokenFile: tokens ? await writeToken(folder(), "tokens", readToken) : undefined,
@@ -101,13 +110,14 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
   const loaded = given.manifests && (await load(folder(), given.manifests));
   index.replaced(loaded?.documents ?? presetDocuments);
   for (const { name, status } of loaded?.planned ?? []) if (status) await statuses.write(name, status);
-  const view = loaded?.view ?? new Holdings();
   index.open();
   const grub = { separator: "auto", commands: "auto" } as const;
   const authority = "192.0.2.1:8080";
   const previews = new Previews({ index, configsOver: (view) => new BootConfigs({ index: view, authority, grub }) });
   const server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
   stops.push(() => server.close());
+  const lines = new RecentLines(systemClock);
+  const log = lines.over(silentLog, "ops");
   const stopping = new AbortController();
   stops.push(() => stopping.abort());
   const { app } = server;
@@ -117,12 +127,16 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
     previews,
     bootFilesOf: () => undefined,
     machines: { book: bookOf(fake), office: follows ? undefined : officeOf(fake) },
-    served: follows ? undefined : { statuses, callers: () => callers, view: () => (isLed === true ? undefined : view) },
-    followed: follows ? "https://davit.example:2379" : undefined,
+    ...(follows ? followerParts(given) : servedParts(given, statuses, loaded?.view ?? new Holdings())),
+    checks: [{ name: "boot", check: () => given.notReady }],
+    attention: () => given.attention ?? [],
+    lines,
+    metrics,
+    version: "1.2.3",
     door,
     clients: new Clients(),
     clock: systemClock,
-    log: silentLog,
+    log,
     signal: stopping.signal,
   });
   await app.register(consoleRoutes, options);
@@ -140,8 +154,36 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
   };
   const record = (query: string, given: Parameters<typeof seen>[1] = {}) =>
     history.record({ ...seen("ipxe", given), query, startedMs: systemClock.monotonicMs() });
-  return { ask, record, server, history, index };
+  return { ask, record, server, history, index, log };
 }
+
+function servedParts({ callers, isLed, store, followers }: Given, statuses: KnownStatuses, view: SourceView) {
+  const health = { store: store ?? soleStore, quotaBytes: 1024 * 1024, followers: () => followers ?? [] };
+  const shown = isLed === true ? undefined : view;
+  const served = { statuses, callers: () => callers, view: () => shown, store: health };
+  return { served, followed: undefined };
+}
+
+function followerParts({ followed = notConnected }: Given) {
+  return { served: undefined, followed: { place: "https://davit.example:2379", status: () => followed } };
+}
+
+export const soleStore: StoreHealth["store"] = {
+  status: "writable",
+  trouble: undefined,
+  bytes: 512 * 1024,
+  indexes: { storeIndex: 7, raftIndex: 7, raftTerm: 1 },
+  membership: soleMembership(() => 0),
+  watcherCount: 2,
+};
+
+const notConnected = {
+  isConnected: false,
+  isWithheld: false,
+  index: undefined,
+  ageSeconds: undefined,
+  provenAtMs: undefined,
+};
 
 const presetDocuments = [
   profileDocument("racks/flatcar", {
