@@ -4,6 +4,7 @@
  */
 
 import type { Log } from "../../lib/log.ts";
+import { followerName } from "../../model/history-batch.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { type Answer, begin, type Exchange, type Handled } from "../exchange.ts";
@@ -24,8 +25,6 @@ export interface FollowOptions {
   readonly isReady: () => boolean;
 }
 
-/** What a follower may call itself. */
-const followerName = /^[\w.-]{1,253}$/;
 const fullRetrySeconds = 30;
 const notReadyRetrySeconds = 5;
 
