@@ -1,6 +1,7 @@
 /** The store's listener: its door, the key API, and the routes for followers and backups. */
 
 import { Clients } from "../http/client-shares.ts";
+import type { ConnectedFollower } from "../http/connected-follower.ts";
 import { KeyAnswers } from "../http/keys/answers.ts";
 import { keysErrors } from "../http/keys/errors.ts";
 import { keysHandler, keysLimits } from "../http/keys/routes.ts";
@@ -9,7 +10,7 @@ import { backupAnswer } from "../http/store/backup-routes.ts";
 import { BackupStreams } from "../http/store/backup-streams.ts";
 import { StoreDoor } from "../http/store/door.ts";
 import { followAnswer } from "../http/store/follow-routes.ts";
-import { type ConnectedFollower, FollowStreams } from "../http/store/follow-streams.ts";
+import { FollowStreams } from "../http/store/follow-streams.ts";
 import { type PermitRoutesOptions, permitAnswers } from "../http/store/permit-routes.ts";
 import { type LedgerAnswers, storeHandler } from "../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../http/store/secrets-guard.ts";

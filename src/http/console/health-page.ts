@@ -3,7 +3,7 @@
 import type { HistoryView } from "../../history/history-view.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { LogStatus } from "../../store/core/log-port.ts";
-import type { ConnectedFollower } from "../store/follow-streams.ts";
+import type { ConnectedFollower } from "../connected-follower.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import type { FollowedStore, Health, StoreHealth } from "./health.ts";
 import { type Html, type HtmlValue, html } from "./html.ts";

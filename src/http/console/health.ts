@@ -2,8 +2,8 @@
 
 import type { RecentLine } from "../../lib/recent-lines.ts";
 import type { Store } from "../../store/store.ts";
+import type { ConnectedFollower } from "../connected-follower.ts";
 import type { ReadyCheck } from "../ops/routes.ts";
-import type { ConnectedFollower } from "../store/follow-streams.ts";
 import type { RateSample } from "./request-rates.ts";
 
 export interface Health {

@@ -10,6 +10,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { davitRoot } from "../../model/documents.ts";
 import { encodeFollowLine, type FollowPlace, heartbeatMs } from "../../model/follow-line.ts";
 import type { Store } from "../../store/store.ts";
+import type { ConnectedFollower } from "../connected-follower.ts";
 import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 
 /** What a follower already has. */
@@ -19,18 +20,6 @@ export interface FollowRequest {
   readonly after: FollowPlace | undefined;
   /** What the follower calls itself. */
   readonly name?: string | undefined;
-}
-
-/** A follower that is connected now, for people. */
-export interface ConnectedFollower {
-  readonly name: string | undefined;
-  readonly address: string | undefined;
-  /** Monotonic. */
-  readonly sinceMs: number;
-  /** How many steps it has not been sent yet; undefined while it gets everything. */
-  readonly behind: number | undefined;
-  /** False while it has not taken what was sent. */
-  readonly isReading: boolean;
 }
 
 export interface FollowStreamsOptions {
