@@ -13,8 +13,7 @@ import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
 import { Freshness } from "../boot/selection/freshness.ts";
 import { HandedIntake } from "../history/handed-intake.ts";
-import { encodeHanded } from "../history/handed-request.ts";
-import { History, type HistoryOptions } from "../history/history.ts";
+import { History, type HistoryOutlets } from "../history/history.ts";
 import { Journal } from "../history/journal.ts";
 import { assetRoute } from "../http/assets/assets.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
@@ -64,8 +63,8 @@ export interface BootServiceOptions {
   readonly desk?: PermitDesk | undefined;
   /** Called for each answer to a machine. */
   readonly answered?: AccessLogOptions["answered"];
-  /** Gets each request of the history, as JSON in ASCII; of a follower. */
-  readonly handOn?: { add(startedMs: number, text: string): void };
+  /** Gets each request of the history; of a follower. */
+  readonly handOn?: HistoryOutlets["handOn"];
 }
 
 /** What the listener for operators shows of the parts that feed the boot service. */
@@ -122,7 +121,7 @@ export class BootService {
     this.#options = options;
     const { config, clock, metrics } = options;
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
-    this.#history = new History({ clock, metrics, journal: journalOf(options), handOn: handingOn(options) });
+    this.#history = new History({ clock, metrics, outlets: outletsOf(options) });
     this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
     this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const ofListener = { clients: this.#clients };
@@ -350,8 +349,10 @@ export class BootService {
 
 const refusalNames = { nameOf: refusalOf, numberOf: numberOfName };
 
-function handingOn({ handOn }: BootServiceOptions): HistoryOptions["handOn"] {
-  return handOn && ((entry) => handOn.add(entry.seen.startedMs, encodeHanded(entry, refusalNames)));
+function outletsOf(options: BootServiceOptions): HistoryOutlets | undefined {
+  const { handOn } = options;
+  const journal = journalOf(options);
+  return journal === undefined && handOn === undefined ? undefined : { names: refusalNames, journal, handOn };
 }
 
 function journalOf({ historyDirectory: directory, clock, log, metrics }: BootServiceOptions): Journal | undefined {

@@ -2,6 +2,7 @@
 
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { TLSSocket } from "node:tls";
 import { codeOf } from "../lib/errors.ts";
 import { FollowError } from "./follow-error.ts";
 
@@ -30,10 +31,11 @@ export function askStore(
 }
 
 /**
- * Sends a request and resolves with its answer. @throws {FollowError} refused for any status but 200; and errors of the
- * connection.
+ * Sends a request and resolves with its answer.
+ * @param body a text; or a function that returns it, called when the connection is there.
+ * @throws {FollowError} refused for any status but 200; and errors of the connection.
  */
-export function answerTo(sent: ClientRequest, body?: string): Promise<IncomingMessage> {
+export function answerTo(sent: ClientRequest, body?: string | (() => string)): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.on("error", reject);
     sent.on("response", (response) => {
@@ -42,7 +44,15 @@ export function answerTo(sent: ClientRequest, body?: string): Promise<IncomingMe
       if (statusCode === 200) resolve(response);
       else reject(new FollowError("refused", `status ${statusCode}`));
     });
-    sent.end(body);
+    if (typeof body === "function") whenConnected(sent, () => sent.end(body()));
+    else sent.end(body);
+  });
+}
+
+function whenConnected(sent: ClientRequest, then: () => void): void {
+  sent.once("socket", (socket) => {
+    if (socket.connecting) socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", then);
+    else then();
   });
 }
 

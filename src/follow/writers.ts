@@ -51,19 +51,22 @@ export class Writers {
 
   /** Sends a question as JSON. @returns the answer of the first member that answers; undefined if none does in time. */
   async ask(path: string, question: object): Promise<string | undefined> {
-    const text = JSON.stringify(question);
-    return await this.askBy(path, () => text);
+    return await this.#ask(path, JSON.stringify(question));
   }
 
-  /** As `ask`. @param textOf returns the text to send. It is called just before each attempt. */
+  /** As `ask`. @param textOf returns the text to send. It is called when there is a connection, for each attempt. */
   async askBy(path: string, textOf: () => string): Promise<string | undefined> {
+    return await this.#ask(path, textOf);
+  }
+
+  async #ask(path: string, body: string | (() => string)): Promise<string | undefined> {
     const { clock, limitMs = presetLimitMs, maxAsking = presetMaxAsking } = this.#options;
     if (this.#asking >= maxAsking || this.#stopping.signal.aborted) return undefined;
     this.#asking += 1;
     const deadline = new Deadline({ clock, durationMs: limitMs });
     const signal = AbortSignal.any([deadline.signal, this.#stopping.signal]);
     try {
-      return await this.#askEach(path, textOf, signal);
+      return await this.#askEach(path, body, signal);
     } finally {
       deadline.cancel();
       this.#asking -= 1;
@@ -81,7 +84,7 @@ export class Writers {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  async #askEach(path: string, textOf: () => string, signal: AbortSignal): Promise<string | undefined> {
+  async #askEach(path: string, body: string | (() => string), signal: AbortSignal): Promise<string | undefined> {
     const { urls } = this.#options;
     // A member may close a connection just when it is used again. So even a single member is asked twice.
     for (let attempt = 0; attempt < Math.max(urls.length, 2) && !signal.aborted; attempt++) {
@@ -89,7 +92,7 @@ export class Writers {
       const url = urls[at];
       assert(url !== undefined, "A follower has a store");
       try {
-        const answer = await this.#askOne(new URL(path, url), textOf, signal);
+        const answer = await this.#askOne(new URL(path, url), body, signal);
         this.#problem = "";
         return answer;
       } catch (error) {
@@ -101,11 +104,11 @@ export class Writers {
     return undefined;
   }
 
-  async #askOne(target: URL, textOf: () => string, signal: AbortSignal): Promise<string> {
+  async #askOne(target: URL, body: string | (() => string), signal: AbortSignal): Promise<string> {
     const credentials = await this.#currentCredentials();
     const agent = target.protocol === "https:" ? this.#agents["https:"] : this.#agents["http:"];
     const sent = askStore(target, credentials, { method: "POST", agent, signal });
-    return await text(await answerTo(sent, textOf()));
+    return await text(await answerTo(sent, body));
   }
 
   async #currentCredentials(): Promise<StoreCredentials> {

@@ -1,20 +1,15 @@
 /**
- * The form in which a follower hands a request to its writer: the JSON array of the journal, without its time. The
- * writer checks every value, because it shows them: a follower can be of another version, or not be one.
+ * Reads a request that a follower hands to its writer: a JSON array of `encodeRequest`. The writer checks every value,
+ * because it shows them: a follower can be of another version, or not be one.
  */
 
 import { normalizeMac } from "../model/hardware-ids.ts";
 import type { JsonValue } from "../model/json.ts";
 import { type Labels, reservedLabels } from "../model/labels.ts";
 import { sightingForms } from "../model/sighting.ts";
-import { asciiJson, entryOf, type JournalEntry, type RefusalNames, valuesOf } from "./journal-line.ts";
+import { entryOf, type JournalEntry, type RefusalNames } from "./journal-line.ts";
 import { keptValue } from "./label-sets.ts";
 import type { SeenRequest } from "./request-rows.ts";
-
-/** Returns a request as JSON. It is ASCII, so its length is its bytes. */
-export function encodeHanded(entry: JournalEntry, names: RefusalNames): string {
-  return asciiJson(valuesOf(entry, names));
-}
 
 /** When and where the writer got a request. */
 export interface HandedFrom {

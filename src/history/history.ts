@@ -17,7 +17,7 @@ import { labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { HistoryView } from "./history-view.ts";
 import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
 import type { Journal } from "./journal.ts";
-import type { JournalEntry } from "./journal-line.ts";
+import { encodeRequest, type JournalEntry, type RefusalNames } from "./journal-line.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
@@ -53,10 +53,17 @@ export interface HistoryOptions {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
   readonly metrics: Pick<Metrics, "historyLost" | "stuckMachines">;
   readonly limits?: Partial<RecordLimits & IntakeLimits>;
+  /** Where requests go besides the records. */
+  readonly outlets?: HistoryOutlets | undefined;
+}
+
+/** Both get requests as `encodeRequest` returns them, when they are moved into the records. */
+export interface HistoryOutlets {
+  readonly names: RefusalNames;
   /** Where requests survive a restart; only in memory unless given. */
   readonly journal?: Pick<Journal, "load" | "hurry" | "add" | "stop"> | undefined;
-  /** Gets each request that this davit answered, when it is moved into the records. Of a follower, for its writer. */
-  readonly handOn?: ((entry: JournalEntry) => void) | undefined;
+  /** Gets the requests that this davit answered. Of a follower, for its writer. */
+  readonly handOn?: { add(startedMs: number, text: string): void } | undefined;
 }
 
 export class History {
@@ -66,8 +73,8 @@ export class History {
   readonly #view: HistoryView;
   readonly #stopping = new AbortController();
   readonly #metrics: HistoryOptions["metrics"];
-  readonly #journal: HistoryOptions["journal"];
-  readonly #handOn: HistoryOptions["handOn"];
+  readonly #outlets: HistoryOptions["outlets"];
+  readonly #journal: HistoryOutlets["journal"];
   /** Resolves when the journal was read. Until then, requests wait in the queue, because they are newer. */
   #loaded: Promise<void> | undefined;
   #isLoaded = false;
@@ -80,8 +87,8 @@ export class History {
     const all = { ...limits, ...options.limits };
     this.#clock = options.clock;
     this.#metrics = options.metrics;
-    this.#journal = options.journal;
-    this.#handOn = options.handOn;
+    this.#outlets = options.outlets;
+    this.#journal = options.outlets?.journal;
     this.#intake = new Intake(all);
     this.#records = new Records(all);
     this.#view = new HistoryView({ clock: options.clock, records: this.#records, intake: this.#intake });
@@ -108,8 +115,7 @@ export class History {
    */
   add(entry: JournalEntry): void {
     this.#handedCount++;
-    this.#records.add(entry.seen, entry.labels);
-    this.#journal?.add(entry);
+    this.#add(entry);
   }
 
   /** Adds an answered request; never waits. */
@@ -181,9 +187,16 @@ export class History {
   #takeOver(): void {
     const request = this.#intake.take();
     const labels = request.query === undefined ? undefined : sentLabels(labelsFromQuery(request.query));
-    this.#records.add(request, labels);
-    const entry = { seen: request, labels };
-    this.#journal?.add(entry);
-    this.#handOn?.(entry);
+    this.#add({ seen: request, labels });
+  }
+
+  #add(entry: JournalEntry): void {
+    const { seen, labels } = entry;
+    this.#records.add(seen, labels);
+    if (this.#outlets === undefined) return;
+    const { names, journal, handOn } = this.#outlets;
+    const text = encodeRequest(entry, names);
+    journal?.add(text, seen);
+    if (seen.via === undefined) handOn?.add(seen.startedMs, text);
   }
 }

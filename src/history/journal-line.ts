@@ -30,18 +30,18 @@ const cutMark = 2;
 
 /**
  * Returns the line of a request, with its newline.
- * @param offsetMs is added to the start time: the difference of the wall clock and the caller's clock.
+ * @param text the request, as `encodeRequest` returns it.
+ * @param startedAtMs Unix milliseconds.
  */
-export function encodeEntry(entry: JournalEntry, offsetMs: number, names: RefusalNames): string {
-  const { startedMs, via } = entry.seen;
-  const values = [tenths(startedMs + offsetMs), ...valuesOf(entry, names), ...(via === undefined ? [] : [via])];
-  const json = asciiJson(values);
+export function journalLine(text: string, startedAtMs: number, via: string | undefined): string {
+  const end = via === undefined ? "]" : `,${JSON.stringify(via)}]`;
+  const json = `[${tenths(startedAtMs)},${text.slice(1, -1)}${end}`;
   return `${crcOf(json)} ${json}\n`;
 }
 
 /**
  * Reads a line without its newline.
- * @param offsetMs as in `encodeEntry`; it is subtracted.
+ * @param offsetMs the difference of the wall clock and the caller's clock.
  * @returns undefined if the line is damaged.
  */
 export function decodeEntry(line: string, offsetMs: number, names: RefusalNames): JournalEntry | undefined {
@@ -57,10 +57,13 @@ export function decodeEntry(line: string, offsetMs: number, names: RefusalNames)
 
 const valueCount = 11;
 
-/** Returns a request as values for JSON, without its start time and the follower's name. */
-export function valuesOf({ seen, labels }: JournalEntry, names: RefusalNames): readonly unknown[] {
+/**
+ * Returns a request as a JSON array, without its start time and the follower's name. It is ASCII, so its length is its
+ * bytes.
+ */
+export function encodeRequest({ seen, labels }: JournalEntry, names: RefusalNames): string {
   const kept = labels === undefined ? [] : [...reservedLabels].flatMap((name) => pairOf(labels, name));
-  return [
+  return asciiJson([
     tenths(seen.durationMs),
     seen.address,
     seen.endpoint,
@@ -72,10 +75,10 @@ export function valuesOf({ seen, labels }: JournalEntry, names: RefusalNames): r
     seen.sentBytes,
     seen.ofBytes ?? null,
     Object.fromEntries(kept),
-  ];
+  ]);
 }
 
-/** Reads the values of `valuesOf`. @returns undefined for values of other types. */
+/** Reads the values of `encodeRequest`. @returns undefined for values of other types. */
 export function entryOf(
   values: readonly unknown[],
   known: Pick<SeenRequest, "startedMs" | "via">,
@@ -106,8 +109,7 @@ export function entryOf(
   };
 }
 
-/** Returns JSON in ASCII only. */
-export function asciiJson(value: unknown): string {
+function asciiJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,

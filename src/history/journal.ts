@@ -13,7 +13,8 @@ import type { Files } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { nextTurn, Slices } from "../lib/slices.ts";
-import { decodeEntry, encodeEntry, type JournalEntry, type RefusalNames } from "./journal-line.ts";
+import { decodeEntry, type JournalEntry, journalLine, type RefusalNames } from "./journal-line.ts";
+import type { SeenRequest } from "./request-rows.ts";
 
 export interface JournalLimits {
   /** All segments together, the one that was set aside included. */
@@ -105,9 +106,12 @@ export class Journal {
     this.#hurrying.abort();
   }
 
-  /** Adds a request to those that are written soon; never waits. */
-  add(entry: JournalEntry): void {
-    const line = encodeEntry(entry, this.#offsetMs, this.#options.names);
+  /**
+   * Adds a request to those that are written soon; never waits.
+   * @param text the request, as `encodeRequest` returns it.
+   */
+  add(text: string, { startedMs, via }: Pick<SeenRequest, "startedMs" | "via">): void {
+    const line = journalLine(text, startedMs + this.#offsetMs, via);
     if (this.#waitingBytes + line.length > this.#limits.maxWaitingBytes) {
       this.#missing++;
       return;

@@ -22,7 +22,7 @@ export interface HistoryBatch {
   readonly first: number;
   /** How long ago each request began. The batch has no times, because the clocks of two computers differ. */
   readonly agoMs: readonly number[];
-  /** In the form of `history/handed-request.ts`. */
+  /** As `history/journal-line.ts` encodes them. */
   readonly requests: readonly JsonValue[];
 }
 

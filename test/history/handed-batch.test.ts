@@ -2,8 +2,8 @@
 
 import { beforeEach, describe, expect, it } from "vitest";
 import { HandedIntake } from "../../src/history/handed-intake.ts";
-import { encodeHanded } from "../../src/history/handed-request.ts";
 import type { JournalEntry } from "../../src/history/journal-line.ts";
+import { encodeRequest } from "../../src/history/journal-line.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
 import {
   decodeHistoryBatch,
@@ -31,7 +31,7 @@ describe("a batch", () => {
 
   function batchOf(entries: readonly JournalEntry[], first = 0, sentMs = 50_000): HistoryBatch | undefined {
     const agoMs = entries.map((entry) => sentMs - entry.seen.startedMs);
-    const texts = entries.map((entry) => encodeHanded(entry, names));
+    const texts = entries.map((entry) => encodeRequest(entry, names));
     return decodeHistoryBatch(encodeHistoryBatch({ via: "pod-1", run, first, agoMs }, texts));
   }
 
@@ -194,13 +194,15 @@ describe("a batch", () => {
   });
 });
 
-it("a history gives on its own requests, with their reserved labels, and no follower's", async () => {
-  const handedOn: JournalEntry[] = [];
-  const { history, record } = startHistory({}, { handOn: (entry) => void handedOn.push(entry) });
-  record(seen("ipxe"), `${one}&token=secret`);
+it("a history hands on its own requests, with their reserved labels, and no follower's", async () => {
+  const handedOn: (readonly [startedMs: number, text: string])[] = [];
+  const handOn = { add: (startedMs: number, text: string) => void handedOn.push([startedMs, text]) };
+  const { history, record } = startHistory({}, { outlets: { names, handOn } });
+  const request = seen("ipxe", { startedMs: 7, status: 503, refusal: 1 });
+  record(request, `${one}&token=secret`);
   await history.current();
   history.add(handed("ignition", {}, one));
   await history.current();
-  expect(handedOn.map(({ seen: { endpoint } }) => endpoint)).toEqual(["ipxe"]);
-  expect(handedOn.map((entry) => encodeHanded(entry, names)).join()).not.toContain("secret");
+  const entry = { seen: { ...request, via: undefined }, labels: labelsFromQuery(one) };
+  expect(handedOn).toEqual([[7, encodeRequest(entry, names)]]);
 });

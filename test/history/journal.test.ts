@@ -26,7 +26,7 @@ function start(files: Files, given: { limits?: Partial<JournalLimits>; startMs?:
   const log = createLog({ level: "info", format: "json", destination });
   const { limits = {}, named = names } = given;
   const journal = new Journal({ files, directory, names: named, clock, log, metrics, limits });
-  const history = new History({ clock, metrics, journal });
+  const history = new History({ clock, metrics, outlets: { names: named, journal } });
   const record = (number: number, more: Parameters<typeof seen>[1] = {}) =>
     history.record(seen("ipxe", { startedMs: clock.monotonicMs(), query: mac(number), ...more }));
   const machines = async () => (await history.current()).recent(50);

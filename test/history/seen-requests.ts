@@ -30,7 +30,7 @@ export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): An
 }
 
 /** A history, and a way to record in it by the query that a machine sends; none for what carries no labels. */
-export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<HistoryOptions, "handOn"> = {}) {
+export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<HistoryOptions, "outlets"> = {}) {
   const clock = new FakeClock(beganAtMs);
   const metrics = createMetrics("1");
   const history = new History({ clock, metrics, limits, ...more });
