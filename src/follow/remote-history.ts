@@ -48,6 +48,7 @@ export class RemoteHistory {
   #oldest = 0;
   #next = 0;
   #bytes = 0;
+  #dropped = 0;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RemoteHistoryOptions) {
@@ -60,6 +61,7 @@ export class RemoteHistory {
     this.#bytes += text.length;
     while (this.#waiting.size > mostWaiting || this.#bytes > mostWaitingBytes) {
       this.#dropOldest();
+      this.#dropped++;
       this.#options.metrics.followHistoryDropped.inc();
     }
   }
@@ -107,7 +109,7 @@ export class RemoteHistory {
     const body = () => {
       const nowMs = clock.monotonicMs();
       const agoMs = batch.map(({ startedMs }) => Math.max(0, nowMs - startedMs));
-      return encodeHistoryBatch({ via, run, first, agoMs }, texts);
+      return encodeHistoryBatch({ via, run, first, dropped: this.#dropped, agoMs }, texts);
     };
     const answer = await writers.askBy(historyPath, body);
     const taken = answer === undefined ? undefined : parseJsonObject(answer)?.taken;

@@ -12,9 +12,16 @@ import type { History } from "./history.ts";
 import type { RefusalNames } from "./journal-line.ts";
 
 export interface HandedIntakeOptions {
-  readonly history: Pick<History, "isLoaded" | "load" | "add">;
+  readonly history: Pick<History, "isTaking" | "load" | "add" | "miss">;
   readonly names: RefusalNames;
   readonly clock: Clock;
+}
+
+interface TakenRun {
+  /** The number of the first request that is not taken yet. */
+  next: number;
+  /** How many requests the follower has dropped. */
+  dropped: number;
 }
 
 const rate = { perSecond: 1_000, burst: 2_048 } as const;
@@ -26,8 +33,8 @@ const maxRuns = 4_096;
 export class HandedIntake {
   readonly #options: HandedIntakeOptions;
   readonly #bucket: TokenBucket;
-  /** The number of the first request that is not taken yet, by the run of its follower; the last one heard is last. */
-  readonly #nextOf = new Map<string, number>();
+  /** How far the requests are taken, by the run of their follower; the last one heard is last. */
+  readonly #runs = new Map<string, TakenRun>();
 
   constructor(options: HandedIntakeOptions) {
     this.#options = options;
@@ -41,19 +48,21 @@ export class HandedIntake {
    */
   async take(batch: HistoryBatch, arrivedMs: number): Promise<number> {
     const { history, names } = this.#options;
-    const { via, run, first, agoMs, requests } = batch;
-    if (!history.isLoaded) {
-      // Requests of earlier runs come first.
+    const { via, first, agoMs, requests } = batch;
+    if (!history.isTaking) {
+      // Requests before the start of this davit come first.
       void history.load();
       return 0;
     }
-    const from = Math.min(Math.max((this.#nextOf.get(run) ?? 0) - first, 0), requests.length);
+    const run = this.#runOf(batch);
+    const from = Math.min(Math.max(run.next - first, 0), requests.length);
     let to = from;
     while (to < requests.length && this.#bucket.tryTake()) to++;
     // At once, because the follower may send the batch again before it is added.
-    this.#remember(run, first + to);
+    run.next = Math.max(run.next, first + to);
     const slices = new Slices(sliceSize);
     for (let at = from; at < to; at++) {
+      if (!history.isTaking) return at;
       const entry = decodeHanded(requests[at] ?? null, { via, arrivedMs, agoMs: agoMs[at] ?? 0 }, names);
       if (entry !== undefined) history.add(entry);
       if (slices.isOver(1)) await nextTurn();
@@ -61,12 +70,16 @@ export class HandedIntake {
     return to;
   }
 
-  #remember(run: string, next: number): void {
-    const known = this.#nextOf.get(run) ?? 0;
-    this.#nextOf.delete(run);
-    this.#nextOf.set(run, Math.max(known, next));
-    if (this.#nextOf.size <= maxRuns) return;
-    const [oldest = run] = this.#nextOf.keys();
-    this.#nextOf.delete(oldest);
+  #runOf({ run, dropped }: HistoryBatch): TakenRun {
+    const known = this.#runs.get(run) ?? { next: 0, dropped: 0 };
+    this.#options.history.miss(Math.max(0, dropped - known.dropped));
+    known.dropped = Math.max(dropped, known.dropped);
+    this.#runs.delete(run);
+    this.#runs.set(run, known);
+    if (this.#runs.size > maxRuns) {
+      const [oldest = run] = this.#runs.keys();
+      this.#runs.delete(oldest);
+    }
+    return known;
   }
 }

@@ -87,6 +87,11 @@ export class HistoryView {
     return { count: lost.count, firstAtMs: offsetMs + lost.firstMs, lastAtMs: offsetMs + lost.lastMs };
   }
 
+  /** How many requests followers answered and could not hand on, since the start. */
+  get missed(): number {
+    return this.#records.missed;
+  }
+
   /** Returns machines, and addresses with requests of unknown machines, in one list: the last seen first. */
   recent(limit: number): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;

@@ -104,18 +104,23 @@ export class History {
     return this.#intake.addedCount + this.#handedCount;
   }
 
-  /** True after the journal was read. */
-  get isLoaded(): boolean {
-    return this.#isLoaded;
+  /** True from when the journal was read until the stop. */
+  get isTaking(): boolean {
+    return this.#isLoaded && !this.#stopping.signal.aborted;
   }
 
   /**
    * Adds a request that a follower answered, directly to the records: the queue is only for this davit's own requests.
-   * Not before `isLoaded`.
+   * Only while `isTaking`.
    */
   add(entry: JournalEntry): void {
     this.#handedCount++;
     this.#add(entry);
+  }
+
+  /** Counts requests that a follower answered and could not hand on. */
+  miss(count: number): void {
+    this.#records.missed += count;
   }
 
   /** Adds an answered request; never waits. */

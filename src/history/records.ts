@@ -56,6 +56,8 @@ export class Records {
   readonly rows: RequestRows;
   readonly machines = new Tracks<MachineTraits>();
   readonly addresses = new Tracks<Tenancies>();
+  /** Requests that followers answered and could not hand on. */
+  missed = 0;
 
   constructor(limits: RecordLimits) {
     this.#limits = limits;

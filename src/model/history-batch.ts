@@ -1,7 +1,8 @@
 /**
  * How followers hand the requests that they answered to the history of their writer, over the store's listener:
  *
- *   POST /davit/v1/history   {"via": "pod-1", "run": "...", "first": 7, "agoMs": [12.5, ...], "requests": [[...], ...]}
+ *   POST /davit/v1/history   {"via": "pod-1", "run": "...", "first": 7, "dropped": 0,
+ *                            "agoMs": [12.5, ...], "requests": [[...], ...]}
  *
  * The answer is {"taken": N}: the follower need not send the first N of these requests again. A request that the writer
  * cannot read counts as taken. The history only shows: no decision reads it. So a follower, or whoever has its
@@ -20,6 +21,8 @@ export interface HistoryBatch {
   readonly run: string;
   /** The number of the first request. Each later one has the next number. */
   readonly first: number;
+  /** How many requests the follower has dropped in this run, because it could not hand them on. */
+  readonly dropped: number;
   /** How long ago each request began. The batch has no times, because the clocks of two computers differ. */
   readonly agoMs: readonly number[];
   /** As `history/journal-line.ts` encodes them. */
@@ -37,21 +40,25 @@ const runForm = /^[\da-f]{16,64}$/;
 
 /** Returns a body for `historyPath`. @param texts the requests, each as JSON. */
 export function encodeHistoryBatch(
-  { via, run, first, agoMs }: Omit<HistoryBatch, "requests">,
+  { via, run, first, dropped, agoMs }: Omit<HistoryBatch, "requests">,
   texts: readonly string[],
 ): string {
-  const head = JSON.stringify({ via, run, first, agoMs: agoMs.map((ms) => Math.round(ms * 10) / 10) });
+  const head = JSON.stringify({ via, run, first, dropped, agoMs: agoMs.map((ms) => Math.round(ms * 10) / 10) });
   return `${head.slice(0, -1)},"requests":[${texts.join(",")}]}`;
 }
 
 /** Reads the envelope of a body. @returns undefined for any other text, and for too many requests. */
 export function decodeHistoryBatch(text: string): HistoryBatch | undefined {
-  const { via, run, first, agoMs, requests } = parseJsonObject(text) ?? {};
+  const { via, run, first, dropped, agoMs, requests } = parseJsonObject(text) ?? {};
   if (typeof via !== "string" || !followerName.test(via) || typeof run !== "string" || !runForm.test(run)) return;
-  if (typeof first !== "number" || !Number.isSafeInteger(first) || first < 0) return;
+  if (!isCount(first) || !isCount(dropped)) return;
   if (!isNumbers(agoMs) || !Array.isArray(requests)) return;
   if (requests.length > maxBatchRequests || requests.length !== agoMs.length) return;
-  return { via, run, first, agoMs, requests };
+  return { via, run, first, dropped, agoMs, requests };
+}
+
+function isCount(value: JsonValue | undefined): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
 function isNumbers(value: JsonValue | undefined): value is number[] {

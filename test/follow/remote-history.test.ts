@@ -71,6 +71,7 @@ it("sends requests once, with their ages and its name", async () => {
       via: "pod-1",
       run,
       first: 0,
+      dropped: 0,
       agoMs: [2_000, 1_500],
       requests: [
         [1, ""],
@@ -102,6 +103,7 @@ it("sends few at a time, and drops and counts the oldest of too many", async () 
   for (let turn = 0; turn < 100; turn++) await pass(2_000);
   const numbers = numbersOf(sent).flat();
   expect(numbers).toEqual(Array.from({ length: most }, (_, at) => at + more));
+  expect(sent[0]?.dropped).toBe(more);
   expect(Math.max(...sent.map(({ requests }) => requests.length))).toBe(maxBatchRequests);
   expect(await droppedCount()).toBe(more);
 });

@@ -29,10 +29,10 @@ describe("a batch", () => {
     await history.load();
   });
 
-  function batchOf(entries: readonly JournalEntry[], first = 0, sentMs = 50_000): HistoryBatch | undefined {
-    const agoMs = entries.map((entry) => sentMs - entry.seen.startedMs);
+  function batchOf(entries: readonly JournalEntry[], first = 0, dropped = 0): HistoryBatch | undefined {
+    const agoMs = entries.map((entry) => 50_000 - entry.seen.startedMs);
     const texts = entries.map((entry) => encodeRequest(entry, names));
-    return decodeHistoryBatch(encodeHistoryBatch({ via: "pod-1", run, first, agoMs }, texts));
+    return decodeHistoryBatch(encodeHistoryBatch({ via: "pod-1", run, first, dropped, agoMs }, texts));
   }
 
   async function take(batch: HistoryBatch | undefined): Promise<number> {
@@ -96,6 +96,29 @@ describe("a batch", () => {
     expect(await take(batch && { ...batch, first: 512 * 4 })).toBe(512);
   });
 
+  it("reports how many requests its follower has dropped, each once", async () => {
+    const missed: number[] = [];
+    for (const [first, dropped] of [
+      [0, 0],
+      [1, 3],
+      [1, 3],
+      [2, 10],
+      [0, 3],
+    ]) {
+      await take(batchOf([handed("ipxe", { startedMs: 0 }, one)], first, dropped));
+      missed.push((await history.current()).missed);
+    }
+    expect(missed).toEqual([0, 3, 3, 10, 10]);
+  });
+
+  it("is not taken by a davit that stops, whose journal may be written", async () => {
+    const entries = Array.from({ length: 200 }, (_, number) => handed(`e${number}`, { startedMs: number }, one));
+    const taking = take(batchOf(entries));
+    await history.stop();
+    expect(await taking).toBeLessThan(200);
+    expect(await take(batchOf(entries))).toBe(0);
+  });
+
   it("waits until the requests of earlier runs were read", async () => {
     const earlier = startHistory();
     const waiting = new HandedIntake({ history: earlier.history, names, clock: earlier.clock });
@@ -132,7 +155,7 @@ describe("a batch", () => {
   };
   const changed = (name: keyof typeof place, value: JsonValue): JsonValue => sound.with(place[name], value);
   const raw = (requests: readonly JsonValue[], more: object = {}) =>
-    JSON.stringify({ via: "pod-1", run, first: 0, agoMs: requests.map(() => 1_000), requests, ...more });
+    JSON.stringify({ via: "pod-1", run, first: 0, dropped: 0, agoMs: requests.map(() => 1_000), requests, ...more });
 
   it.each<[what: string, request: JsonValue]>([
     ["no array", {}],
@@ -184,6 +207,8 @@ describe("a batch", () => {
     raw([sound], { first: -1 }),
     raw([sound], { first: 1.5 }),
     raw([sound], { first: "0" }),
+    raw([sound], { dropped: -1 }),
+    raw([sound], { dropped: null }),
     raw([sound], { agoMs: [] }),
     raw([sound], { agoMs: ["1"] }),
     raw([sound], { agoMs: 1 }),

@@ -125,7 +125,14 @@ it("needs a follower's credentials, and shows hostile text as text", { timeout: 
   const request = [1, "10.0.0.7", "ipxe", null, 0, 200, null, null, 1, 1, { mac, hostname: "\u001b[2J\u202e<img>" }];
   const bad = request.with(2, "ipxe\u001b[2J");
   const requests = [request, bad];
-  const body = JSON.stringify({ via: "pod-1", run: "0123456789abcdef", first: 0, agoMs: [10, 10], requests });
+  const body = JSON.stringify({
+    via: "pod-1",
+    run: "0123456789abcdef",
+    first: 0,
+    dropped: 3,
+    agoMs: [10, 10],
+    requests,
+  });
   const post = async (headers: Record<string, string>, text = body) => {
     return await fetch(`${writer.storeUrl}${historyPath}`, { method: "POST", headers, body: text });
   };
@@ -140,5 +147,6 @@ it("needs a follower's credentials, and shows hostile text as text", { timeout: 
   expect((await bootsAt(writer)).map(({ line }) => line)).toEqual(["ipxe"]);
   const text = await textAt(writer);
   expect(text).toContain("via pod-1");
+  expect(text).toMatch(/^3 requests that followers answered could not be handed on: not shown\n\n/);
   expect(text.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });

@@ -61,6 +61,11 @@ export function unrecordedText(unrecorded: UnrecordedRequests | undefined): stri
   return `${count} requests ${times} came faster than they could be recorded: not shown\n\n`;
 }
 
+/** Reports requests that followers could not hand on; empty if there are none. */
+export function missedText(missed: number): string {
+  return missed === 0 ? "" : `${missed} requests that followers answered could not be handed on: not shown\n\n`;
+}
+
 function machineJson({ labels, addresses, lastSeenAtMs }: MachineHistory): object {
   return { labels: Object.fromEntries(labels), addresses, lastSeenAt: toRfc3339(lastSeenAtMs) };
 }

@@ -14,7 +14,15 @@ import { parseInitrd } from "../../render/boot/initrd.ts";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import { prefersJson } from "./accept.ts";
-import { listJson, listText, machinesJson, machinesText, unrecordedJson, unrecordedText } from "./history-report.ts";
+import {
+  listJson,
+  listText,
+  machinesJson,
+  machinesText,
+  missedText,
+  unrecordedJson,
+  unrecordedText,
+} from "./history-report.ts";
 import { rawQueryOf } from "./server.ts";
 
 export interface HistoryRoutesOptions {
@@ -64,12 +72,13 @@ interface Report {
 const listReport: Report = { json: listJson, text: listText };
 const machinesReport: Report = { json: machinesJson, text: machinesText };
 
-function jsonBody({ json }: Report, { unrecorded }: HistoryView, shown: ListTextParameters): string {
-  return `${JSON.stringify({ unrecorded: unrecordedJson(unrecorded), ...json(...shown) })}\n`;
+function jsonBody({ json }: Report, { unrecorded, missed }: HistoryView, shown: ListTextParameters): string {
+  const lacks = { unrecorded: unrecordedJson(unrecorded), missed: missed === 0 ? undefined : missed };
+  return `${JSON.stringify({ ...lacks, ...json(...shown) })}\n`;
 }
 
-function textBody({ text }: Report, { unrecorded }: HistoryView, shown: ListTextParameters): string {
-  return `${unrecordedText(unrecorded)}${text(...shown)}`;
+function textBody({ text }: Report, { unrecorded, missed }: HistoryView, shown: ListTextParameters): string {
+  return `${unrecordedText(unrecorded)}${missedText(missed)}${text(...shown)}`;
 }
 
 /**
