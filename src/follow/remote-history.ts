@@ -36,7 +36,7 @@ const backlogMs = 500;
 /** After a failure: the writer is away, has no time, or is of an earlier version. */
 const pauseMs = 60_000;
 /** How long a stop waits for the writer. */
-const farewellMs = 1_000;
+const farewellMs = 2_000;
 /** The rest of a batch is for its envelope and ages. */
 const maxTextBytes = maxBatchBytes - 16 * 1024;
 
@@ -70,7 +70,7 @@ export class RemoteHistory {
     this.#running = this.#run();
   }
 
-  /** Sends what waits if the writer takes it within a second: a stop may be a part of every upgrade. Idempotent. */
+  /** Sends what waits if the writer takes it soon: every upgrade stops a follower. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const over = new AbortController();
@@ -88,19 +88,18 @@ export class RemoteHistory {
       if (signal.aborted) return;
       waitMs = turnMs;
       if (this.#waiting.size === 0 || isBusy()) continue;
-      const taken = await this.#send();
-      if (taken === undefined) waitMs = pauseMs;
-      else if (taken > 0 && this.#waiting.size >= maxBatchRequests) waitMs = backlogMs;
+      const sent = await this.#send();
+      if (sent === "failed") waitMs = pauseMs;
+      else if (sent === "all" && this.#waiting.size >= maxBatchRequests) waitMs = backlogMs;
     }
   }
 
   async #sendAll(signal: AbortSignal): Promise<void> {
-    let taken: number | undefined = 1;
-    while (this.#waiting.size > 0 && taken !== undefined && taken > 0 && !signal.aborted) taken = await this.#send();
+    while (this.#waiting.size > 0 && !signal.aborted) if ((await this.#send()) !== "all") return;
   }
 
-  /** @returns how many requests the writer has taken; undefined if no writer has answered. */
-  async #send(): Promise<number | undefined> {
+  /** Sends a batch. @returns how much of it the writer has taken; it takes a part if it has no time for more. */
+  async #send(): Promise<"all" | "part" | "failed"> {
     const { writers, clock, via, run } = this.#options;
     const first = this.#oldest;
     const batch = this.#batch();
@@ -113,11 +112,11 @@ export class RemoteHistory {
     };
     const answer = await writers.askBy(historyPath, body);
     const taken = answer === undefined ? undefined : parseJsonObject(answer)?.taken;
-    if (typeof taken !== "number") return undefined;
+    if (typeof taken !== "number") return "failed";
     // The oldest ones may have been dropped meanwhile.
     const end = Math.min(first + taken, first + batch.length);
     while (this.#oldest < end) this.#dropOldest();
-    return taken;
+    return taken >= batch.length ? "all" : "part";
   }
 
   #batch(): readonly WaitingRequest[] {

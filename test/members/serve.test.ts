@@ -139,7 +139,8 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
     }
   });
 
-  it("are followed by a davit boot, each in turn, and it never goes back", { timeout: limitMs }, async () => {
+  /** Three members, and a davit boot that follows them. */
+  async function startFollowed() {
     const tokens = join(folder, "tokens");
     await writeFile(tokens, "token-of-followers\n", { mode: 0o600 });
     const ports = [...(await freePorts()), ...(await freePorts())];
@@ -154,6 +155,31 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
       ...["--store", [...members.keys()].join(","), "--store-token-file", tokens],
     ]);
     davits.push(follower);
+    return { members, follower, startAt };
+  }
+
+  it("show the boots of a davit boot, at the member that answers it", { timeout: limitMs }, async () => {
+    const { members, follower } = await startFollowed();
+    const showing = async (mac: string) => {
+      const shown = await Promise.all(
+        [...members].map(async ([origin, { opsUrl }]) => {
+          const answer = await fetch(`${opsUrl}/history?mac=${mac}`);
+          return (await answer.text()).includes("  via ") ? [origin] : [];
+        }),
+      );
+      return shown.flat();
+    };
+    expect(await bootOf(follower, running)).toBe("disk");
+    await expect.poll(() => showing(running), soon).toHaveLength(1);
+    const [first = ""] = await showing(running);
+    await members.get(first)?.stop("SIGKILL");
+    members.delete(first);
+    await bootOf(follower, installing);
+    await expect.poll(() => showing(installing), { ...soon, timeout: 90_000 }).toHaveLength(1);
+  });
+
+  it("are followed by a davit boot, each in turn, and it never goes back", { timeout: limitMs }, async () => {
+    const { members, follower, startAt } = await startFollowed();
     const followed = () => String(follower.log.findLast(({ msg }) => msg === "following the store")?.store);
     await expect.poll(() => bootOf(follower, installing), soon).toBe("wipe-1");
     const { end } = poll(follower);
