@@ -28,6 +28,8 @@ export interface CliCommand {
   readonly name: string;
   /** A short phrase for the list of commands. */
   readonly summary: string;
+  /** The commands behind a second word, whose names have both words. */
+  readonly parts?: readonly CliCommand[];
   /** True for a command without cleanup: a signal ends it immediately. */
   readonly endsAtOnce?: boolean;
   /** Runs the command. Returns the exit code: usually 0 for success, 1 for failure, 2 for a wrong command line. */

@@ -1,14 +1,18 @@
 /** Runs the command that the first word of the command line names. */
 
+import { nearestWord } from "../lib/nearest-word.ts";
 import { backup } from "./backup.ts";
 import { boot } from "./boot.ts";
+import { completion } from "./completion.ts";
 import { fetchAssets } from "./fetch-assets.ts";
+import { history } from "./history.ts";
 import type { CliCommand, Host } from "./host.ts";
 import { importCommand } from "./import.ts";
 import { inspect } from "./inspect.ts";
 import { lint } from "./lint.ts";
 import { machine } from "./machine/machine.ts";
 import { migrateStore } from "./migrate-store.ts";
+import { preview } from "./preview.ts";
 import { render } from "./render.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
@@ -24,8 +28,11 @@ const commands: readonly CliCommand[] = [
   lint,
   render,
   machine,
+  history,
+  preview,
   importCommand,
   fetchAssets,
+  completion(() => commands),
   version,
 ];
 
@@ -45,7 +52,11 @@ export async function run(host: Host): Promise<number> {
     host.write(help());
     return name === undefined ? 2 : 0;
   }
-  host.writeError(`Unknown command "${name}": see davit --help\n`);
+  const meant = nearestWord(
+    name,
+    commands.map((candidate) => candidate.name),
+  );
+  host.writeError(`Unknown command "${name}": ${meant === undefined ? "see davit --help" : `write davit ${meant}`}\n`);
   return 2;
 }
 

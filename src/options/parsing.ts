@@ -5,6 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
+import { nearestWord } from "../lib/nearest-word.ts";
 
 /** The mistakes in a command line, one sentence each. */
 export class ConfigError extends Error {
@@ -152,14 +153,13 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   return { given, problems, faulty };
 }
 
-/** Returns the flag of a token; for an unknown name, a flag with the same beginning. */
+/** Returns the flag of a token; for an unknown name, the flag that was probably meant. */
 function meantFlag(
   { name, rawName }: { readonly name: string; readonly rawName: string },
   flags: readonly string[],
 ): string | undefined {
   const word = rawName.replace(/^-+/, "");
-  const isLike = (flag: string) => word.length > 3 && (flag.startsWith(word) || word.startsWith(flag));
-  return flags.includes(name) ? name : flags.find(isLike);
+  return flags.includes(name) ? name : nearestWord(word, flags);
 }
 
 function flagProblem(

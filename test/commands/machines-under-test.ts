@@ -4,15 +4,20 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import { BootConfigs } from "../../src/boot/boot-configs.ts";
+import { BootIndex } from "../../src/boot/selection/boot-index.ts";
+import { History } from "../../src/history/history.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { OpsDoor } from "../../src/http/ops/door.ts";
 import { guardedRoutes } from "../../src/http/ops/guarded-routes.ts";
+import { Previews } from "../../src/http/ops/preview.ts";
 import { createOpsServer } from "../../src/http/ops/server.ts";
 import { isLoopback } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { type Ran, runCommand } from "../helpers/command-under-test.ts";
 import { silentLog } from "../helpers/test-store.ts";
+import { seen } from "../history/seen-requests.ts";
 import { bookOf, type FakeMachines, fakeMachines, officeOf } from "../http/fake-machines.ts";
 import { ObjectServer } from "../kubernetes/object-server.ts";
 
@@ -24,13 +29,21 @@ export class MachinesBed {
   readonly folder: string;
   readonly url: string;
   readonly stop: () => Promise<void>;
+  /** Ends the listener, while everything else stays. */
+  readonly stopListening: () => Promise<void>;
+  /** Records a request for a boot script in the history. */
+  readonly record: (query: string, given?: Parameters<typeof seen>[1]) => void;
 
-  private constructor(given: Pick<MachinesBed, "fake" | "cluster" | "folder" | "url" | "stop">) {
+  private constructor(
+    given: Pick<MachinesBed, "fake" | "cluster" | "folder" | "url" | "stop" | "stopListening" | "record">,
+  ) {
     this.fake = given.fake;
     this.cluster = given.cluster;
     this.folder = given.folder;
     this.url = given.url;
     this.stop = given.stop;
+    this.stopListening = given.stopListening;
+    this.record = given.record;
   }
 
   static async start({ adminTokens = false } = {}): Promise<MachinesBed> {
@@ -39,13 +52,18 @@ export class MachinesBed {
     await writeFile(join(folder, "admin-token"), `${adminToken}\n`, { mode: 0o600 });
     await writeFile(join(folder, "kubeconfig"), kubeconfigOf(cluster.url), { mode: 0o600 });
     const fake = fakeMachines();
-    const { url, stop } = await listen(fake, adminTokens ? join(folder, "admin-token") : undefined);
+    const { url, stop, record } = await listen(fake, adminTokens ? join(folder, "admin-token") : undefined);
     const stopAll = async () => {
       await stop();
       cluster.close();
       await rm(folder, { recursive: true });
     };
-    return new MachinesBed({ fake, cluster, folder, url, stop: stopAll });
+    return new MachinesBed({ fake, cluster, folder, url, stop: stopAll, stopListening: stop, record });
+  }
+
+  /** Runs any command that asks the listener. */
+  async runAny(...words: readonly string[]): Promise<Ran> {
+    return await runCommand([...words, "--operations-url", this.url]);
   }
 
   /** Runs `davit machine` against the listener, without a cluster. */
@@ -76,23 +94,27 @@ async function listen(fake: FakeMachines, adminTokenFile: string | undefined) {
   const shared = { log: silentLog, clock: systemClock };
   const server = createOpsServer({ ...shared, answerError });
   const metrics = createMetrics("1");
+  const history = new History({ clock: systemClock, metrics });
+  const index = new BootIndex({ log: silentLog });
+  const grub = { separator: "auto", commands: "auto" } as const;
+  const authority = "192.0.2.1:8080";
   const bound = { boundTo: () => "127.0.0.1", isLoopback };
   const door = await OpsDoor.open({ ...shared, ...bound, tokenFile: undefined, adminTokenFile, metrics });
   await server.app.register(guardedRoutes, {
     door,
-    previews: { of: () => Promise.reject(new Error("No test asks for a preview")) },
-    history: {
-      history: { current: () => Promise.reject(new Error("No test asks for the history")) },
-      bootFilesOf: () => undefined,
-    },
+    previews: new Previews({ index, configsOver: (view) => new BootConfigs({ index: view, authority, grub }) }),
+    history: { history, bootFilesOf: () => undefined },
     machines: { book: bookOf(fake), office: officeOf(fake), log: silentLog },
   });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--ops-address" });
   const stop = async () => {
     await server.close();
     door.stop();
+    await history.stop();
   };
-  return { url: `http://127.0.0.1:${port}`, stop };
+  const record = (query: string, given: Parameters<typeof seen>[1] = {}) =>
+    history.record({ ...seen("ipxe", given), query, startedMs: systemClock.monotonicMs() });
+  return { url: `http://127.0.0.1:${port}`, stop, record };
 }
 
 function kubeconfigOf(server: string): string {

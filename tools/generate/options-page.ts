@@ -9,7 +9,8 @@ const path = join(import.meta.dirname, "../../docs/reference/options.md");
 
 const head = `# Options
 
-Every option of \`davit serve\`, \`davit boot\` and \`davit machine\`. [operations.md](../operate/operations.md) and
+Every option of \`davit serve\`, \`davit boot\` and \`davit machine\`. \`davit history\` and \`davit preview\` have some of the
+last ones. [operations.md](../operate/operations.md) and
 [machines.md](../operate/machines.md) have the reasons.
 
 Every option of \`davit serve\` and \`davit boot\` can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\` for

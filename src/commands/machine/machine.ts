@@ -1,3 +1,4 @@
+import { nearestWord } from "../../lib/nearest-word.ts";
 import type { CliCommand, Host } from "../host.ts";
 import { installMachines } from "./install.ts";
 import { adoptMachines, forgetMachines } from "./ledger.ts";
@@ -21,6 +22,7 @@ export const machine: CliCommand = {
   name: "machine",
   endsAtOnce: true,
   summary: "list machines; approve, hold and install them",
+  parts: commands,
   run: async (args, host) => {
     const [word, ...rest] = args;
     const command = commands.find(({ name }) => name === `machine ${word}`);
@@ -34,16 +36,13 @@ export const machine: CliCommand = {
 };
 
 function refuse(word: string, host: Host): number {
-  const meant = commands.map(({ name }) => verbOf(name)).find((verb) => isLike(verb, word));
+  const meant = nearestWord(
+    word,
+    commands.map(({ name }) => verbOf(name)),
+  );
   const cure = meant === undefined ? "see davit machine --help" : `write davit machine ${meant}`;
   host.writeError(`Unknown command "machine ${word}": ${cure}\n`);
   return 2;
-}
-
-/** True if one word begins the other, or both have the same letters. */
-function isLike(verb: string, word: string): boolean {
-  const letters = (text: string) => [...text].sort().join("");
-  return (word.length > 2 && (verb.startsWith(word) || word.startsWith(verb))) || letters(verb) === letters(word);
 }
 
 function verbOf(name: string): string {

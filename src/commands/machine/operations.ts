@@ -15,6 +15,8 @@ export interface OperationsOptions {
 
 interface Question {
   readonly path: string;
+  /** The type of the answer; JSON unless given. */
+  readonly accept?: string;
   /** Present for a change, which is the last word of the path. */
   readonly change?: { readonly action: string; readonly body: object };
 }
@@ -36,6 +38,13 @@ export async function readOperations(options: OperationsOptions, path: string): 
   return await ask(options, { path });
 }
 
+/** Reads a text for a person from the listener. @throws {StartError} */
+export async function readOperationsText(options: OperationsOptions, path: string): Promise<string> {
+  const { status, text, fail } = await answerOf(options, { path, accept: "text/plain" });
+  if (status !== 200) throw fail(refusalText(status, text));
+  return text;
+}
+
 /** Changes the ledger through the listener. @throws {StartError} */
 export async function changeOperations(
   options: OperationsOptions,
@@ -46,20 +55,21 @@ export async function changeOperations(
 }
 
 async function ask(options: OperationsOptions, question: Question): Promise<JsonObject> {
-  const { operationsUrl: url, operationsTokenFile: tokenFile } = options;
-  const { token } = await readCredentials({ tokenFile });
-  const fail = (why: string, cause?: unknown) => new StartError(`Asking "${url.origin}": ${why}`, { cause });
-  let answer: { readonly status: number | undefined; readonly text: string };
-  try {
-    answer = await send(url, question, token);
-  } catch (error) {
-    throw fail(whyOf(error), error);
-  }
-  const { status, text } = answer;
+  const { status, text, fail } = await answerOf(options, question);
   if (status !== 200) throw fail(refusalText(status, text));
   const value = parseJsonObject(text);
   if (value === undefined) throw fail("its answer is not JSON: --operations-url must name davit's operations listener");
   return value;
+}
+
+async function answerOf({ operationsUrl: url, operationsTokenFile: tokenFile }: OperationsOptions, question: Question) {
+  const { token } = await readCredentials({ tokenFile });
+  const fail = (why: string, cause?: unknown) => new StartError(`Asking "${url.origin}": ${why}`, { cause });
+  try {
+    return { ...(await send(url, question, token)), fail };
+  } catch (error) {
+    throw fail(whyOf(error), error);
+  }
 }
 
 function whyOf(error: unknown): string {
@@ -81,14 +91,14 @@ function refusalText(status: number | undefined, text: string): string {
     : `it answers ${status}: --operations-url must name davit's operations listener`;
 }
 
-async function send(url: URL, { path, change }: Question, token: string | undefined) {
+async function send(url: URL, { path, accept = "application/json", change }: Question, token: string | undefined) {
   const body = change && JSON.stringify(change.body);
   const options: RequestOptions = {
     method: change === undefined ? "GET" : "POST",
     timeout: timeoutMs,
     agent: false,
     headers: {
-      accept: "application/json",
+      accept,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(change && { "content-type": "application/json", "x-davit-action": change.action }),
       ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),

@@ -48,6 +48,10 @@ export const outputOptions = {
   } satisfies Option<"table" | "json">,
 };
 
+export const watchOption = {
+  watch: switchOption("watch", "print again when something has changed, until interrupted"),
+};
+
 export const namespaceOptions = {
   namespace: {
     flag: "namespace",
@@ -115,6 +119,7 @@ export const filterOptions = {
 export const machineOptions = {
   ...operationsOptions,
   ...outputOptions,
+  ...watchOption,
   ...patchOptions,
   until: untilOption("when a grant or the adoption of a Group ends: after this time, or at this time"),
   ...scopeOption,

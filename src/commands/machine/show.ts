@@ -1,10 +1,13 @@
 /** `davit machine list`, `show` and `ledger`: what davit knows of machines. */
 
+import { systemClock } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { isUuid, normalizeMac } from "../../model/hardware-ids.ts";
 import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../command-line.ts";
 import type { Host } from "../host.ts";
+import { paintOf } from "../paint.ts";
+import { printWatched } from "../watch.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   filterOptions,
@@ -15,12 +18,14 @@ import {
   outputOptions,
   readMachineOptions,
   readNamedObject,
+  watchOption,
 } from "./options.ts";
 import { ledgerText, machinesOf, machineTable, machineText } from "./text.ts";
 
 const readingOptions = { ...operationsOptions, ...outputOptions };
+const watchedOptions = { ...readingOptions, ...watchOption };
 
-const listOptions = { ...filterOptions, ...readingOptions };
+const listOptions = { ...filterOptions, ...watchedOptions };
 
 /** `davit machine list` */
 export const listMachines = workCommand({
@@ -36,14 +41,18 @@ export const listMachines = workCommand({
     }
     return configWithout(problems, { ...values, group: group && fullName(group) });
   },
-  work: async ({ group, phase, output, ...operations }, host) => {
-    const answer = await readOperations(operations, "/machines");
-    const machines = machinesOf(answer).filter(
-      (machine) =>
-        (phase === undefined || machine.phase === phase) && (group === undefined || isNamed(machine.group, group)),
-    );
-    if (output === "json") host.write(`${JSON.stringify({ ...answer, machines }, undefined, 2)}\n`);
-    else host.write(machineTable(machines));
+  work: async ({ group, phase, output, watch, ...operations }, host) => {
+    const paint = paintOf(host);
+    await printWatched({ host, clock: systemClock, watch }, async () => {
+      const answer = await readOperations(operations, "/machines");
+      const machines = machinesOf(answer).filter(
+        (machine) =>
+          (phase === undefined || machine.phase === phase) && (group === undefined || isNamed(machine.group, group)),
+      );
+      return output === "json"
+        ? `${JSON.stringify({ ...answer, machines }, undefined, 2)}\n`
+        : machineTable(machines, paint);
+    });
     return 0;
   },
 });
@@ -52,16 +61,18 @@ export const listMachines = workCommand({
 export const showMachine = workCommand({
   name: "machine show",
   summary: "show everything about one machine, and what it boots next",
-  help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", readingOptions),
+  help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", watchedOptions),
   readConfig: (args, environment, paths) => {
-    const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
+    const { words, values, problems } = readMachineOptions(watchedOptions, args, environment, paths);
     const machine = onlyWord(words, problems, anyMachine);
     return configWithout(problems, { ...values, machine });
   },
-  work: async ({ machine, output, ...operations }, host) => {
+  work: async ({ machine, output, watch, ...operations }, host) => {
     const path = machinePath(await knownName(operations, machine));
-    const answer = await readOperations(operations, path);
-    host.write(output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : machineText(answer));
+    await printWatched({ host, clock: systemClock, watch }, async () => {
+      const answer = await readOperations(operations, path);
+      return output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : machineText(answer);
+    });
     return 0;
   },
 });

@@ -2,6 +2,8 @@
 
 import { visible } from "../../lib/visible.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { type Paint, paintPhase } from "../paint.ts";
+import { textTable } from "../text-table.ts";
 
 const columns = ["NAME", "IDENTITY", "GROUP", "PROFILE", "PHASE", "INSTALL", "CHANGED"] as const;
 const maxEnded = 20;
@@ -12,19 +14,10 @@ export function machinesOf({ machines }: JsonObject): readonly JsonObject[] {
 }
 
 /** Returns a table of machines with a heading. */
-export function machineTable(machines: readonly JsonObject[]): string {
+export function machineTable(machines: readonly JsonObject[], paint: Paint): string {
   if (machines.length === 0) return "no machine\n";
-  const rows = [columns, ...machines.map(rowOf)];
-  const widths = columns.map((_, at) => rows.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), 0));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((text, at) => text.padEnd(widths[at] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
+  const paintCell = (column: string, cell: string) => (column === "PHASE" ? paintPhase(paint, cell) : cell);
+  return textTable({ columns, rows: machines.map(rowOf), paint, paintCell });
 }
 
 /** Returns everything about one machine, a line for each fact. */
