@@ -11,7 +11,7 @@ node_modules/.installed: package-lock.json package.json
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
 .PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses bench-members boot boot-assets clean
-.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording release
+.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: bench-boot bundle image fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -96,6 +96,9 @@ boot: install ## boot a QEMU machine from the running quickstart (make run or ma
 
 recording: install ## record a first boot for README.md: docs/first-boot.svg (needs script, QEMU and make boot-assets)
 	@npm --silent run recording
+
+screenshots: install ## take the console's pictures for docs: docs/console/*.png (needs Chromium and make cluster-tools)
+	@npm --silent run screenshots
 
 release: install ## check and build release VERSION, and tag it; DRY=1 checks, and lists the steps; pushes nothing
 	@npm --silent run release -- $(VERSION) $(if $(DRY),--dry)

@@ -92,7 +92,7 @@ export class ConsoleWorld {
       macs.hostileWorking,
     ];
     return [
-      ...screens.map(({ path }) => path).filter((path) => !/objects|try|health/.test(path)),
+      ...screens.map(({ path }) => path).filter((path) => !/try|health/.test(path)),
       ...machines.map((name) => `/console/machines/${name}`),
       "/console/machines/nobody",
       "/console/sign-in",

@@ -85,8 +85,8 @@ function commandsOf(
   });
   const ledger = office === undefined ? [] : [`davit machine adopt ${machine}`, `davit machine forget ${machine}`];
   const commands = [`davit machine show ${machine}`, ...patches, ...ledger];
-  return html`<h3>Commands</h3>
-<pre tabindex="0">${lines(commands.map(quoted).join("\n"))}</pre>
+  return html`<details id="commands"><summary>Commands that do the same</summary>
+<pre tabindex="0">${lines(commands.map(quoted).join("\n"))}</pre></details>
 ${name === undefined && newObject(subject?.identities ?? [], subject?.pending?.group)}`;
 }
 
@@ -97,8 +97,8 @@ function quoted(command: string): string {
 
 function newObject(identities: readonly string[], group: string | undefined): HtmlValue {
   if (identities.length === 0) return undefined;
-  return html`<h3>A Machine object for it</h3>
-<pre tabindex="0">${lines(machineManifest(identities, group?.split("/")[0]))}</pre>`;
+  return html`<details id="new-object"><summary>A Machine object for it</summary>
+<pre tabindex="0">${lines(machineManifest(identities, group?.split("/")[0]))}</pre></details>`;
 }
 
 /** Returns the manifest of an approved Machine with these identities. */

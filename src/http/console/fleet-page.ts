@@ -3,7 +3,7 @@
 import type { Screen, Visit } from "./context.ts";
 import { type FleetFilter, type FleetMoment, type FleetRow, filtered } from "./fleet.ts";
 import { type FleetState, fleetStates } from "./fleet-state.ts";
-import { type Html, html } from "./html.ts";
+import { breakable, type Html, html } from "./html.ts";
 import { age, consolePath, type Page, table } from "./layout.ts";
 import { pageIn, pageLinks } from "./paging.ts";
 
@@ -80,7 +80,7 @@ function rowHtml(row: FleetRow, nowMs: number): Html {
 <td>${group}</td>
 <td>${profile}</td>
 <td>${phase}</td>
-<td>${stage}</td>
+<td>${breakable(stage)}</td>
 <td>${age(seenAtMs, nowMs)}</td>
 <td>${address}</td>
 </tr>

@@ -9,7 +9,7 @@ import type { FollowedStore, Health, StoreHealth } from "./health.ts";
 import { type Html, type HtmlValue, html } from "./html.ts";
 import { age, ageText, consolePath, facts, table } from "./layout.ts";
 import { largestOf, plotHtml } from "./plot.ts";
-import { maxSamples, type RateSample } from "./request-rates.ts";
+import type { RateSample } from "./request-rates.ts";
 
 export const healthScreen: Screen = {
   url: `${consolePath}/health`,
@@ -64,9 +64,13 @@ ${figure(
 )}`;
 }
 
+/** Of a plot, in samples: right after the start a plot shows the last six minutes. */
+const leastWidth = 36;
+
 function figure(name: string, numbers: string, values: readonly (number | undefined)[]): Html {
   const title = `${name}: ${numbers}`;
-  return html`<figure>${plotHtml({ title, values, width: maxSamples })}<figcaption>${title}</figcaption></figure>`;
+  const width = Math.max(leastWidth, values.length);
+  return html`<figure>${plotHtml({ title, values, width })}<figcaption>${title}</figcaption></figure>`;
 }
 
 function rateText(rate: number): string {

@@ -31,6 +31,11 @@ export function lines(text: string): Html {
   return html`${text.split("\n").map((line, at) => [at === 0 ? "" : newline, line.split("\t").map(tabbed)])}`;
 }
 
+/** Inserts a text that a browser may break after each slash. */
+export function breakable(text: string | undefined): HtmlValue {
+  return text?.split("/").map((part, at) => (at === 0 ? part : [html`/<wbr>`, part]));
+}
+
 function tabbed(part: string, at: number): HtmlValue {
   return at === 0 ? part : [tab, part];
 }

@@ -1,7 +1,7 @@
 /** What the console's pages show, and that nothing a machine sends becomes part of them. */
 
 import { describe, expect, it } from "vitest";
-import { html, lines } from "../../../src/http/console/html.ts";
+import { breakable, html, lines } from "../../../src/http/console/html.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { entry, machine } from "../fake-machines.ts";
 import { consoleListener } from "./console-listener.ts";
@@ -15,6 +15,12 @@ describe("a template", () => {
     const inner = html`<b>${`<&>"'`}</b>`;
     expect(String(html`<p title="${hostile}">${inner}${[1, undefined, false, "x"]}</p>`)).toBe(
       `<p title="&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;\\u{202e}\\u{0}"><b>&lt;&amp;&gt;&quot;&#39;</b>1x</p>`,
+    );
+  });
+
+  it("lets a path break after its slashes, and escapes it", () => {
+    expect(String(html`<td>${breakable("assets/<b>/c")}${breakable(undefined)}</td>`)).toBe(
+      "<td>assets/<wbr>&lt;b&gt;/<wbr>c</td>",
     );
   });
 
