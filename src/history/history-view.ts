@@ -40,6 +40,8 @@ export interface RecordedMachine {
   readonly address: string;
   readonly lastSeenAtMs: number;
   readonly last: PastRequest;
+  /** Of its newest request with labels: files have no Group. */
+  readonly group: string | undefined;
 }
 
 export interface UnclaimedRequests {
@@ -120,7 +122,7 @@ export class HistoryView {
       if (last === undefined) continue;
       // An operating system sends fewer labels than the firmware.
       const labels = new Map([...rows.labelSets.get(own.earlier), ...rows.labelSets.get(own.recent)]);
-      yield { labels, address: last.address, lastSeenAtMs: lastSeen([last]), last };
+      yield { labels, address: last.address, lastSeenAtMs: lastSeen([last]), last, group: named?.group };
     }
   }
 

@@ -49,6 +49,16 @@ export class ApiCallers implements ClusterCallers {
     });
   }
 
+  /** Asks whether the owner of a token may patch Machines of a namespace. Undefined if it cannot be asked now. */
+  async mayPatchMachines(token: string, namespace: string): Promise<boolean | undefined> {
+    return await this.#as(token, (client) =>
+      this.#isAllowed(client, { resource: resources.Machine.plural, verb: "patch", namespace }),
+    ).catch((error: unknown) => {
+      if (error instanceof ApiError) return undefined;
+      throw error;
+    });
+  }
+
   /**
    * Merges `spec` into a Machine as the owner of the token. @param machine `namespace/name`.
    * @returns undefined if it is changed, otherwise why it is not.
@@ -83,13 +93,18 @@ export class ApiCallers implements ClusterCallers {
     const places = namespaces === "all" ? [undefined] : namespaces;
     const lists = shownKinds.flatMap((kind) => places.map((place) => ({ plural: resources[kind].plural, place })));
     for (const { plural, place } of lists) {
-      const resource = { group: "davit.dev", resource: plural, verb: "list", ...(place && { namespace: place }) };
-      const review = reviewOf("authorization", "SelfSubjectAccessReview", { spec: { resourceAttributes: resource } });
-      const { status } = await this.#post(client, authorization, review);
-      if (isJsonObject(status) && status.allowed === true) continue;
+      const wanted = { resource: plural, verb: "list", ...(place && { namespace: place }) };
+      if (await this.#isAllowed(client, wanted)) continue;
       return `list ${plural}.davit.dev in ${place === undefined ? "all namespaces" : `namespace "${place}"`}`;
     }
     return undefined;
+  }
+
+  async #isAllowed(client: ApiClient, wanted: Readonly<Record<string, string>>): Promise<boolean> {
+    const resourceAttributes = { group: "davit.dev", ...wanted };
+    const review = reviewOf("authorization", "SelfSubjectAccessReview", { spec: { resourceAttributes } });
+    const { status } = await this.#post(client, authorization, review);
+    return isJsonObject(status) && status.allowed === true;
   }
 
   async #post(client: ApiClient, path: string, value: object): Promise<JsonObject> {

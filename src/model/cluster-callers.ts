@@ -9,6 +9,8 @@ import type { JsonObject } from "./json.ts";
 export interface ClusterCallers {
   /** Asks who the owner of a token is, and whether this person may list Profiles, Groups and Machines. */
   review(token: string): Promise<CallerReview>;
+  /** Asks whether the owner of a token may change Machines of a namespace. Undefined if it cannot be asked now. */
+  mayPatchMachines(token: string, namespace: string): Promise<boolean | undefined>;
   /** Changes the spec of a Machine. @returns undefined if it is changed, otherwise why it is not. */
   patchMachine(token: string, machine: string, spec: JsonObject): Promise<string | undefined>;
 }

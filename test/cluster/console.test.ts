@@ -59,9 +59,13 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
     return { status: answer.status, body: await answer.text() };
   };
   const act = async (name: string, fields: Readonly<Record<string, string>>) => {
-    const { body } = await ask("/console/machines/default/node-1", { headers: bearer(name) });
+    const { origin } = new URL(rack.davit.opsUrl);
+    const token = new URLSearchParams({ token: tokens.get(name) ?? name });
+    const signIn = { method: "POST", headers: { origin }, body: token, redirect: "manual" } as const;
+    const signedIn = await fetch(`${rack.davit.opsUrl}/console/sign-in`, signIn);
+    const headers = { cookie: signedIn.headers.getSetCookie()[0]?.split(";")[0] ?? "", origin };
+    const { body } = await ask("/console/", { headers });
     const form = /name="form" value="([^"]+)"/.exec(body)?.[1] ?? "";
-    const headers = { ...bearer(name), origin: new URL(rack.davit.opsUrl).origin };
     const sent = new URLSearchParams({ form, back: "/console/", machine: "default/node-1", ...fields });
     return await ask("/console/actions", { method: "POST", headers, body: sent });
   };
@@ -78,6 +82,15 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
     expect(stranger.status).toBe(401);
     expect(stranger.body).toContain("may not list profiles.davit.dev");
     expect((await ask("/console/", { headers: bearer("no.such.token") })).status).toBe(401);
+  });
+
+  it("shows buttons to accounts that may change Machines, and to no other", async () => {
+    const buttons = async (name: string) => {
+      const { body } = await ask("/console/machines/default/node-1", { headers: bearer(name) });
+      return [...body.matchAll(/<button name="action" value="(\w+)"/g)].map(([, action]) => action);
+    };
+    expect(await buttons("approver")).toEqual(["approve", "hold"]);
+    expect(await buttons("viewer")).toEqual([]);
   });
 
   it("lets the API server refuse a change that the account may not make", async () => {

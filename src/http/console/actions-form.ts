@@ -30,18 +30,23 @@ interface ActionSubject {
 }
 
 /** Returns the section of a machine's page that changes it. */
-export function actionsOf({ row, subject, visitor }: ActionSubject, context: ConsoleContext): Html {
+export async function actionsOf({ row, subject, visitor }: ActionSubject, context: ConsoleContext): Promise<Html> {
   const { office } = context;
   const machine = row?.machine ?? subject?.object?.name ?? "";
   const { approved, hold } = subject?.object?.document.spec ?? {};
   const fitting = subject?.object === undefined ? [] : fittingActions(approved === true, hold === true);
-  const mayPatch = visitor.clusterToken !== undefined;
+  const mayPatch = fitting.length > 0 && (await visitor.mayPatch(namespaceOf(machine)));
   const ledger = visitor.mayChangeLedger && office !== undefined ? ledgerButtons(subject) : [];
   const buttons = [...(mayPatch ? fitting.map(objectButton) : []), ...ledger];
   const chosen = html`<input type="hidden" name="machine" value="${machine}">`;
   return html`<h2>Actions</h2>
 ${buttons.length > 0 && actionForm(visitor, machinePath(machine), [chosen, buttons])}
 ${commandsOf(subject, machine, fitting, context)}`;
+}
+
+/** @param name `namespace/name`. */
+export function namespaceOf(name: string): string {
+  return name.slice(0, Math.max(0, name.indexOf("/")));
 }
 
 /** Returns a form that sends actions. @param back the page to return to. */

@@ -167,7 +167,7 @@ function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: R
   const { book } = context;
   const line = subject && book && machineJson(book, subject);
   const identities = [...(subject?.identities ?? []), ...(seen === undefined ? [] : keysOf(seen))];
-  const group = line?.group ?? seen?.last.group;
+  const group = line?.group ?? seen?.group;
   const profile = line?.profile ?? (group === undefined ? undefined : context.profileOf(group));
   const isUnapproved = line?.needsApproval === true && line.approved !== true;
   const isPending = subject?.pending !== undefined;

@@ -39,7 +39,7 @@ ${row && html`<p>${stateHtml(row)}</p>`}
 ${factsOf({ row, subject, machine, nowMs }, details)}
 <h2 id="boots">Boots</h2>
 ${bootsHtml(machine, context, nowMs)}
-${actionsOf({ row, subject, visitor }, context)}
+${await actionsOf({ row, subject, visitor }, context)}
 ${installHtml(details)}
 ${previewHtml(preview)}`;
     return { title: name, screen: "/console/", isLive: true, body };

@@ -28,6 +28,8 @@ export interface Visitor {
   readonly mayChangeLedger: boolean;
   /** The Kubernetes token, for changes of objects; undefined for other visitors. */
   readonly clusterToken?: string;
+  /** Returns whether the visitor may change Machines of a namespace. */
+  readonly mayPatch: (namespace: string) => Promise<boolean>;
   /** The value that every form of this visitor must send back. */
   readonly formToken: string;
   /** True if the visitor has a session that can be ended. */
@@ -65,6 +67,8 @@ export class Visitors {
   readonly #sessions: LRUCache<string, string>;
   /** By the digests of tokens. */
   readonly #reviews: LRUCache<string, Promise<CallerReview>>;
+  /** Whether accounts may change Machines, by the digests of tokens and the namespaces. */
+  readonly #patchRights: LRUCache<string, Promise<boolean | undefined>>;
   #reviewing = 0;
 
   constructor(options: VisitorsOptions) {
@@ -72,6 +76,7 @@ export class Visitors {
     const perf = { now: () => options.clock.monotonicMs() };
     this.#sessions = new LRUCache({ max: maxSessions, ttl: sessionMs, updateAgeOnGet: true, perf });
     this.#reviews = new LRUCache({ max: maxReviews, ttl: reviewMs, perf });
+    this.#patchRights = new LRUCache({ max: maxReviews, ttl: reviewMs, perf });
   }
 
   /**
@@ -129,7 +134,8 @@ export class Visitors {
       throw rights;
     }
     const name = "this computer";
-    return { name, mayChangeLedger: rights.mayChange, formToken: this.#formToken(""), hasSession: false };
+    const formToken = this.#formToken("");
+    return { name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken, hasSession: false };
   }
 
   async #byToken(token: string, request: IncomingMessage): Promise<Omit<Visitor, "hasSession">> {
@@ -138,15 +144,17 @@ export class Visitors {
     const rights = this.#options.door.rightsOf({ ...request.headers, authorization: `Bearer ${token}` });
     if (!(rights instanceof RequestError) && rights.hasToken) {
       const name = rights.mayChange ? "the admin token file" : "the token file";
-      return { name, mayChangeLedger: rights.mayChange, formToken };
+      return { name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken };
     }
     const { isPrivate } = this.#options;
     const callers = this.#options.callers();
     if (callers === undefined) throw new SignInNeeded("This token is not known.");
     if (!isPrivate(request)) throw new SignInNeeded(notPrivate);
     const review = await this.#review(token, callers);
-    if (review.kind === "admitted")
-      return { name: review.name, mayChangeLedger: false, clusterToken: token, formToken };
+    if (review.kind === "admitted") {
+      const mayPatch = (namespace: string) => this.#mayPatch(token, namespace, callers);
+      return { name: review.name, mayChangeLedger: false, mayPatch, clusterToken: token, formToken };
+    }
     throw new SignInNeeded(review.kind === "unknown" ? "This token is not known." : review.why);
   }
 
@@ -166,9 +174,23 @@ export class Visitors {
     return await review;
   }
 
+  async #mayPatch(token: string, namespace: string, callers: ClusterCallers): Promise<boolean> {
+    const key = `${tokenDigest(token).toString("base64")} ${namespace}`;
+    const asked = this.#patchRights.get(key) ?? callers.mayPatchMachines(token, namespace);
+    this.#patchRights.set(key, asked, { ttl: reviewMs, noUpdateTTL: true });
+    const may = await asked;
+    // The next request asks again.
+    if (may === undefined) this.#patchRights.delete(key);
+    return may === true;
+  }
+
   #formToken(token: string): string {
     return createHmac("sha256", this.#secret).update(tokenDigest(token)).digest("base64url");
   }
+}
+
+async function never(): Promise<boolean> {
+  return false;
 }
 
 /** Every token has this form; others could not stand in a header. */

@@ -1,6 +1,6 @@
 /** The waiting room: machines that no Group selects, that are held, or that need approval. */
 
-import { actionForm, objectButton } from "./actions-form.ts";
+import { actionForm, namespaceOf, objectButton } from "./actions-form.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import type { FleetRow } from "./fleet.ts";
 import { machineLink, stateHtml } from "./fleet-page.ts";
@@ -18,7 +18,7 @@ export const waitingScreen: Screen = {
     const waiting = rows.filter(isWaiting);
     const body = html`<h1>Waiting room</h1>
 <p id="found">${countText(waiting.length)}</p>
-${waiting.length > 0 && roomHtml(waiting.slice(0, maxRows), visitor, context)}`;
+${waiting.length > 0 && (await roomHtml(waiting.slice(0, maxRows), visitor, context))}`;
     return { title: "Waiting room", screen: "/console/waiting", isLive: true, body };
   },
 };
@@ -33,31 +33,42 @@ function countText(count: number): string {
   return `${count === 1 ? "1 machine waits" : `${count} machines wait`} for a person${shown}.`;
 }
 
-function roomHtml(rows: readonly FleetRow[], visitor: Visitor, { clock, callers }: ConsoleContext): HtmlValue {
+async function roomHtml(
+  rows: readonly FleetRow[],
+  visitor: Visitor,
+  { clock, callers }: ConsoleContext,
+): Promise<HtmlValue> {
   const nowMs = clock.nowMs();
-  const mayPatch = visitor.clusterToken !== undefined;
+  const namespaces = new Set(rows.flatMap(({ object }) => (object === undefined ? [] : [namespaceOf(object)])));
+  const asked = [...namespaces].map(async (each) => ((await visitor.mayPatch(each)) ? [each] : []));
+  const changeable = new Set((await Promise.all(asked)).flat());
+  const mayPatch = changeable.size > 0;
   const list = table(
     "Machines that wait for a person, the last seen first",
     ["Machine", "Host name", "State", "Group", "Seen", "Address"],
-    rows.map((row) => rowHtml(row, mayPatch, nowMs)),
+    rows.map((row) => rowHtml(row, changeable, nowMs)),
   );
   const buttons = (["approve", "hold", "release"] as const).map(objectButton);
   const room = mayPatch
     ? actionForm(visitor, `${consolePath}/waiting`, [list, html`<p>With the chosen machines: ${buttons}</p>`])
     : list;
-  const hint =
-    callers !== undefined &&
-    !mayPatch &&
-    html`<p>To approve, hold or release here,
-<a href="${consolePath}/sign-in">sign in with your Kubernetes token</a>. Each machine's page has the commands.</p>`;
+  const hint = callers !== undefined && namespaces.size > 0 && !mayPatch && hintHtml(visitor);
   return [room, hint, manifestsOf(rows)];
 }
 
-function rowHtml(row: FleetRow, mayPatch: boolean, nowMs: number): Html {
+function hintHtml({ clusterToken }: Visitor): Html {
+  if (clusterToken !== undefined) {
+    return html`<p>There are no buttons, because your account may not change these machines.</p>`;
+  }
+  return html`<p>To approve, hold or release here,
+<a href="${consolePath}/sign-in">sign in with your Kubernetes token</a>. Each machine's page has the commands.</p>`;
+}
+
+function rowHtml(row: FleetRow, changeable: ReadonlySet<string>, nowMs: number): Html {
   const { machine, object, mac, hostname, group, seenAtMs, address } = row;
   const box =
-    mayPatch &&
     object !== undefined &&
+    changeable.has(namespaceOf(object)) &&
     html`<input type="checkbox" name="machine" value="${object}" id="choose-${machine}"
 aria-label="Choose ${machine}"> `;
   return html`<tr id="m-${machine}">

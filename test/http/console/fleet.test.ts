@@ -3,6 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { type StateFacts, stateOf } from "../../../src/http/console/fleet-state.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { seen } from "../../history/seen-requests.ts";
 import { entry, machine, nowMs } from "../fake-machines.ts";
 import { consoleListener } from "./console-listener.ts";
 
@@ -74,6 +76,16 @@ describe("the fleet", () => {
     record("mac=52:54:00:00:00:01&hostname=web1");
     record("mac=52:54:00:00:00:01");
     expect((await ask("/console/")).body).toContain("<td>web1</td>");
+  });
+
+  it("keeps the Group of a machine that loads a file, which has none", async () => {
+    const { ask, history, record } = await listener.start();
+    record("mac=52:54:00:00:00:01", { group: "racks/web" });
+    const startedMs = systemClock.monotonicMs() + 1;
+    history.record({ ...seen("assets", { path: "/assets/vmlinuz" }), startedMs });
+    const { body } = await ask("/console/");
+    expect(body).toContain("<td>assets");
+    expect(body).toContain("<td>racks/web</td>");
   });
 
   it("is filtered by state, Group and text, and every filter is a link", async () => {

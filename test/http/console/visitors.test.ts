@@ -182,9 +182,14 @@ describe("in a cluster", () => {
     review: (token) => {
       asked.push(token);
       if (token === kubernetesToken) return Promise.resolve({ kind: "admitted", name: "ada" });
+      if (token === "may-look") return Promise.resolve({ kind: "admitted", name: "eve" });
       if (token === "no-rights") return Promise.resolve({ kind: "forbidden", why: "bob may not list machines." });
       if (token === "away") return Promise.resolve({ kind: "away", why: "The token cannot be checked now." });
       return Promise.resolve({ kind: "unknown" });
+    },
+    mayPatchMachines: (token, namespace) => {
+      asked.push(`${token} may ${namespace}`);
+      return Promise.resolve(token === kubernetesToken && namespace === "racks");
     },
     patchMachine: (token, name, spec) => {
       asked.push(`${token} ${name} ${JSON.stringify(spec)}`);
@@ -210,10 +215,41 @@ describe("in a cluster", () => {
     const form = { action: "approve", machine: "racks/node7", form: formTokenIn(body), back: fleet };
     const sent = await ask("/console/actions", { method: "POST", form, headers: { cookie, origin } });
     expect(sent.body).toContain("is approved");
-    expect(asked).toEqual([kubernetesToken, `${kubernetesToken} racks/node7 {"approved":true}`]);
+    const may = `${kubernetesToken} may racks`;
+    expect(asked).toEqual([kubernetesToken, may, `${kubernetesToken} racks/node7 {"approved":true}`]);
     const refused = { ...form, machine: "racks/node8" };
     const other = await ask("/console/actions", { method: "POST", form: refused, headers: { cookie, origin } });
     expect(other.body).toContain("is not changed: your account may not patch it");
+  });
+
+  it("shows buttons only where the account may change Machines, and asks once", async () => {
+    listener.fake.machines.push(machine("other/node9", { identities: ["mac/52:54:00:00:00:09"] }));
+    const { ask } = await start();
+    const page = async (token: string, url: string) => (await ask(url, { headers: bearer(token) })).body;
+    for (let at = 0; at < 2; at++) {
+      expect(await page("may-look", "/console/machines/racks/node7")).not.toContain('value="approve"');
+      expect(await page(kubernetesToken, "/console/machines/racks/node7")).toContain('value="approve"');
+      expect(await page(kubernetesToken, "/console/machines/other/node9")).not.toContain('value="approve"');
+    }
+    expect(asked.filter((each) => each.includes(" may "))).toHaveLength(3);
+  });
+
+  it("the waiting room offers a choice only of machines that the account may change", async () => {
+    for (const [namespace, end] of [
+      ["racks", "07"],
+      ["other", "09"],
+    ] as const) {
+      const identities = [`mac/52:54:00:00:00:${end}`];
+      listener.fake.machines.push(machine(`${namespace}/node`, { identities, hold: true }));
+    }
+    const { ask } = await listener.start({ boundTo: "0.0.0.0", callers });
+    const { body } = await ask("/console/waiting", { headers: bearer(kubernetesToken) });
+    expect(body).toContain("2 machines wait");
+    expect(body).toContain('value="racks/node"');
+    expect(body).not.toContain('value="other/node"');
+    const { body: looked } = await ask("/console/waiting", { headers: bearer("may-look") });
+    expect(looked).not.toContain("<button name");
+    expect(looked).toContain("your account may not change these machines");
   });
 
   it.each([
