@@ -10,6 +10,7 @@ export default defineConfig({
     "parse-worker": "src/directory/parse-worker.ts",
     "trial-worker": "src/controller/trials/trial-worker.ts",
     "render-worker": "src/boot/making/render-worker.ts",
+    "try-worker": "src/app/try-worker.ts",
     "sign-worker": "src/sign/sign-worker.ts",
   },
   platform: "node",

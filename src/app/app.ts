@@ -164,6 +164,7 @@ export class App {
       console: {
         statuses: this.#knownStatuses,
         callers: () => this.#followed(objects).callers,
+        adminNamespace: () => this.#followed(objects).adminNamespace,
         view: () => this.#sourceFollower?.controller && this.#followed(objects).source.view,
         store: { store, quotaBytes: this.#config.storeQuotaBytes, followers: () => keys.followers },
       },

@@ -209,6 +209,7 @@ export class BootService {
       lines,
       metrics,
       version,
+      rendering: () => this.#rendering(),
       signal: this.#stopping.signal,
     };
     await app.register(consoleRoutes, await openConsole({ ...shown, ...around }));
@@ -332,11 +333,15 @@ export class BootService {
 
   /** @throws {BootError} with the reason `notReady` while davit's address for machines is unknown. */
   #configsOver(index: BootView, permits: Permits | undefined): BootConfigs {
+    return new BootConfigs({ ...this.#rendering(), index, slowWork: this.#slowWork, permits });
+  }
+
+  /** @throws {BootError} as `#configsOver`. */
+  #rendering() {
     const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
     const isSigned = (grubSigningKey ?? signingKey) !== undefined;
     if (this.#advertised === undefined) throw new BootError("notReady");
-    const grub = { separator, commands };
-    return new BootConfigs({ index, authority: this.#advertised, grub, isSigned, slowWork: this.#slowWork, permits });
+    return { authority: this.#advertised, grub: { separator, commands }, isSigned };
   }
 
   #bootConfigs(): BootConfigs {

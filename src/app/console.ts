@@ -13,6 +13,7 @@ import { ConsoleObjects } from "../http/console/objects.ts";
 import { problemOf } from "../http/console/problems.ts";
 import { RequestRates, type RequestRatesOptions } from "../http/console/request-rates.ts";
 import type { ConsoleFiles, ConsoleRoutesOptions } from "../http/console/routes.ts";
+import type { TryManifest } from "../http/console/trying.ts";
 import { Visitors } from "../http/console/visitors.ts";
 import { isForwarded, type OpsDoor } from "../http/ops/door.ts";
 import { type BootFilesOf, stagesBy } from "../http/ops/history-routes.ts";
@@ -23,6 +24,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { ClusterCallers } from "../model/cluster-callers.ts";
 import type { SourceView } from "../model/source.ts";
+import { type TryGround, TryThread } from "./try-thread.ts";
 
 /** What only `davit serve` knows. */
 export interface ServedConsole {
@@ -31,6 +33,7 @@ export interface ServedConsole {
   readonly callers: () => ClusterCallers | undefined;
   /** What this davit reads of the source; undefined while another member leads. */
   readonly view: () => SourceView | undefined;
+  readonly adminNamespace: () => string | undefined;
   readonly store: StoreHealth;
 }
 
@@ -51,6 +54,8 @@ export interface ConsoleOptions {
   readonly lines: Health["lines"];
   readonly metrics: RequestRatesOptions["metrics"];
   readonly version: string;
+  /** How this davit renders. @throws {BootError} notReady. */
+  readonly rendering: () => TryGround["rendering"];
   readonly door: OpsDoor;
   readonly clients: Clients;
   readonly clock: Clock;
@@ -83,6 +88,7 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
     statuses: served?.statuses,
     objects: new ConsoleObjects({ statuses: served?.statuses, view: () => served?.view(), index }),
     followed: options.followed,
+    tryManifest: served === undefined ? () => Promise.resolve({ kind: "notReading" }) : tryingBy(served, options),
     health: {
       version,
       checks,
@@ -108,6 +114,17 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
     clock,
   });
   return { visitors, context, files: await readFiles(), isHttps, signal };
+}
+
+/** Tries manifests over what this davit reads of the source. */
+function tryingBy({ view, adminNamespace }: ServedConsole, { clock, signal, rendering }: ConsoleOptions): TryManifest {
+  const thread = new TryThread({ clock, signal });
+  return async (manifest, rawQuery) => {
+    const read = view();
+    if (read === undefined) return { kind: "notReading" };
+    const ground = { view: read, adminNamespace: adminNamespace(), rendering: rendering() };
+    return await thread.try(ground, { manifest, rawQuery });
+  };
 }
 
 async function readFiles(): Promise<ConsoleFiles> {

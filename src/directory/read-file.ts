@@ -82,7 +82,7 @@ export function withProblem(problem: FileProblem): FileContent {
 }
 
 /** Counts the characters that begin or separate values in YAML and JSON. The parser makes about one node for each. */
-function markCount(text: string): number {
+export function markCount(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) if (marks.has(text.charCodeAt(at))) count++;
   return count;

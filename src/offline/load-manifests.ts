@@ -91,7 +91,7 @@ export async function loadManifests(options: LoadOptions): Promise<Manifests> {
   for (const { text, file } of parts) places.add(text, file);
   view.take({ files: parts.map(({ file }) => file), problems: listing.problems, isAtRest: true });
   const advice = parts.flatMap(({ file }) => (file.problems.length === 0 ? (file.advice ?? []) : []));
-  return { view, advice, places, ...plan(view, options) };
+  return { view, advice, places, ...planManifests(view, options) };
 }
 
 function partOf(listed: ListedFile | undefined, file: FileContent): readonly ReadPart[] {
@@ -117,9 +117,10 @@ const nothingStored: PlannerOptions["documents"] = {
   textAt: () => undefined,
 };
 
-function plan(
+/** Plans what `davit serve` would write into an empty store for the objects of a view. */
+export function planManifests(
   view: SourceView,
-  { log, adminNamespace }: LoadOptions,
+  { log, adminNamespace }: Pick<LoadOptions, "log" | "adminNamespace">,
 ): Pick<Manifests, "planned" | "documents" | "machineSamples"> {
   const planner = new Planner({
     source: { view },

@@ -12,6 +12,7 @@ import type { FollowedStore, Health } from "./health.ts";
 import type { KnownStatuses } from "./known-statuses.ts";
 import type { Page } from "./layout.ts";
 import type { ConsoleObjects } from "./objects.ts";
+import type { TryManifest } from "./trying.ts";
 import type { Visitor } from "./visitors.ts";
 
 export interface ConsoleContext {
@@ -27,6 +28,7 @@ export interface ConsoleContext {
   readonly statuses: KnownStatuses | undefined;
   readonly objects: ConsoleObjects;
   readonly health: Health;
+  readonly tryManifest: TryManifest;
   /** Undefined in `davit serve`. */
   readonly followed: FollowedStore | undefined;
   /** Undefined without a cluster: objects are in files, which davit never writes. */
@@ -49,4 +51,9 @@ export interface Screen {
   readonly url: string;
   /** Makes the page. @throws {RequestError} for a page that does not exist. */
   page(visit: Visit, context: ConsoleContext): Page | Promise<Page>;
+  /** Answers a form that is sent to the same path. It changes nothing. */
+  readonly post?: {
+    readonly maxBytes: number;
+    page(form: URLSearchParams, visit: Visit, context: ConsoleContext): Promise<Page>;
+  };
 }

@@ -57,6 +57,14 @@ function historyOf(view: HistoryView, name: string, subject: MachineSubject | un
   return ["serial", "hostname"].map((label) => view.find(new Map([[label, name]]), 1)[0]).find(Boolean);
 }
 
+/** Returns the query that a machine would send, by its name; undefined for a machine that davit does not know. */
+export async function machineQuery(name: string, { book, history }: ConsoleContext): Promise<string | undefined> {
+  const subject = book && findMachine(book, name);
+  const machine = historyOf(await history.current(), name, subject);
+  if (subject === undefined && machine === undefined) return undefined;
+  return queryOf(machine?.labels, subject?.identities ?? [], name);
+}
+
 /** Returns the query that the machine would send: the labels that it sent last, or its identities. */
 function queryOf(labels: Labels | undefined, identities: readonly string[], name: string): string {
   const own = identityOf(name);

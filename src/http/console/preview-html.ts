@@ -7,8 +7,8 @@ import { facts, table } from "./layout.ts";
 
 const origins = { query: "request", machine: "Machine", reported: "reported by the machine" } as const;
 
-/** Returns the preview in sections. */
-export function previewHtml(preview: Preview): Html {
+/** Returns the preview in sections. @param idPrefix begins every id, so that a page can have two previews. */
+export function previewHtml(preview: Preview, idPrefix = ""): Html {
   const { losers, moreLosers, nearest, moreOthers, warnings, renderings } = preview;
   return html`<h2>Why this Group</h2>
 ${selectionFacts(preview)}
@@ -17,7 +17,7 @@ ${groupList("Groups that match, and do not win", losers.map(loserHtml), moreLose
 ${groupList("Groups that do not match, the nearest first", nearest.map(missHtml), moreOthers)}
 ${labelTable(preview)}
 <h2>What it would get now</h2>
-${renderings.map(renderingHtml)}`;
+${renderings.map((rendering) => renderingHtml(rendering, idPrefix))}`;
 }
 
 function selectionFacts({ chosen, effect, refused, permit, machines = [] }: Preview): Html {
@@ -70,8 +70,9 @@ function labelTable({ labels, selectedBy }: Preview): HtmlValue {
   return html`<h3>Labels</h3>\n${table("Labels, and where each comes from", ["Label", "Value", "From"], rows)}`;
 }
 
-function renderingHtml({ path, status, contentType, bytes, body, isCut, isSecret, problem }: Rendering): Html {
-  return html`<details id="get-${path}">
+function renderingHtml(rendering: Rendering, idPrefix: string): Html {
+  const { path, status, contentType, bytes, body, isCut, isSecret, problem } = rendering;
+  return html`<details id="${idPrefix}get-${path}">
 <summary><code>${path}</code> ${status} ${contentType}, ${bytes} bytes</summary>
 ${problem !== undefined && html`<p>Problem: ${problem}</p>`}
 ${isSecret ? html`<p>From a Secret: not shown.</p>` : html`<pre tabindex="0">${lines(body ?? "")}</pre>`}

@@ -18,6 +18,7 @@ import { liveStream } from "./live.ts";
 import { machineScreen } from "./machine-page.ts";
 import { objectScreen, objectsScreen } from "./objects-page.ts";
 import { signInPage } from "./sign-in.ts";
+import { tryScreen } from "./try-page.ts";
 import { SignInNeeded, sessionCookie, type Visitor, type Visitors } from "./visitors.ts";
 import { waitingScreen } from "./waiting-page.ts";
 
@@ -44,6 +45,7 @@ const shownScreens: readonly Screen[] = [
   objectsScreen,
   objectScreen,
   healthScreen,
+  tryScreen,
 ];
 
 const htmlText = "text/html; charset=utf-8";
@@ -70,7 +72,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (ap
   const { visitors, context, files } = options;
   const { clock } = context;
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(formType, { parseAs: "string", bodyLimit: maxFormBytes }, (_request, body, done) =>
+  app.addContentTypeParser(formType, { parseAs: "string" }, (_request, body, done) =>
     done(null, new URLSearchParams(String(body))),
   );
   app.setErrorHandler((error, request, reply) => sendError(error, { request, reply, options }));
@@ -104,9 +106,11 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (ap
       },
     });
   }
+  for (const screen of shownScreens) addForm(options, screen)(app);
   app.route({
     method: "POST",
     url: `${consolePath}/actions`,
+    bodyLimit: maxFormBytes,
     handler: async (request, reply) => {
       const visitor = await visitors.of(request.raw);
       const form = formOf(request);
@@ -126,6 +130,29 @@ function addFile(
   app.route({ method, url: `${consolePath}/${name}`, handler: (_request, reply) => reply.type(type).send(body) });
 }
 
+/** Adds the form of a screen that has one. Its visitor is known before davit reads its body, which can be long. */
+function addForm({ visitors, context }: ConsoleRoutesOptions, { url, post }: Screen) {
+  return (app: Parameters<FastifyPluginAsync>[0]) => {
+    if (post === undefined) return;
+    app.route({
+      method: "POST",
+      url,
+      bodyLimit: post.maxBytes,
+      onRequest: async ({ raw }) => {
+        await visitors.of(raw);
+        visitors.checkOrigin(raw);
+      },
+      handler: async (request, reply) => {
+        const visitor = await visitors.of(request.raw);
+        const form = formOf(request);
+        visitors.checkForm(request.raw, visitor, form.get("form"));
+        const visit = { visitor, rest: "", query: new URLSearchParams() };
+        return sendPage(reply, await post.page(form, visit, context), { visitor, clock: context.clock });
+      },
+    });
+  };
+}
+
 /** Sign-in and sign-out. A sign-in needs no form token: who can send one already has a token. */
 function addSessionRoutes({ visitors, context, isHttps }: ConsoleRoutesOptions) {
   const { clock } = context;
@@ -140,6 +167,7 @@ function addSessionRoutes({ visitors, context, isHttps }: ConsoleRoutesOptions) 
     app.route({
       method: "POST",
       url,
+      bodyLimit: maxFormBytes,
       handler: async (request, reply) => {
         visitors.checkOrigin(request.raw);
         const session = await visitors.signIn(formOf(request).get("token")?.trim() ?? "", request.raw);
@@ -150,6 +178,7 @@ function addSessionRoutes({ visitors, context, isHttps }: ConsoleRoutesOptions) 
     app.route({
       method: "POST",
       url: `${consolePath}/sign-out`,
+      bodyLimit: maxFormBytes,
       handler: async (request, reply) => {
         const visitor = await visitors.of(request.raw);
         visitors.checkForm(request.raw, visitor, formOf(request).get("form"));

@@ -133,6 +133,7 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
     lines,
     metrics,
     version: "1.2.3",
+    rendering: () => ({ authority, grub }),
     door,
     clients: new Clients(),
     clock: systemClock,
@@ -160,7 +161,13 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
 function servedParts({ callers, isLed, store, followers }: Given, statuses: KnownStatuses, view: SourceView) {
   const health = { store: store ?? soleStore, quotaBytes: 1024 * 1024, followers: () => followers ?? [] };
   const shown = isLed === true ? undefined : view;
-  const served = { statuses, callers: () => callers, view: () => shown, store: health };
+  const served = {
+    statuses,
+    callers: () => callers,
+    view: () => shown,
+    adminNamespace: () => undefined,
+    store: health,
+  };
   return { served, followed: undefined };
 }
 
