@@ -69,12 +69,15 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster, the store",
   const boots = async ({ bootUrl }: DavitBootProcess) => (await fetch(`${bootUrl}/ipxe?mac=${macOf(1)}`)).status;
 
   it("lets followers in by a ServiceAccount's token, also after both restart without the API server", async () => {
-    const { storeUrl } = await serve();
+    const { storeUrl, opsUrl } = await serve();
     expect(storeUrl).toMatch(/^https:/);
     await expect.poll(publishedAuthority, soon).toContain("-----BEGIN CERTIFICATE-----");
     await writeFile(at("ca.crt"), await publishedAuthority());
     await writeFile(at("token"), await tokenFor("davit-boot", "davit"), { mode: 0o600 });
     expect(await boots(await follow(storeUrl))).toBe(200);
+    // It changes no key, so an account that may only read may hand its history on.
+    const shown = async () => await (await fetch(`${opsUrl}/history?mac=${macOf(1)}`)).text();
+    await expect.poll(shown, soon).toContain("  via ");
     await follower?.stop();
     await davit?.stop();
     await cluster.kill();
