@@ -92,7 +92,9 @@ export class ConsoleWorld {
       macs.hostileWorking,
     ];
     return [
-      ...screens.map(({ path }) => path).filter((path) => !/try|health/.test(path)),
+      ...screens.map(({ path }) => path),
+      "/console/objects/Profile/default/work",
+      `/console/try?labels=mac%3D${macs.secret}&machine=${macs.hostile}`,
       ...machines.map((name) => `/console/machines/${name}`),
       "/console/machines/nobody",
       "/console/sign-in",

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { ConsoleWorld, hostileName, macs, secretText, workProfile } from "./console-world.ts";
+import { faultsOf } from "./people.ts";
 
 const startMs = 180_000;
 
@@ -54,6 +55,21 @@ describe.skipIf(missing("chromium", "kube-apiserver", "kubectl"))(
       }
       await world.open(page, `/console/machines/${macs.secret}`);
       expect(await page.locator("main").textContent()).toContain("From a Secret: not shown.");
+    });
+
+    it("shows what a pasted manifest changes, and keeps its text as text", async () => {
+      const { page } = await world.person("viewer");
+      await world.open(page, "/console/try");
+      const form = page.locator('form[method="post"][action="/console/try"]');
+      await form.getByLabel("Labels of a machine").fill(`mac=${macs.working}\nhostname=${hostileName}`);
+      await form.getByLabel("Manifest").fill(`# ${hostileName}\n${JSON.stringify(workProfile("hostname: tried"))}`);
+      await form.getByRole("button", { name: "Try the manifest" }).click();
+      const main = page.locator("main");
+      expect(await main.textContent()).toContain("Profile/default/work replaces the present one");
+      expect(await page.getByRole("row").filter({ hasText: "/cloud" }).textContent()).toContain("differs");
+      expect(await form.getByLabel("Manifest").inputValue()).toContain(hostileName);
+      expect(await page.locator("img").count()).toBe(0);
+      expect(await faultsOf(page)).toEqual([]);
     });
 
     it("works without JavaScript: pages, filters and actions", async () => {

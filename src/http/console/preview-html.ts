@@ -7,17 +7,27 @@ import { facts, table } from "./layout.ts";
 
 const origins = { query: "request", machine: "Machine", reported: "reported by the machine" } as const;
 
-/** Returns the preview in sections. @param idPrefix begins every id, so that a page can have two previews. */
-export function previewHtml(preview: Preview, idPrefix = ""): Html {
+/** Keeps two previews of one page apart. */
+export interface PreviewPlace {
+  /** Begins every id. */
+  readonly idPrefix: string;
+  /** What the preview is of, in words. */
+  readonly name: string;
+}
+
+const alone: PreviewPlace = { idPrefix: "", name: "" };
+
+/** Returns the preview in sections. */
+export function previewHtml(preview: Preview, place = alone): Html {
   const { losers, moreLosers, nearest, moreOthers, warnings, renderings } = preview;
   return html`<h2>Why this Group</h2>
 ${selectionFacts(preview)}
 ${warnings.length > 0 && html`<ul class="warnings">${warnings.map(({ text }) => html`<li>${text}</li>\n`)}</ul>`}
 ${groupList("Groups that match, and do not win", losers.map(loserHtml), moreLosers)}
 ${groupList("Groups that do not match, the nearest first", nearest.map(missHtml), moreOthers)}
-${labelTable(preview)}
+${labelTable(preview, place)}
 <h2>What it would get now</h2>
-${renderings.map((rendering) => renderingHtml(rendering, idPrefix))}`;
+${renderings.map((rendering) => renderingHtml(rendering, place))}`;
 }
 
 function selectionFacts({ chosen, effect, refused, permit, machines = [] }: Preview): Html {
@@ -55,7 +65,7 @@ function missHtml({ misses, ...group }: NearMiss): Html {
   return html`<li>${groupHtml(group)}${misses.map((miss) => html`<br><small>${miss}</small>`)}</li>\n`;
 }
 
-function labelTable({ labels, selectedBy }: Preview): HtmlValue {
+function labelTable({ labels, selectedBy }: Preview, { name: of }: PreviewPlace): HtmlValue {
   const shown =
     selectedBy ?? Object.entries(labels).map(([name, value]) => ({ name, value, origin: "query" as const }));
   if (shown.length === 0) return undefined;
@@ -67,10 +77,10 @@ function labelTable({ labels, selectedBy }: Preview): HtmlValue {
 </tr>
 `,
   );
-  return html`<h3>Labels</h3>\n${table("Labels, and where each comes from", ["Label", "Value", "From"], rows)}`;
+  return html`<h3>Labels</h3>\n${table(`Labels${of === "" ? "" : ` of the ${of}`}, and where each comes from`, ["Label", "Value", "From"], rows)}`;
 }
 
-function renderingHtml(rendering: Rendering, idPrefix: string): Html {
+function renderingHtml(rendering: Rendering, { idPrefix }: PreviewPlace): Html {
   const { path, status, contentType, bytes, body, isCut, isSecret, problem } = rendering;
   return html`<details id="${idPrefix}get-${path}">
 <summary><code>${path}</code> ${status} ${contentType}, ${bytes} bytes</summary>

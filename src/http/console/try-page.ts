@@ -9,7 +9,7 @@ import type { ConsoleContext, Screen } from "./context.ts";
 import { type Html, type HtmlValue, html, lines } from "./html.ts";
 import { consolePath, type Page, table } from "./layout.ts";
 import { machineQuery } from "./machine-page.ts";
-import { previewHtml } from "./preview-html.ts";
+import { type PreviewPlace, previewHtml } from "./preview-html.ts";
 import { maxManifestLength, type TriedManifest, type TryOutcome } from "./trying.ts";
 import type { Visitor } from "./visitors.ts";
 
@@ -27,7 +27,10 @@ export const tryScreen: Screen = {
     const asked = askedIn(query);
     const first = await previewOf(asked.labels, context);
     const second = await secondOf(asked, context);
-    const names = { first: "first machine", second: asked.machine === "" ? "second machine" : asked.machine };
+    const names = {
+      first: "first machine",
+      second: asked.machine === "" ? "second machine" : `machine ${asked.machine}`,
+    };
     return page({ asked, manifest: "" }, visitor, context, [resultHtml({ first, second, names })]);
   },
   post: {
@@ -38,7 +41,7 @@ export const tryScreen: Screen = {
       const manifest = (form.get("manifest") ?? "").replaceAll("\r\n", "\n");
       const tried = await triedOf(manifest, asked, context);
       const [first, second] = "kind" in tried && tried.kind === "tried" ? [tried.before, tried.preview] : [];
-      const names = { first: "without the manifest", second: "with the manifest" };
+      const names = { first: "machine without the manifest", second: "machine with the manifest" };
       const result = resultHtml({ first: first && { preview: first }, second: second && { preview: second }, names });
       return page({ asked, manifest }, visitor, context, [triedHtml(tried), result]);
     },
@@ -193,8 +196,8 @@ function resultHtml({ first, second, names }: Compared): HtmlValue {
   const [one, other] = [previewIn(first), previewIn(second)];
   return html`${one && other && comparisonHtml(one, other, names)}
 <div class="pair">
-${first && shownHtml(first, names.first, "a-")}
-${second && shownHtml(second, names.second, "b-")}
+${first && shownHtml(first, { name: names.first, idPrefix: "a-" })}
+${second && shownHtml(second, { name: names.second, idPrefix: "b-" })}
 </div>`;
 }
 
@@ -202,13 +205,13 @@ function previewIn(shown: PreviewOrProblem | undefined): Preview | undefined {
   return shown !== undefined && "preview" in shown ? shown.preview : undefined;
 }
 
-function shownHtml(shown: PreviewOrProblem, name: string, idPrefix: string): HtmlValue {
+function shownHtml(shown: PreviewOrProblem, place: PreviewPlace): HtmlValue {
   const content = "problem" in shown ? html`<p class="problem">${shown.problem}</p>` : undefined;
   const found = previewIn(shown);
-  return html`<section aria-label="${name}">
-<p class="which">${name}</p>
+  return html`<section aria-label="${place.name}">
+<p class="which">${place.name}</p>
 ${content}
-${found && previewHtml(found, idPrefix)}
+${found && previewHtml(found, place)}
 </section>`;
 }
 
