@@ -85,6 +85,11 @@ export class Fleet {
     return `${history.revision} ${revision()}`;
   }
 
+  /** True if `now` returns rows from before the last change: they are being made, or were just made. */
+  get isBehind(): boolean {
+    return this.#options.clock.monotonicMs() < this.#restsUntilMs && this.revision !== this.#revision;
+  }
+
   /** Returns the rows as they are now; as they were a moment ago, while many change. */
   async now(): Promise<FleetMoment> {
     const nowMs = this.#options.clock.monotonicMs();

@@ -7,8 +7,8 @@ import { Readable } from "node:stream";
 import type { Clock } from "../../lib/clock.ts";
 
 export interface LiveOptions {
-  /** Changes when the page may have changed. */
-  readonly revision: () => string;
+  /** Changes when the page may have changed. Undefined if a page that is made now may lack the last changes. */
+  readonly revision: () => string | undefined;
   /** Makes the page's content. Undefined ends the events: the visitor may no longer see it. */
   readonly render: () => Promise<string | undefined>;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
@@ -35,7 +35,7 @@ async function* events({ revision, render, clock, signal }: LiveOptions): AsyncG
   while (!signal.aborted) {
     const now = revision();
     const nowMs = clock.monotonicMs();
-    if (now !== known || nowMs - madeAtMs > maxAgeMs) {
+    if (now === undefined || now !== known || nowMs - madeAtMs > maxAgeMs) {
       const made = await render();
       if (made === undefined) return;
       [known, madeAtMs] = [now, nowMs];

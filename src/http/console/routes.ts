@@ -237,7 +237,12 @@ function sendLive(
   });
   const { fleet, clock } = context;
   const both = AbortSignal.any([signal, gone.signal]);
-  const stream = liveStream({ revision: () => fleet.revision, render, clock, signal: both });
+  const stream = liveStream({
+    revision: () => (fleet.isBehind ? undefined : fleet.revision),
+    render,
+    clock,
+    signal: both,
+  });
   return reply.type("text/event-stream").send(stream);
 }
 

@@ -1,6 +1,8 @@
 /** The states of machines, and the rows of the fleet. */
 
 import { describe, expect, it } from "vitest";
+import type { HistoryView } from "../../../src/history/history-view.ts";
+import { Fleet } from "../../../src/http/console/fleet.ts";
 import { type StateFacts, stateOf } from "../../../src/http/console/fleet-state.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
@@ -86,6 +88,35 @@ describe("the fleet", () => {
     const { body } = await ask("/console/");
     expect(body).toContain("<td>assets");
     expect(body).toContain("<td>racks/web</td>");
+  });
+
+  it("is behind while it returns rows from before the last change", async () => {
+    let [ms, revision] = [1_000, 0];
+    // Reading the history takes 10 ms.
+    const recordedMachines = () => {
+      ms += 10;
+      return [].values();
+    };
+    const slow: unknown = { recordedMachines };
+    const fleet = new Fleet({
+      history: { current: () => Promise.resolve(slow as HistoryView), revision: 0 },
+      book: undefined,
+      profileOf: () => undefined,
+      problemOf: () => undefined,
+      stages: () => () => "ipxe",
+      revision: () => String(revision),
+      clock: { nowMs: () => ms, monotonicMs: () => ms },
+    });
+    await fleet.now();
+    expect(fleet.isBehind).toBe(false);
+    revision = 1;
+    expect(fleet.isBehind).toBe(true);
+    await fleet.now();
+    expect(fleet.isBehind).toBe(true);
+    ms += 1_000;
+    expect(fleet.isBehind).toBe(false);
+    await fleet.now();
+    expect(fleet.isBehind).toBe(false);
   });
 
   it("is filtered by state, Group and text, and every filter is a link", async () => {
