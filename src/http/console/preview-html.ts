@@ -77,7 +77,8 @@ function labelTable({ labels, selectedBy }: Preview, { name: of }: PreviewPlace)
 </tr>
 `,
   );
-  return html`<h3>Labels</h3>\n${table(`Labels${of === "" ? "" : ` of the ${of}`}, and where each comes from`, ["Label", "Value", "From"], rows)}`;
+  const caption = `Labels${of === "" ? "" : ` of the ${of}`}, and where each comes from`;
+  return html`<h3>Labels</h3>\n${table(caption, ["Label", "Value", "From"], rows)}`;
 }
 
 function renderingHtml(rendering: Rendering, { idPrefix }: PreviewPlace): Html {
