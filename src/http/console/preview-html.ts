@@ -77,8 +77,9 @@ function labelTable({ labels, selectedBy }: Preview, { name: of }: PreviewPlace)
 </tr>
 `,
   );
-  const caption = `Labels${of === "" ? "" : ` of the ${of}`}, and where each comes from`;
-  return html`<h3>Labels</h3>\n${table(caption, ["Label", "Value", "From"], rows)}`;
+  const whose = of === "" ? "" : ` of the ${of}`;
+  return html`<h3>Labels</h3>
+${table(`Labels${whose}, and where each comes from`, ["Label", "Value", "From"], rows)}`;
 }
 
 function renderingHtml(rendering: Rendering, { idPrefix }: PreviewPlace): Html {

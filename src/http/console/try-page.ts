@@ -119,11 +119,13 @@ function page(
 <p>Nothing here is stored, and no machine notices it.</p>
 <h2>What would a machine get?</h2>
 <form class="try" method="get" action="${url}">
+<div class="pair">
 <label>Labels of the first machine, a line for each: <code>mac=52:54:00:00:00:01</code>
-<textarea name="labels" rows="4" spellcheck="false">${lines(`\n${labels}`)}</textarea></label>
+<textarea name="labels" rows="3" spellcheck="false">${lines(`\n${labels}`)}</textarea></label>
 <label>Labels of a second machine
-<textarea name="other" rows="4" spellcheck="false">${lines(`\n${other}`)}</textarea></label>
-<label>or its name <input name="machine" value="${machine}" autocomplete="off"></label>
+<textarea name="other" rows="3" spellcheck="false">${lines(`\n${other}`)}</textarea></label>
+</div>
+<label>Or the name of the second machine <input name="machine" value="${machine}" autocomplete="off"></label>
 <button>Compare</button>
 </form>
 ${manifestForm(labels, manifest, visitor, context)}
@@ -140,14 +142,16 @@ function manifestForm(labels: string, manifest: string, { formToken }: Visitor, 
   // A Secret's text comes back in no page, not even to who sent it.
   const isKept = !/\bSecret\b/.test(manifest);
   return html`${title}
+<details id="paste"${(labels === "" || manifest !== "") && html` open`}><summary>Paste a manifest</summary>
 <form class="try" method="post" action="${url}">
 <input type="hidden" name="form" value="${formToken}">
 <label>Labels of a machine, a line for each
-<textarea name="labels" rows="4" spellcheck="false">${lines(`\n${labels}`)}</textarea></label>
+<textarea name="labels" rows="3" spellcheck="false">${lines(`\n${labels}`)}</textarea></label>
 <label>Manifest: Profiles, Groups, Machines, ConfigMaps and Secrets, as YAML
 <textarea name="manifest" rows="12" spellcheck="false">${lines(`\n${isKept ? manifest : ""}`)}</textarea></label>
 <button>Try the manifest</button>
 </form>
+</details>
 ${!isKept && html`<p>The manifest has a Secret, so it is not shown again.</p>`}`;
 }
 
