@@ -72,6 +72,21 @@ describe.skipIf(missing("chromium", "kube-apiserver", "kubectl"))(
       expect(await faultsOf(page)).toEqual([]);
     });
 
+    it("shows no button that changes something to an account that may only look, and the API server refuses it", async () => {
+      const { page } = await world.person("viewer");
+      for (const path of ["/console/waiting", "/console/machines/default/unapproved"]) {
+        await world.open(page, path);
+        expect(await page.locator('[name="action"], [name="machine"]').count(), path).toBe(0);
+      }
+      const form = await page.locator('input[name="form"]').first().getAttribute("value");
+      const sent = { form: form ?? "", action: "approve", machine: "default/unapproved", back: "/console/" };
+      const body = JSON.stringify(new URLSearchParams(sent).toString());
+      const post = `fetch("/console/actions", { method: "POST", body: new URLSearchParams(${body}) })`;
+      const answer = await page.evaluate(`${post}.then((answer) => answer.text())`);
+      expect(answer).toContain("is not changed: your account may not patch machines.davit.dev");
+      expect(await world.ask("unapproved")).toBe(503);
+    });
+
     it("works without JavaScript: pages, filters and actions", async () => {
       const { page } = await world.person("approver", { javaScriptEnabled: false });
       await page.getByLabel("Text").fill(macs.held);
