@@ -30,6 +30,12 @@ const changed = (given: Parameters<typeof entry>[1] = {}) =>
     }),
   );
 
+function closedFor(key: string): void {
+  const addresses = { claimedFrom: "192.0.2.7", otherAddress: "192.0.2.8" };
+  const identities = ["mac/52:54:00:00:00:01"];
+  events.closed(entry("1", { identities, grant: { key, generation: 1 }, ...addresses }));
+}
+
 it("name the machine, the Group and the generation", () => {
   for (const state of ["Claimed", "Installing", "Installed", "Failed", "Unconfirmed"] as const) changed({ state });
   expect(noted).toEqual([
@@ -52,11 +58,8 @@ it("are not for installs by a Machine's grant, for adopted machines, for objects
 });
 
 it("name both addresses when a Secret's text is closed, at the object that has the grant", () => {
-  const addresses = { claimedFrom: "192.0.2.7", otherAddress: "192.0.2.8" };
-  const entryOf = (key: string) =>
-    entry("1", { identities: ["mac/52:54:00:00:00:01"], grant: { key, generation: 1 }, ...addresses });
-  events.closed(entryOf("group/racks/web"));
-  events.closed(entryOf("machine/racks/node7"));
+  closedFor("group/racks/web");
+  closedFor("machine/racks/node7");
   expect(noted).toEqual([
     expect.stringMatching(/^Group racks\/web SecretClosed!: only 192.0.2.7 may .* 192.0.2.8 asked for it/),
     expect.stringMatching(/^Machine racks\/node7 SecretClosed!: /),
@@ -65,18 +68,74 @@ it("name both addresses when a Secret's text is closed, at the object that has t
 
 it("are few for 10,000 machines, and lose no machine", async () => {
   for (let at = 0; at < 10_000; at++) changed({ state: "Claimed" });
-  for (let at = 0; at < 10; at++) changed({ state: "Failed" });
   expect(noted).toHaveLength(20);
   await clock.advance(30_000);
   expect(noted.slice(20)).toEqual([
-    "Group racks/web Claimed: 9980 more machines have claimed their installs",
-    "Group racks/web Failed!: 10 more machines have failed to install",
+    "Group racks/web Claimed: 9980 more machines have claimed their installs (generation 4)",
   ]);
   await clock.advance(600_000);
-  expect(noted).toHaveLength(22);
-  for (let at = 0; at < 21; at++) changed({ state: "Installed" });
+  expect(noted).toHaveLength(21);
+});
+
+it("of each reason have a share of their own, also while many machines install", async () => {
+  for (let at = 0; at < 100; at++) changed({ state: "Claimed" });
+  changed({ state: "Failed" });
+  closedFor("group/racks/web");
+  expect(noted.slice(20)).toEqual([
+    expect.stringMatching(/^Group racks\/web Failed!: mac\S+ has failed/),
+    expect.stringMatching(/^Group racks\/web SecretClosed!: only /),
+  ]);
+  for (let at = 0; at < 21; at++) closedFor("group/racks/web");
   await clock.advance(30_000);
-  expect(noted.at(-1)).toBe("Group racks/web Installed: 1 more machine is installed");
+  expect(noted.filter((text) => text.includes("SecretClosed")).at(-1)).toMatch(
+    /^Group racks\/web SecretClosed!: 2 more machines .*another address/,
+  );
+});
+
+it("are sums after half a minute, also while machines claim without end", async () => {
+  for (let at = 0; at < 20; at++) changed({ state: "Claimed" });
+  // The next Events are possible at 5, 10, ... seconds, and the sum is due at 32.
+  await clock.advance(2_000);
+  for (let at = 0; at < 10; at++) changed({ grant: { key: "group/racks/first", generation: 1 }, state: "Claimed" });
+  for (let second = 0; second < 30; second++) {
+    changed({ state: "Claimed" });
+    await clock.advance(1_000);
+  }
+  const [first] = noted.filter((text) => text.includes("more machines"));
+  expect(first).toBe("Group racks/first Claimed: 10 more machines have claimed their installs (generation 1)");
+});
+
+it("are sums of few Groups at once, the first ones first", async () => {
+  for (let at = 0; at < 20; at++) changed({ state: "Claimed" });
+  for (let group = 0; group < 25; group++) {
+    const grant = { key: `group/racks/g${group}`, generation: 1 };
+    for (let at = 0; at < 2; at++) changed({ grant, state: "Claimed" });
+  }
+  const sums = () => noted.slice(20).map((text) => text.slice(0, text.indexOf(" Claimed: 2 more")));
+  for (const count of [10, 20, 25]) {
+    await clock.advance(30_000);
+    expect(sums()).toEqual(Array.from({ length: count }, (_, group) => `Group racks/g${group}`));
+  }
+});
+
+it("name a machine that would be the only one of a sum", async () => {
+  for (let at = 0; at < 20; at++) changed({ state: "Installed" });
+  changed({ state: "Installed", identities: ["mac/52:54:00:00:00:99"] });
+  await clock.advance(30_000);
+  expect(noted.slice(20)).toEqual(["Group racks/web Installed: mac/52:54:00:00:00:99 is installed (generation 4)"]);
+});
+
+it("are sums of one generation each", async () => {
+  for (let at = 0; at < 20; at++) changed({ state: "Claimed" });
+  for (const generation of [4, 5]) {
+    for (let at = 0; at < generation; at++)
+      changed({ grant: { key: "group/racks/web", generation }, state: "Claimed" });
+  }
+  await clock.advance(30_000);
+  expect(noted.slice(20)).toEqual([
+    "Group racks/web Claimed: 4 more machines have claimed their installs (generation 4)",
+    "Group racks/web Claimed: 5 more machines have claimed their installs (generation 5)",
+  ]);
 });
 
 it("end with davit", async () => {
