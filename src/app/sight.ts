@@ -21,7 +21,7 @@ export function sightingOf(
     ...(profile !== undefined && { profile }),
     stage: endpoint,
     result: refusal ?? (status < 400 ? "served" : "failed"),
-    ...(isScript && rendered !== undefined && { rendered: digestOf(rendered) }),
+    ...(isScript && rendered !== undefined && { script: { sha256: digestOf(rendered), atMs } }),
   };
 }
 

@@ -24,14 +24,27 @@ export interface MachineSighting {
   readonly stage: string;
   /** `served`, or why the machine did not get it, such as `unapproved`. */
   readonly result: string;
-  /** SHA-256 of the last boot script, in 64 hexadecimal digits. */
-  readonly rendered?: string;
+  readonly script?: SightedScript;
 }
 
-/** Returns a sighting with the digest of the script that the machine got before it, unless it has one of its own. */
+/** The last boot script that a machine got. */
+export interface SightedScript {
+  /** In 64 hexadecimal digits. */
+  readonly sha256: string;
+  /** When it was rendered, in Unix milliseconds. */
+  readonly atMs: number;
+}
+
+/** Returns a sighting with the script that the machine got before it, unless it has one of its own. */
 export function withScriptOf(sighting: MachineSighting, earlier: MachineSighting | undefined): MachineSighting {
-  if (sighting.rendered !== undefined || earlier?.rendered === undefined) return sighting;
-  return { ...sighting, rendered: earlier.rendered };
+  if (sighting.script !== undefined || earlier?.script === undefined) return sighting;
+  return { ...sighting, script: earlier.script };
+}
+
+/** Returns a sighting with another script, if that was rendered later. Followers hand on their scripts late. */
+export function withLaterScript(sighting: MachineSighting, script: SightedScript | undefined): MachineSighting {
+  const { atMs = Number.NEGATIVE_INFINITY } = sighting.script ?? {};
+  return script === undefined || script.atMs <= atMs ? sighting : { ...sighting, script };
 }
 
 /** The most sightings of one request to the writer. */
@@ -41,7 +54,14 @@ const maxAgeMs = 24 * 60 * 60_000;
 
 /** Returns a body for `sightingsPath`. It has ages, because the clocks of two computers differ. @param nowMs Unix. */
 export function encodeSightings(sightings: readonly MachineSighting[], nowMs: number): object {
-  return { sightings: sightings.map(({ atMs, ...sighting }) => ({ ...sighting, agoMs: Math.max(0, nowMs - atMs) })) };
+  const agoMs = (atMs: number) => Math.max(0, nowMs - atMs);
+  return {
+    sightings: sightings.map(({ atMs, script, ...sighting }) => ({
+      ...sighting,
+      agoMs: agoMs(atMs),
+      ...(script && { rendered: script.sha256, renderedAgoMs: agoMs(script.atMs) }),
+    })),
+  };
 }
 
 /**
@@ -54,13 +74,20 @@ export function decodeSightings(text: string, nowMs: number): readonly MachineSi
   return sightings.flatMap((value) => (isJsonObject(value) ? (sightingIn(value, nowMs) ?? []) : []));
 }
 
-function sightingIn({ identities, agoMs, ...texts }: JsonObject, nowMs: number): MachineSighting | undefined {
+function sightingIn(
+  { identities, agoMs, renderedAgoMs, ...texts }: JsonObject,
+  nowMs: number,
+): MachineSighting | undefined {
   const stage = textIn("stage", texts);
   const result = textIn("result", texts);
   if (!areIdentities(identities) || typeof agoMs !== "number" || stage === undefined || result === undefined) return;
-  const more = (["address", "group", "profile", "rendered"] as const).map((name) => [name, textIn(name, texts)]);
+  const more = (["address", "group", "profile"] as const).map((name) => [name, textIn(name, texts)]);
   const known = Object.fromEntries(more.filter(([, text]) => text !== undefined));
-  return { identities, atMs: nowMs - Math.min(Math.max(agoMs, 0), maxAgeMs), stage, result, ...known };
+  const at = (ago: number) => nowMs - Math.min(Math.max(ago, 0), maxAgeMs);
+  const sha256 = textIn("rendered", texts);
+  const hasScript = sha256 !== undefined && typeof renderedAgoMs === "number";
+  const script = hasScript ? { script: { sha256, atMs: at(renderedAgoMs) } } : {};
+  return { identities, atMs: at(agoMs), stage, result, ...known, ...script };
 }
 
 const objectName = /^[a-z\d-]{1,63}\/[a-z\d.-]{1,253}$/;

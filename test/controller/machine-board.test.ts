@@ -157,10 +157,11 @@ describe("the status of a Machine", () => {
   it("shows the digest of its last script, which adds no writes", async () => {
     const [first, second] = ["a".repeat(64), "b".repeat(64)];
     await listed(profileObject(), groupObject(), machineObject());
-    await saw({ rendered: first });
+    await saw({ script: { sha256: first, atMs: under.clock.nowMs() } });
     expect(shown()).toMatchObject({ rendered: first });
     const { writes } = under.statuses;
-    for (let at = 0; at < 30; at++) await saw({ rendered: at % 2 === 0 ? first : second });
+    for (let at = 0; at < 30; at++)
+      await saw({ script: { sha256: at % 2 === 0 ? first : second, atMs: under.clock.nowMs() } });
     await saw({ stage: "ignition" });
     expect(under.statuses.writes).toBe(writes);
     await under.clock.advance(600_000);

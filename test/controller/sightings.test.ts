@@ -6,6 +6,7 @@ import { FakeClock } from "../helpers/fake-clock.ts";
 
 const identities = ["mac/52:54:00:00:00:01"];
 const at = (atMs: number, stage = "ipxe"): MachineSighting => ({ identities, atMs, stage, result: "served" });
+const script = (sha256: string, atMs: number) => ({ sha256, atMs });
 let sightings: Sightings;
 let followed: [string, boolean][];
 
@@ -47,12 +48,53 @@ describe("what a follower hands on", () => {
 
 describe("the digest of a script", () => {
   it("stays while the machine asks for other things, whoever answers", () => {
-    sightings.saw({ ...at(1), rendered: "a" });
+    sightings.saw({ ...at(1), script: script("a", 1) });
     sightings.saw(at(2, "ignition"));
-    expect(sightings.of(identities)).toMatchObject({ stage: "ignition", rendered: "a" });
-    sightings.heard({ ...at(3), rendered: "b" });
+    expect(sightings.of(identities)).toMatchObject({ stage: "ignition", script: script("a", 1) });
+    sightings.heard({ ...at(3), script: script("b", 3) });
     sightings.heard(at(4, "ignition"));
     sightings.saw(at(5, "ignition"));
-    expect(sightings.of(identities)).toMatchObject({ atMs: 5, rendered: "b" });
+    expect(sightings.of(identities)).toMatchObject({ atMs: 5, script: script("b", 3) });
   });
+
+  it("is shown when a follower hands it on after a newer request", () => {
+    sightings.saw(at(2_000, "ignition"));
+    sightings.heard({ ...at(1_000), script: script("late", 1_000) });
+    expect(sightings.of(identities)).toMatchObject({ stage: "ignition", script: script("late", 1_000) });
+    expect(followed).toEqual([
+      ["ignition", true],
+      ["ipxe", false],
+    ]);
+  });
+
+  it("replaces none that was rendered later, or at the same time", () => {
+    sightings.saw({ ...at(2_000), script: script("own", 2_000) });
+    sightings.heard({ ...at(3_000, "ignition"), script: script("older", 1_000) });
+    sightings.heard({ ...at(3_000, "report"), script: script("same", 2_000) });
+    expect(sightings.of(identities)).toMatchObject({ stage: "ignition", script: script("own", 2_000) });
+    sightings.heard({ ...at(2_500), script: script("newer", 2_500) });
+    expect(sightings.of(identities)).toMatchObject({ stage: "ignition", script: script("newer", 2_500) });
+  });
+
+  it("is the newest of a machine's interfaces", () => {
+    const second = "mac/52:54:00:00:00:02";
+    sightings.saw({ ...at(1), script: script("a", 1) });
+    sightings.saw({ ...at(2), identities: [second], script: script("b", 2) });
+    sightings.saw(at(3, "ignition"));
+    expect(sightings.of([...identities, second])).toMatchObject({ stage: "ignition", script: script("b", 2) });
+  });
+
+  it.each(["saw", "heard"] as const)(
+    "stays with its identities when one request has those of two Machines: %s",
+    (how) => {
+      const uuid = "uuid/4c4c4544-0034-3510-8054-b4c04f4d4e32";
+      sightings.saw({ ...at(1), identities: [uuid], script: script("a", 1) });
+      sightings.saw({ ...at(2), script: script("b", 2) });
+      sightings[how]({ ...at(3, "ignition"), identities: [uuid, ...identities] });
+      expect(sightings.of([uuid])).toMatchObject({ stage: "ignition", script: script("a", 1) });
+      expect(sightings.of(identities)).toMatchObject({ stage: "ignition", script: script("b", 2) });
+      sightings[how]({ ...at(5, "ignition"), identities: [uuid, "mac/52:54:00:00:00:09"] });
+      expect(sightings.of(["mac/52:54:00:00:00:09"])?.script).toBeUndefined();
+    },
+  );
 });

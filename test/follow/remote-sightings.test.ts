@@ -56,10 +56,12 @@ it("sends the newest sighting of each machine, once", async () => {
 });
 
 it("sends the digest of a script with what the machine asked for after it", async () => {
-  sightings.saw({ ...sightingOf(1), rendered: "a".repeat(64) });
+  const script = { sha256: "a".repeat(64), atMs: clock.nowMs() };
+  sightings.saw({ ...sightingOf(1), script });
+  await clock.advance(1_500);
   sightings.saw(sightingOf(1, "ignition"));
-  await pass(2_000);
-  expect(sent).toMatchObject([[{ stage: "ignition", rendered: "a".repeat(64) }]]);
+  await pass(500);
+  expect(sent).toMatchObject([[{ stage: "ignition", atMs: script.atMs + 1_500, script }]]);
 });
 
 it("sends nothing while machines wait for permits", async () => {

@@ -16,6 +16,7 @@ import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-doc
 import { silentLog } from "../helpers/test-store.ts";
 
 const query = "mac=52:54:00:00:00:01";
+const atMs = 7_000;
 let server: HttpServer;
 let url: string;
 let sighted: MachineSighting[];
@@ -38,7 +39,7 @@ beforeEach(async () => {
   const access = accessLog({
     ...shared,
     metrics: createMetrics("1"),
-    answered: (machine, answer) => void sighted.push(sightingOf(machine, answer, 0)),
+    answered: (machine, answer) => void sighted.push(sightingOf(machine, answer, atMs)),
   });
   const render: BootConfigs["answer"] = (name, asked) => configs.answer(name, asked);
   server = createServer({ ...shared, handler: bootHandler({ configs: { render }, accessLog: access }) });
@@ -60,7 +61,7 @@ it.each([
 ])("$path: of the body, also when it is kept", async ({ path, agent }) => {
   for (let time = 0; time < 2; time++) {
     const body = await ask(path, { headers: { "user-agent": agent } });
-    expect(sighted.at(-1)?.rendered).toBe(createHash("sha256").update(body).digest("hex"));
+    expect(sighted.at(-1)?.script).toEqual({ sha256: createHash("sha256").update(body).digest("hex"), atMs });
   }
 });
 
@@ -72,5 +73,5 @@ it.each([
 ])("$name has none", async ({ path, method }) => {
   await ask(path, { method });
   expect(sighted.at(-1)).toMatchObject({ identities: [expect.any(String)] });
-  expect(sighted.at(-1)?.rendered).toBeUndefined();
+  expect(sighted.at(-1)?.script).toBeUndefined();
 });

@@ -10,7 +10,7 @@ const sighting: MachineSighting = {
   profile: "racks/flatcar-4.1",
   stage: "generic-part",
   result: "served",
-  rendered: "0".repeat(64),
+  script: { sha256: "0".repeat(64), atMs: nowMs - 9_000 },
 };
 
 /** What the writer reads of one sighting as JSON has it. */
@@ -20,7 +20,9 @@ describe("a sighting", () => {
   it("is the same at the writer, whose clock is another one", () => {
     const body = JSON.stringify(encodeSightings([sighting], nowMs));
     expect(decodeSightings(body, nowMs)).toEqual([sighting]);
-    expect(decodeSightings(body, nowMs + 60_000)).toEqual([{ ...sighting, atMs: sighting.atMs + 60_000 }]);
+    expect(decodeSightings(body, nowMs + 60_000)).toEqual([
+      { ...sighting, atMs: nowMs + 55_000, script: { ...sighting.script, atMs: nowMs + 51_000 } },
+    ]);
   });
 
   it("is never of the future, and at most a day old", () => {
@@ -52,7 +54,9 @@ describe("a sighting", () => {
     { group: "no-namespace" },
     { profile: "A/B" },
     { address: "node.example" },
-    { rendered: "abc" },
+    { rendered: "abc", renderedAgoMs: 0 },
+    { rendered: "0".repeat(64) },
+    { rendered: "0".repeat(64), renderedAgoMs: "0" },
     { approved: true },
     { state: "Installed" },
   ])("has no more members than these, in their form: %j", (more) => {

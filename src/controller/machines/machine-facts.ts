@@ -63,7 +63,7 @@ function machineStatusOf(
     ...(address && { address }),
     ...(group && { group }),
     ...(profile && { profile }),
-    ...(sighting?.rendered && { rendered: sighting.rendered }),
+    ...(sighting?.script && { rendered: sighting.script.sha256 }),
     ...(sighting && at && { boot: { at, stage: sighting.stage, result: sighting.result } }),
     ...(entry?.grant && {
       install: {

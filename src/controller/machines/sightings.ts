@@ -4,7 +4,7 @@
  * make davit enroll unknown machines.
  */
 
-import { type MachineSighting, withScriptOf } from "../../model/sighting.ts";
+import { type MachineSighting, withLaterScript, withScriptOf } from "../../model/sighting.ts";
 
 // As many machines as the ledger has room for, with two identities each.
 const mostIdentities = 2 * 65_536;
@@ -24,33 +24,44 @@ export class Sightings {
 
   /** Records a request. */
   saw(sighting: MachineSighting): void {
-    this.#record(sighting, true);
-  }
-
-  /** Records a request that a follower has answered, unless a newer one is known. */
-  heard(sighting: MachineSighting): void {
-    const known = this.of(sighting.identities);
-    if (known === undefined || known.atMs < sighting.atMs) this.#record(sighting, false);
-  }
-
-  #record(newest: MachineSighting, isOwn: boolean): void {
-    const sighting = withScriptOf(newest, this.of(newest.identities));
     for (const identity of sighting.identities) {
-      this.#newest.delete(identity);
-      this.#newest.set(identity, sighting);
+      this.#put(identity, withScriptOf(sighting, this.#newest.get(identity)));
     }
-    for (const oldest of this.#newest.keys()) {
-      if (this.#newest.size <= this.#most) break;
-      this.#newest.delete(oldest);
+    this.#notify(sighting, true);
+  }
+
+  /** Records a request that a follower has answered, unless a newer one is known. Its script may be the newest. */
+  heard(sighting: MachineSighting): void {
+    let isNews = false;
+    for (const identity of sighting.identities) {
+      const known = this.#newest.get(identity);
+      const isNewest = known === undefined || known.atMs < sighting.atMs;
+      const shown = isNewest ? withLaterScript(sighting, known?.script) : withLaterScript(known, sighting.script);
+      if (shown === known) continue;
+      this.#put(identity, shown);
+      isNews = true;
     }
+    if (isNews) this.#notify(sighting, false);
+  }
+
+  /** A script stays with its identity: a request can have the identities of two Machines. */
+  #put(identity: string, sighting: MachineSighting): void {
+    this.#newest.delete(identity);
+    this.#newest.set(identity, sighting);
+    const [oldest = identity] = this.#newest.keys();
+    if (this.#newest.size > this.#most) this.#newest.delete(oldest);
+  }
+
+  #notify(sighting: MachineSighting, isOwn: boolean): void {
     if (sighting.identities.length === 0) return;
     for (const listener of this.#listeners) listener(sighting, isOwn);
   }
 
-  /** Returns the newest sighting with one of these identities. */
+  /** Returns the newest sighting with one of these identities, and the newest script of any of them. */
   of(identities: readonly string[]): MachineSighting | undefined {
     const found = identities.flatMap((identity) => this.#newest.get(identity) ?? []);
-    return found.toSorted((a, b) => b.atMs - a.atMs)[0];
+    const [newest] = found.toSorted((a, b) => b.atMs - a.atMs);
+    return newest && found.reduce((shown, { script }) => withLaterScript(shown, script), newest);
   }
 
   /** Calls `listener` with each sighting. @returns a function that ends the calls. */
