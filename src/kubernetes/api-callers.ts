@@ -3,7 +3,7 @@
  * and its audit log names the person. davit's own credentials are never part of these requests.
  */
 
-import type { CallerReview, ClusterCallers } from "../model/cluster-callers.ts";
+import type { CallerReview, ClusterCallers, PatchRefusal } from "../model/cluster-callers.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ApiError } from "./client/api-error.ts";
 import { ApiClient, type ApiClientOptions } from "./client/client.ts";
@@ -63,9 +63,11 @@ export class ApiCallers implements ClusterCallers {
    * Merges `spec` into a Machine as the owner of the token. @param machine `namespace/name`.
    * @returns undefined if it is changed, otherwise why it is not.
    */
-  async patchMachine(token: string, machine: string, spec: JsonObject): Promise<string | undefined> {
+  async patchMachine(token: string, machine: string, spec: JsonObject): Promise<PatchRefusal | undefined> {
     const [namespace = "", name = "", more] = machine.split("/");
-    if (!isName(namespace) || !isName(name) || more !== undefined) return "there is no Machine of this name";
+    if (!isName(namespace) || !isName(name) || more !== undefined) {
+      return { why: "there is no Machine of this name", isForbidden: false };
+    }
     try {
       const path = objectPath(resources.Machine, namespace, name);
       const body = { contentType: "application/merge-patch+json", value: { spec } };
@@ -76,10 +78,7 @@ export class ApiCallers implements ClusterCallers {
       return undefined;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.status === 401) return "the API server no longer knows your token: sign in again";
-      if (error.status === 403) return `your account may not patch machines.davit.dev in namespace "${namespace}"`;
-      if (error.status === 404) return "the cluster has no Machine of this name";
-      return error.message;
+      return { why: patchProblem(error, namespace), isForbidden: error.status === 403 };
     }
   }
 
@@ -121,6 +120,13 @@ export class ApiCallers implements ClusterCallers {
       await client.stop();
     }
   }
+}
+
+function patchProblem({ status, message }: ApiError, namespace: string): string {
+  if (status === 401) return "the API server no longer knows your token: sign in again";
+  if (status === 403) return `your account may not patch machines.davit.dev in namespace "${namespace}"`;
+  if (status === 404) return "the cluster has no Machine of this name";
+  return message;
 }
 
 function reviewOf(group: "authentication" | "authorization", kind: string, rest: object): object {

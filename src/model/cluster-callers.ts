@@ -12,7 +12,14 @@ export interface ClusterCallers {
   /** Asks whether the owner of a token may change Machines of a namespace. Undefined if it cannot be asked now. */
   mayPatchMachines(token: string, namespace: string): Promise<boolean | undefined>;
   /** Changes the spec of a Machine. @returns undefined if it is changed, otherwise why it is not. */
-  patchMachine(token: string, machine: string, spec: JsonObject): Promise<string | undefined>;
+  patchMachine(token: string, machine: string, spec: JsonObject): Promise<PatchRefusal | undefined>;
+}
+
+export interface PatchRefusal {
+  /** For people. */
+  readonly why: string;
+  /** True if the account has no right to make this change. */
+  readonly isForbidden: boolean;
 }
 
 export type CallerReview =

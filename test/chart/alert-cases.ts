@@ -232,6 +232,7 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
   },
   DavitPendingMachinesMany: limit("davit_pending_machines", { good: 900, bad: 901, minutes: 15 }),
   DavitHistoryNotWritten: limit("davit_boot_history_writable", { good: 1, bad: 0, minutes: 15 }),
+  DavitFollowerHistoryDropped: growth("davit_follow_history_dropped_total", 15),
   DavitSigningKeyExpires: {
     fires: [
       { name: "in ten days", series: { davit_signing_key_expiry_timestamp_seconds: always(10 * day) } },

@@ -95,6 +95,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
 
   it("lets the API server refuse a change that the account may not make", async () => {
     const sent = await act("viewer", { action: "approve" });
+    expect(sent.status).toBe(403);
     expect(sent.body).toContain("is not changed: your account may not patch machines.davit.dev");
     expect(await machine()).toMatchObject({ spec: { identity: { macs: [macOf(1)] } } });
     expect(await rack.boots(1)).toBe(503);

@@ -16,23 +16,36 @@ const maxMachines = 200;
 
 /**
  * Does what a form asks for, machine by machine.
- * @returns a page with the outcome for each machine.
+ * @returns a page with the outcome for each machine, with status 403 if the visitor may make none of the changes.
  * @throws {RequestError} for a form that no page of davit has made.
  */
 export async function doActions(form: URLSearchParams, visitor: Visitor, context: ConsoleContext): Promise<Page> {
   const action = form.get("action") ?? "";
   const machines = form.getAll("machine").slice(0, maxMachines);
   const back = form.get("back") ?? "";
-  const outcomes: { readonly machine: string; readonly text: string }[] = [];
-  for (const machine of machines) outcomes.push({ machine, text: await outcomeOf(action, machine, visitor, context) });
+  const outcomes: (ActionOutcome & { readonly machine: string })[] = [];
+  for (const machine of machines) outcomes.push({ machine, ...(await outcomeOf(action, machine, visitor, context)) });
+  const isForbidden = outcomes.length > 0 && outcomes.every((outcome) => outcome.isForbidden === true);
+  const title = isForbidden ? "Not allowed" : "Done";
   const list = outcomes.map(({ machine, text }) => html`<li><code>${machine}</code> ${text}</li>\n`);
-  const body = html`<h1>Done</h1>
+  const body = html`<h1>${title}</h1>
 ${machines.length === 0 ? html`<p>No machine was chosen.</p>` : html`<ul id="outcomes">\n${list}</ul>`}
 <p><a href="${back.startsWith(`${consolePath}/`) ? back : `${consolePath}/`}">Back</a></p>`;
-  return { title: "Done", body };
+  return { title, body, ...(isForbidden && { status: 403 }) };
 }
 
-async function outcomeOf(action: string, machine: string, visitor: Visitor, context: ConsoleContext): Promise<string> {
+/** What became of one machine. */
+interface ActionOutcome {
+  readonly text: string;
+  readonly isForbidden?: boolean;
+}
+
+async function outcomeOf(
+  action: string,
+  machine: string,
+  visitor: Visitor,
+  context: ConsoleContext,
+): Promise<ActionOutcome> {
   if (isObjectAction(action)) return await changeObject(action, machine, visitor, context);
   if (isLedgerAction(action)) return await changeLedger(action, machine, visitor, context);
   throw new RequestError("badRequest");
@@ -43,13 +56,13 @@ async function changeObject(
   machine: string,
   { clusterToken, name }: Visitor,
   { callers, log }: ConsoleContext,
-): Promise<string> {
+): Promise<ActionOutcome> {
   if (clusterToken === undefined || callers === undefined) throw new RequestError("mayNotChange");
   const { spec, done } = objectActions[action];
-  const why = await callers.patchMachine(clusterToken, machine, spec);
-  if (why !== undefined) return `is not changed: ${why}`;
+  const refusal = await callers.patchMachine(clusterToken, machine, spec);
+  if (refusal !== undefined) return { text: `is not changed: ${refusal.why}`, isForbidden: refusal.isForbidden };
   log.info({ action, machine, by: name }, "an operator changed a Machine");
-  return done;
+  return { text: done };
 }
 
 async function changeLedger(
@@ -57,15 +70,15 @@ async function changeLedger(
   machine: string,
   { mayChangeLedger, name }: Visitor,
   { book, office, log }: ConsoleContext,
-): Promise<string> {
+): Promise<ActionOutcome> {
   if (!mayChangeLedger || book === undefined || office === undefined) throw new RequestError("mayNotChange");
   try {
     const done = await correctLedger(action, { machine }, { book, office });
     log.info({ action, by: name, ...done }, "an operator changed the ledger");
-    return ledgerActions[action].done;
+    return { text: ledgerActions[action].done };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    return `is not changed: ${error.message}`;
+    return { text: `is not changed: ${error.message}` };
   }
 }
 

@@ -9,6 +9,8 @@ import { pageIn, pageLinks } from "./paging.ts";
 
 /** A longer text finds nothing. */
 const maxTextLength = 256;
+/** A page of a hundred failed machines stays small. The machine's own page has the whole reason. */
+const maxReasonLength = 96;
 
 export const fleetScreen: Screen = {
   url: `${consolePath}/`,
@@ -71,20 +73,19 @@ export function fleetHref(filter: FleetFilter, page = 1): string {
   return query.size === 0 ? `${consolePath}/` : `${consolePath}/?${query}`;
 }
 
+/** HTML needs no end tags of cells: without them the page is a tenth smaller. */
 function rowHtml(row: FleetRow, nowMs: number): Html {
-  const { mac, machine, hostname, group, profile, phase, stage, seenAtMs, address } = row;
-  return html`<tr id="m-${machine}">
-<th scope="row">${machineLink(machine, mac ?? machine)}</th>
-<td>${hostname}</td>
-<td>${stateHtml(row)}</td>
-<td>${group}</td>
-<td>${profile}</td>
-<td>${phase}</td>
-<td>${breakable(stage)}</td>
-<td>${age(seenAtMs, nowMs)}</td>
-<td>${address}</td>
-</tr>
-`;
+  const { mac, machine, hostname, state, why, group, profile, phase, stage, seenAtMs, address } = row;
+  const shown = stateHtml({ state, why: shortened(why) });
+  const cells = [hostname, shown, group, profile, phase, breakable(stage), age(seenAtMs, nowMs), address];
+  return html`<tr id="m-${machine}"><th scope="row">${machineLink(machine, mac ?? machine)}${cells.map(
+    (cell) => html`<td>${cell}`,
+  )}</tr>\n`;
+}
+
+function shortened(why: string | undefined): string | undefined {
+  if (why === undefined || why.length <= maxReasonLength) return why;
+  return `${why.slice(0, maxReasonLength).trimEnd()} ...`;
 }
 
 /** Returns a state in words, with the reason below it. */

@@ -212,7 +212,7 @@ function valueIn(identities: readonly string[], kind: string): string | undefine
 /** What a reader looks for; an absent member matches every machine. */
 export interface FleetFilter {
   readonly state?: FleetState | undefined;
-  /** Part of a Group's name. */
+  /** A Group's name, or `namespace/name`. */
   readonly group?: string | undefined;
   /** Part of any text that a row shows, in any letter case. */
   readonly text?: string | undefined;
@@ -224,7 +224,7 @@ export function filtered(rows: readonly FleetRow[], { state, group, text }: Flee
   return rows.filter(
     (row) =>
       (state === undefined || row.state === state) &&
-      (group === undefined || row.group?.includes(group) === true) &&
+      (group === undefined || row.group === group || row.group?.endsWith(`/${group}`) === true) &&
       (words === "" || textsOf(row).some((each) => each?.toLowerCase().replaceAll("-", ":").includes(words))),
   );
 }

@@ -21,6 +21,8 @@ export interface Page {
   readonly screen?: (typeof screens)[number]["path"];
   /** The part of the page below its navigation. */
   readonly body: HtmlValue;
+  /** The HTTP status; 200 unless given. */
+  readonly status?: number;
   /** True if the browser replaces `body` while things change. */
   readonly isLive?: boolean;
 }

@@ -193,7 +193,9 @@ describe("in a cluster", () => {
     },
     patchMachine: (token, name, spec) => {
       asked.push(`${token} ${name} ${JSON.stringify(spec)}`);
-      return Promise.resolve(name === "racks/node8" ? "your account may not patch it" : undefined);
+      return Promise.resolve(
+        name === "racks/node8" ? { why: "your account may not patch it", isForbidden: true } : undefined,
+      );
     },
   };
   const start = async () => {
@@ -220,6 +222,7 @@ describe("in a cluster", () => {
     const refused = { ...form, machine: "racks/node8" };
     const other = await ask("/console/actions", { method: "POST", form: refused, headers: { cookie, origin } });
     expect(other.body).toContain("is not changed: your account may not patch it");
+    expect(other.status).toBe(403);
   });
 
   it("shows buttons only where the account may change Machines, and asks once", async () => {
