@@ -35,7 +35,6 @@ const owners = {
   "@marcbachmann/cel-js": "^src/admission/",
   "@bufbuild/protobuf": "^src/store/etcd/",
   "@connectrpc/connect": "^src/store/etcd/",
-  "@connectrpc/connect-node": "^src/store/etcd/",
   "@kubernetes/client-node": "^src/kubernetes/client/kube-config\\.ts$",
   "@peculiar/x509": "^src/certificates/issue\\.ts$",
   "reflect-metadata": "^src/certificates/issue\\.ts$",

@@ -34,7 +34,6 @@ const connectionWindowBytes = 64 * 1024 * 1024;
 // What Node may buffer for one connection before it refuses new streams, in MB: many batches of 1 MiB.
 const maxSessionMemoryMb = 256;
 
-/** What connect-node calls a session manager. */
 export class EtcdConnection {
   readonly authority: string;
   readonly #options: EtcdConnectionOptions;
@@ -65,9 +64,6 @@ export class EtcdConnection {
     });
     return stream;
   }
-
-  /** Part of connect's interface. Pings do not depend on what arrives. */
-  notifyResponseByteRead(): void {}
 
   /** A request got no answer in time: the next ping is due even if no stream is open. */
   suspect(): void {

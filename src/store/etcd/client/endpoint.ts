@@ -1,8 +1,8 @@
 /** One server of the cluster: its connection, and the services over it. */
 
 import { type Client, createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { EtcdConnection, type EtcdConnectionOptions } from "./connection.ts";
+import { grpcTransport } from "./grpc-transport.ts";
 import { Auth, KV, Lease, Maintenance, Watch } from "./rpc_pb.ts";
 
 export class EtcdEndpoint {
@@ -18,12 +18,7 @@ export class EtcdEndpoint {
   constructor(options: EtcdConnectionOptions) {
     this.origin = options.url.origin;
     this.connection = new EtcdConnection(options);
-    const transport = createGrpcTransport({
-      baseUrl: this.origin,
-      sessionManager: this.connection,
-      // etcd answers without compression anyway.
-      acceptCompression: [],
-    });
+    const transport = grpcTransport(this.connection);
     this.kv = createClient(KV, transport);
     this.watch = createClient(Watch, transport);
     this.lease = createClient(Lease, transport);
