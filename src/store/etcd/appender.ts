@@ -83,6 +83,8 @@ const reloadMs = 200;
 const maxBatchBytes = 1024 * 1024;
 const maxInFlight = 2;
 const collectEveryMs = 1;
+// A client on a busy computer may not have read its answer after one of these times.
+const quietEnough = 2;
 
 export class Appender {
   readonly #options: AppenderOptions;
@@ -196,20 +198,23 @@ export class Appender {
   /**
    * Delays the next batch until the clients that the last batch answered have written again, as they often do at once.
    * Without this, clients would split into two groups that wait for each other. The delay ends when no new record
-   * comes, at the latest after the time that the last batch took.
+   * comes, at the latest after the time that the last batch took. It begins when the answers are sent.
    */
   async #collect(answered: number, limitMs: number): Promise<void> {
     const { clock } = this.#options;
+    const last = this.#number;
     this.#expected = answered + this.#queue.length;
+    await nextTurn();
     const endsAtMs = clock.monotonicMs() + limitMs;
-    let found: number;
-    do {
-      found = this.#queue.length;
+    let quiet = 0;
+    while (quiet < quietEnough && this.#number === last && clock.monotonicMs() < endsAtMs) {
+      const found = this.#queue.length;
       await clock.sleep(collectEveryMs);
       // Node reads sockets after timers.
       await nextTurn();
-    } while (this.#queue.length > found && clock.monotonicMs() < endsAtMs);
-    this.#expected = 0;
+      quiet = this.#queue.length > found ? 0 : quiet + 1;
+    }
+    if (this.#number === last) this.#expected = 0;
   }
 
   #nextBatch(): OwnBatch {
@@ -226,11 +231,9 @@ export class Appender {
       count += 1;
     }
     const proposals = this.#queue.splice(0, count);
-    for (const {
-      bytes: { length },
-    } of proposals)
-      this.#queuedBytes -= length;
+    for (const { bytes: taken } of proposals) this.#queuedBytes -= taken.length;
     this.#number += 1;
+    this.#expected = 0;
     const batch = { number: this.#number, fence, leaderRevision, sinceMs, proposals };
     this.#own.set(this.#idOf(batch), batch);
     return batch;
