@@ -9,6 +9,7 @@ export default defineConfig({
     main: "src/main.ts",
     "parse-worker": "src/directory/parse-worker.ts",
     "trial-worker": "src/controller/trials/trial-worker.ts",
+    "digest-worker": "src/http/assets/digest-worker.ts",
     "render-worker": "src/boot/making/render-worker.ts",
     "try-worker": "src/app/try-worker.ts",
     "sign-worker": "src/sign/sign-worker.ts",

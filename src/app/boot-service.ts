@@ -16,6 +16,7 @@ import { HandedIntake } from "../history/handed-intake.ts";
 import { History, type HistoryOutlets } from "../history/history.ts";
 import { Journal } from "../history/journal.ts";
 import { assetRoute } from "../http/assets/assets.ts";
+import { AssetDigests } from "../http/assets/digests.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
 import { reportRoute } from "../http/boot/report.ts";
 import { bootHandler } from "../http/boot/routes.ts";
@@ -106,6 +107,7 @@ export class BootService {
   readonly #clients: Clients;
   readonly #unsent: Readonly<Record<"boot" | "ops", UnsentAnswers>>;
   readonly #renderThread: RenderThread;
+  readonly #digests: AssetDigests;
   readonly #slowWork: SlowWork;
   readonly #options: BootServiceOptions;
   readonly #stopping = new AbortController();
@@ -119,7 +121,7 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    const { config, clock, metrics } = options;
+    const { config, clock, metrics, log } = options;
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
     this.#history = new History({ clock, metrics, outlets: outletsOf(options) });
     this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
@@ -127,8 +129,9 @@ export class BootService {
     const ofListener = { clients: this.#clients };
     this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
     this.#renderThread = new RenderThread({ clock });
+    this.#digests = new AssetDigests({ clock, log, metrics });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
-    const { log, ledger } = options;
+    const { ledger } = options;
     this.index = new BootIndex({ log: log.child({ part: "boot" }), clock, freshness: this.#freshness, ledger });
   }
 
@@ -234,7 +237,8 @@ export class BootService {
     const large = new LargeBodies(unsent.shares);
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
     const fetched = desk && ((address: string, path: string) => desk.fetched(address, path));
-    const assets = { root, cacheBytes, clock, log, metrics, clients, maxOpen: maxAssetFiles(), fetched };
+    const digests = this.#digests;
+    const assets = { root, cacheBytes, digests, clock, log, metrics, clients, maxOpen: maxAssetFiles(), fetched };
     const routes = [assetRoute(assets), ...(desk === undefined ? [] : [reportRoute({ desk, clients })])];
     const handler = bootHandler({ configs, ...this.#signers, accessLog: access, clients, large, routes });
     const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
@@ -277,6 +281,7 @@ export class BootService {
     this.#nearMisses?.stop();
     await this.#history.stop();
     await this.#renderThread.stop();
+    await this.#digests.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsDoor?.stop();
   }

@@ -16,6 +16,7 @@ export const requestRefusals = {
   /** The connection ended before the body did. */
   bodyCut: { status: 400, text: "bad request" },
   badBody: { status: 400, text: "bad request" },
+  badDigest: { status: 400, text: "sha256 must be one SHA-256 of 64 hexadecimal digits" },
   noToken: { status: 401, text: "a token of --ops-token-file is needed" },
   noTokenFile: { status: 403, text: "off loopback davit needs --ops-token-file for this" },
   notLocal: { status: 403, text: "ask by a loopback address without a proxy, or start davit with --ops-token-file" },
@@ -70,6 +71,9 @@ export const requestRefusals = {
   unsent: { status: 503, text: "too many unread answers" },
   /** The file of an asset changed at each attempt to read it. */
   changing: { status: 503, text: "asset is being written" },
+  /** The file of an asset has another digest than the request names. */
+  otherFile: { status: 503, text: "asset is not the file that sha256 names: put that file there, or correct sha256" },
+  unchecked: { status: 503, text: "the sha256 of the asset cannot be computed" },
 } as const;
 
 export type RequestRefusal = keyof typeof requestRefusals;

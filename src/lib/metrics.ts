@@ -30,6 +30,7 @@ export function createMetrics(version: string) {
   buildInfo.set({ version }, 1);
   return {
     ...bootMetrics(registers),
+    ...assetMetrics(registers),
     ...listenerMetrics(registers),
     ...signingMetrics(registers),
     ...storeMetrics(registers),
@@ -97,7 +98,17 @@ function bootMetrics(registers: Registry[]) {
       help: "Requests for what the operations port shows behind its door that were refused.",
       registers,
     }),
+  };
+}
+
+function assetMetrics(registers: Registry[]) {
+  return {
     assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
+    assetMismatches: new Counter({
+      name: "davit_boot_asset_mismatches_total",
+      help: "Requests that were refused because the asset is not the file that their sha256 names.",
+      registers,
+    }),
     assetCacheBytes: new Gauge({
       name: "davit_boot_asset_cache_bytes",
       help: "Memory of assets that are kept, or being sent from there.",

@@ -3,6 +3,7 @@
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { assetRoute } from "../../src/http/assets/assets.ts";
+import { AssetDigests } from "../../src/http/assets/digests.ts";
 import { accessLog } from "../../src/http/boot/access-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import type { BootSigner } from "../../src/http/boot/signatures.ts";
@@ -45,7 +46,8 @@ export async function startBootServer(
   const grub = { separator: "auto", commands: "auto" } as const;
   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
   const access = accessLog({ log, clock: systemClock, metrics });
-  const routes = [assetRoute({ root: assetsRoot, cacheBytes: 0, clock: systemClock, log, metrics })];
+  const digests = new AssetDigests({ clock: systemClock, log, metrics });
+  const routes = [assetRoute({ root: assetsRoot, cacheBytes: 0, digests, clock: systemClock, log, metrics })];
   const handler = bootHandler({ configs, signer, accessLog: access, routes });
   const server = createServer({ log, clock: systemClock, answerError, handler });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });

@@ -1,6 +1,7 @@
 /** A listener with assets alone, in this process. */
 
 import { type AssetsOptions, assetRoute } from "../../src/http/assets/assets.ts";
+import { AssetDigests } from "../../src/http/assets/digests.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
@@ -11,7 +12,9 @@ import { handlerOf } from "./handler-of.ts";
 export interface AssetServer {
   readonly port: number;
   /** The value of a metric without labels. */
-  metric(name: "davit_boot_asset_streams" | `davit_boot_asset_cache_${string}`): Promise<number>;
+  metric(
+    name: "davit_boot_asset_streams" | `davit_boot_asset_cache_${string}` | "davit_boot_asset_mismatches_total",
+  ): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -25,13 +28,17 @@ export async function startAssets(
 ): Promise<AssetServer> {
   const log = createLog({ level: "silent", format: "json" });
   const metrics = createMetrics("test");
-  const assets = { root, cacheBytes: 64 * 1024 * 1024, clock: laterClock, log, metrics, ...options };
+  const digests = new AssetDigests({ clock: systemClock, log, metrics });
+  const assets = { root, cacheBytes: 64 * 1024 * 1024, digests, clock: laterClock, log, metrics, ...options };
   const handler = handlerOf([assetRoute(assets)]);
   const server = createServer({ log, clock: systemClock, answerError, handler });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return {
     port,
     metric: async (name) => Number(new RegExp(`^${name} (\\d+)$`, "m").exec(await metrics.text())?.[1]),
-    stop: () => server.close(),
+    stop: async () => {
+      await server.close();
+      await digests.stop();
+    },
   };
 }

@@ -10,6 +10,7 @@ import { type BootRefusal, bootRefusals } from "../../src/boot/core/boot-error.t
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { History } from "../../src/history/history.ts";
 import { assetRoute } from "../../src/http/assets/assets.ts";
+import { AssetDigests } from "../../src/http/assets/digests.ts";
 import { accessLog } from "../../src/http/boot/access-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
@@ -58,7 +59,8 @@ beforeEach(async () => {
   });
   const shared = { log: silentLog, clock: systemClock, answerError };
   const access = accessLog({ ...shared, metrics, history });
-  const routes = [assetRoute({ root: folder, cacheBytes: 0, clock: systemClock, log: silentLog, metrics })];
+  const digests = new AssetDigests({ ...shared, metrics });
+  const routes = [assetRoute({ root: folder, cacheBytes: 0, digests, clock: systemClock, log: silentLog, metrics })];
   boot = createServer({ ...shared, handler: bootHandler({ configs, accessLog: access, routes }) });
   ({ port } = await boot.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" }));
   ops = createOpsServer(shared);

@@ -34,7 +34,7 @@ describe("the bundled program", () => {
     const sources = await readdir(join(root, "src"), { recursive: true });
     const threads = sources.filter((path) => path.endsWith("-worker.ts")).map((path) => `${basename(path, ".ts")}.js`);
     expect(await readdir(join(folder, "dist/bundle"))).toEqual(expect.arrayContaining(threads));
-    expect(threads).toHaveLength(5);
+    expect(threads).toHaveLength(6);
   });
 
   it("answers a machine as the sources do, and refuses by the same CRDs", { timeout: 60_000 }, async () => {

@@ -19,6 +19,7 @@ import { RequestError } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import type { Route } from "../route-table.ts";
 import { AssetCache } from "./cache.ts";
+import { type AssetDigests, wantedDigest } from "./digests.ts";
 import { type Asset, AssetChanged, openAsset } from "./file.ts";
 import { Openings } from "./openings.ts";
 import { AssetPieces } from "./pieces.ts";
@@ -31,6 +32,7 @@ export interface AssetsOptions {
   readonly root: string | undefined;
   /** Memory for frequently requested assets; 0: none. */
   readonly cacheBytes: number;
+  readonly digests: AssetDigests;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
@@ -63,6 +65,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   const {
     root,
     cacheBytes: limitBytes,
+    digests,
     clock,
     log,
     metrics,
@@ -74,6 +77,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   const { maxStreams = maxOpen - opening } = options;
   const sending: DownloadContext = {
     openings: new Openings(opening),
+    digests,
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
@@ -95,6 +99,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
 /** What all downloads share. */
 interface DownloadContext {
   readonly openings: Openings;
+  readonly digests: AssetDigests;
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly streams: AssetStreams;
@@ -124,11 +129,31 @@ interface OneDownload extends DownloadContext {
 }
 
 async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
+  const digest = wantedDigest(exchange.rawQuery);
   const asset = await openOrRefuse(root, exchange.path.slice(prefix.length));
   try {
+    if (digest !== undefined) await checkDigest(asset, digest, sending, exchange);
     return await answerWith(asset, sending, exchange);
   } finally {
     await asset.handle.close();
+  }
+}
+
+/** Checks an asset's digest. A request that waits for it counts as a download, so that it holds up no other opening. */
+async function checkDigest(
+  asset: Asset,
+  digest: string,
+  { digests, streams, clients, opened }: OneDownload,
+  { request, path }: Exchange,
+): Promise<void> {
+  if (digests.knows(asset)) return await digests.check(asset, digest, path);
+  const client = clients.ofRequest(request);
+  if (!streams.enter(client)) throw new RequestError("overloaded");
+  opened();
+  try {
+    await digests.check(asset, digest, path);
+  } finally {
+    streams.leave(client);
   }
 }
 

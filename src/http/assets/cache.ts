@@ -10,7 +10,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import { type Asset, type FileVersion, readAsset } from "./file.ts";
+import { type Asset, type FileVersion, isSameVersion, readAsset, settleMs } from "./file.ts";
 
 export interface AssetCacheOptions {
   /** 0 keeps nothing. */
@@ -34,12 +34,6 @@ export const chunkBytes = 1024 * 1024;
 
 /** The memory of a chunk is counted in whole pages. */
 const pageBytes = 4096;
-
-/**
- * A file is cached only if its last change is at least this old. Some file systems record change times in steps of 2 s.
- * Two writes within a step get the same time, so the cache could not notice the second write.
- */
-const settleMs = 2_000;
 
 export class AssetCache {
   readonly #options: AssetCacheOptions;
@@ -93,7 +87,7 @@ export class AssetCache {
   #versionOf(version: FileVersion): CachedVersion | undefined {
     const known = this.#versions.get(version.file);
     if (known === undefined) return { version, chunks: new Map() };
-    if (isSame(known.version, version)) return known;
+    if (isSameVersion(known.version, version)) return known;
     if (known.version.ctimeNs > version.ctimeNs) return undefined;
     for (const chunk of known.chunks.values()) this.#drop(chunk);
     return { version, chunks: new Map() };
@@ -189,8 +183,4 @@ class Chunk implements PinnedChunk {
 
 function memoryOf(lengthBytes: number): number {
   return Math.ceil(lengthBytes / pageBytes) * pageBytes;
-}
-
-function isSame(one: FileVersion, other: FileVersion): boolean {
-  return one.sizeBytes === other.sizeBytes && one.mtimeNs === other.mtimeNs && one.ctimeNs === other.ctimeNs;
 }

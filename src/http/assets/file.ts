@@ -32,6 +32,12 @@ export interface FileVersion {
   readonly ctimeNs: bigint;
 }
 
+/**
+ * Some file systems record change times in steps of 2 s. Two writes within a step get the same time. So a file whose
+ * last change is younger than this could change again unnoticed.
+ */
+export const settleMs = 2_000;
+
 /** The requested bytes are gone: the file was written or truncated after it was opened. */
 export class AssetChanged extends Error {
   override readonly name = "AssetChanged";
@@ -100,8 +106,18 @@ export async function readAsset({ handle, version }: Asset, target: Buffer, posi
     filled += bytesRead;
   }
   // The check comes after the read. So a write that it does not see cannot have changed these bytes.
+  await checkUnchanged({ handle, version });
+}
+
+/** @throws {AssetChanged} when the file was written after it was opened. */
+export async function checkUnchanged({ handle, version }: Pick<Asset, "handle" | "version">): Promise<void> {
   const stats = await handle.stat({ bigint: true });
-  if (!isStill(version, stats)) throw new AssetChanged("Asset was written while it was sent");
+  if (!isStill(version, stats)) throw new AssetChanged("Asset was written after it was opened");
+}
+
+/** True for two versions of a file that have the same bytes. */
+export function isSameVersion(one: FileVersion, other: FileVersion): boolean {
+  return one.sizeBytes === other.sizeBytes && one.mtimeNs === other.mtimeNs && one.ctimeNs === other.ctimeNs;
 }
 
 /**

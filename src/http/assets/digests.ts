@@ -1,0 +1,141 @@
+/**
+ * Checks assets by the digest that a request names, as in `/assets/vmlinuz?sha256=HEX`: davit sends the bytes of that
+ * file, or none. The digest is a part of the location in a Profile, so it holds for followers, for machines with an
+ * older script, and for two Profiles that want different files below one path.
+ *
+ * A thread hashes one file at a time. Each version of a file is hashed once, however many machines wait for it.
+ */
+
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../lib/clock.ts";
+import { JobThread } from "../../lib/job-thread.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { RequestError } from "../errors.ts";
+import { type Asset, checkUnchanged, type FileVersion, isSameVersion, settleMs } from "./file.ts";
+
+export interface AssetDigestsOptions {
+  readonly clock: Clock;
+  readonly log: Pick<Log, "warn">;
+  readonly metrics: Pick<Metrics, "assetMismatches">;
+}
+
+/** A file to hash, by a descriptor of this process. */
+export interface DigestJob {
+  readonly descriptor: number;
+}
+
+export type DigestAnswer = { readonly sha256: string } | { readonly code: string };
+
+interface KnownDigest {
+  readonly version: FileVersion;
+  readonly sha256: string;
+}
+
+const maxKnown = 4_096;
+/** So often a mismatch of one file is logged: its machines ask again and again. */
+const logEveryMs = 60_000;
+// The machines of a rack ask within a minute or two.
+const idleMs = 60_000;
+const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 };
+
+// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
+const workerUrl = new URL(`./digest-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+export class AssetDigests {
+  readonly #options: AssetDigestsOptions;
+  readonly #thread: JobThread<DigestJob, DigestAnswer>;
+  /** By file. */
+  readonly #known = new LRUCache<string, KnownDigest>({ max: maxKnown });
+  /** By file and version. */
+  readonly #pending = new Map<string, Promise<string>>();
+  readonly #logged: LRUCache<string, true>;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: AssetDigestsOptions) {
+    this.#options = options;
+    const { clock } = options;
+    this.#thread = new JobThread({ worker: workerUrl, workerData: undefined, resourceLimits, idleMs, clock });
+    this.#logged = new LRUCache({ max: maxKnown, ttl: logEveryMs, perf: { now: () => clock.monotonicMs() } });
+  }
+
+  /** True if the digest of this version is known, so that `check` takes no time. */
+  knows(asset: Asset): boolean {
+    return this.#knownOf(asset) !== undefined;
+  }
+
+  /**
+   * Checks that an asset has this digest. The asset must stay open until the promise settles.
+   * @throws {RequestError} otherFile, or unchecked if the file cannot be hashed.
+   * @throws {AssetChanged} when the file was written meanwhile.
+   */
+  async check(asset: Asset, wanted: string, path: string): Promise<void> {
+    const sha256 = this.#knownOf(asset) ?? (await this.#hash(asset, path));
+    if (sha256 === wanted) return;
+    const { log, metrics } = this.#options;
+    metrics.assetMismatches.inc();
+    if (!this.#logged.has(path)) log.warn({ path, sha256, wanted }, "an asset is not the file that its sha256 names");
+    this.#logged.set(path, true);
+    throw new RequestError("otherFile");
+  }
+
+  /** Ends the thread. Idempotent. */
+  async stop(): Promise<void> {
+    await this.#thread.stop();
+  }
+
+  #knownOf({ version }: Asset): string | undefined {
+    const known = this.#known.get(version.file);
+    return known !== undefined && isSameVersion(known.version, version) ? known.sha256 : undefined;
+  }
+
+  async #hash(asset: Asset, path: string): Promise<string> {
+    await this.#untilSettled(asset);
+    const { file, sizeBytes, mtimeNs, ctimeNs } = asset.version;
+    const key = [file, sizeBytes, mtimeNs, ctimeNs].join(" ");
+    const pending = this.#pending.get(key) ?? this.#hashInTurn(asset, key, path);
+    return await pending;
+  }
+
+  /** A file that was written a moment ago could change again unnoticed: see `settleMs`. */
+  async #untilSettled(asset: Asset): Promise<void> {
+    const { clock } = this.#options;
+    const ageMs = clock.nowMs() - Number(asset.version.ctimeNs / 1_000_000n);
+    if (ageMs >= settleMs) return;
+    await clock.sleep(Math.min(settleMs, settleMs - ageMs));
+    await checkUnchanged(asset);
+  }
+
+  #hashInTurn(asset: Asset, key: string, path: string): Promise<string> {
+    const hashed = this.#turn
+      .then(() => this.#thread.run({ descriptor: asset.handle.fd }))
+      .then(async (end) => {
+        if (end.kind !== "answered" || "code" in end.answer) {
+          const code = end.kind === "answered" && "code" in end.answer ? end.answer.code : end.kind;
+          this.#options.log.warn({ path, code }, "an asset cannot be hashed");
+          throw new RequestError("unchecked");
+        }
+        await checkUnchanged(asset);
+        const { sha256 } = end.answer;
+        this.#known.set(asset.version.file, { version: asset.version, sha256 });
+        return sha256;
+      })
+      .finally(() => this.#pending.delete(key));
+    this.#pending.set(key, hashed);
+    this.#turn = hashed.catch(() => undefined);
+    return hashed;
+  }
+}
+
+/**
+ * Returns the digest that a query names; undefined for none.
+ * @throws {RequestError} badDigest, for one that is not a SHA-256, and for two different ones.
+ */
+export function wantedDigest(rawQuery: string): string | undefined {
+  if (!/(^|&)sha256/i.test(rawQuery)) return undefined;
+  const digests = new Set(new URLSearchParams(rawQuery).getAll("sha256").map((text) => text.toLowerCase()));
+  const [digest, other] = digests;
+  if (digest === undefined || other !== undefined || !/^[0-9a-f]{64}$/.test(digest))
+    throw new RequestError("badDigest");
+  return digest;
+}
