@@ -98,7 +98,7 @@ async function findingsOf(manifests: Manifests, pasted: ReadonlySet<string>): Pr
     .slice(0, maxGroups);
   const concerned = new Set([...pasted, ...profileKeys, ...groups.map(objectKey)]);
   const shown = planned.filter(({ name }) => concerned.has(objectKey(name)));
-  const options = { directories: [], readsInput: false, hasAsset: undefined, progress: () => undefined };
+  const options = { directories: [], readsInput: false, lookAt: undefined, progress: () => undefined };
   const found = await lint({ ...manifests, planned: shown }, options);
   return found
     .filter(({ file }) => file === pastedFile)

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { pipeline } from "node:stream/promises";
 import { openAsset } from "../http/assets/file.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
@@ -45,7 +47,7 @@ async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, hos
   const findings = await lintManifests(loaded, {
     directories: manifests.filter((path) => path !== inputMark),
     readsInput: readsInput(manifests),
-    hasAsset: assetsDir === undefined ? undefined : (path) => hasAsset(assetsDir, path),
+    lookAt: assetsDir === undefined ? undefined : (path, hashes) => lookAt(assetsDir, path, hashes),
     progress: (count, total) => line.show(`tried ${count} of ${total} Groups`),
   });
   line.clear();
@@ -57,10 +59,17 @@ function hasFailed({ status }: Manifests["planned"][number]): boolean {
   return status?.conditions.some(({ reason }) => reason === "InternalError") === true;
 }
 
-async function hasAsset(root: string, path: string): Promise<boolean> {
+async function lookAt(root: string, path: string, hashes: boolean): Promise<string | undefined> {
   const asset = await openAsset(root, path);
-  await asset?.handle.close();
-  return asset !== undefined;
+  if (asset === undefined) return undefined;
+  const { handle } = asset;
+  const hash = createHash("sha256");
+  try {
+    if (hashes) await pipeline(handle.createReadStream({ highWaterMark: 1024 * 1024, autoClose: false }), hash);
+  } finally {
+    await handle.close();
+  }
+  return hashes ? hash.digest("hex") : "";
 }
 
 function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): number {
@@ -71,7 +80,10 @@ function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): n
 
 const lintOptions = {
   ...offlineOptions,
-  assetsDir: directoryOption("assets-dir", "also report kernels and initrds that are missing there"),
+  assetsDir: directoryOption(
+    "assets-dir",
+    "also report kernels and initrds that are missing there, or not as their sha256 says",
+  ),
   format: {
     flag: "format",
     value: "text|json|github",

@@ -1,5 +1,6 @@
 /**
- * Finds kernels and initrds that should be below `/assets/` but are missing. It skips a path with a variable of the
+ * Finds kernels and initrds that should be below `/assets/` but are missing, or are other files than their locations
+ * name by a digest. It skips a path with a variable of the
  * firmware, such as `${arch}`, because only the firmware knows the value.
  */
 
@@ -23,16 +24,27 @@ import { forGroups } from "./trials.ts";
 export interface AssetOptions {
   /** The URL by which machines reach davit. */
   readonly davitUrl: string;
-  /** Returns true if a server would have this asset. The path is percent-encoded and relative to `/assets/`. */
-  readonly hasAsset: (path: string) => Promise<boolean>;
+  readonly lookAt: LookAt;
 }
+
+/**
+ * Returns the SHA-256 of an asset, or an empty text if `hashes` is false; undefined if a server would not have it.
+ * @param path percent-encoded and relative to `/assets/`.
+ */
+export type LookAt = (path: string, hashes: boolean) => Promise<string | undefined>;
 
 /** An asset that a Profile's field names, and the Groups that use it. */
 interface Wanted {
   readonly profile: ObjectName;
   readonly field: string;
-  readonly path: string;
+  readonly asset: NamedAsset;
   readonly groups: ObjectName[];
+}
+
+interface NamedAsset {
+  readonly path: string;
+  /** Empty without a digest. */
+  readonly sha256: string;
 }
 
 /** A Profile's boot section, and its default metadata. */
@@ -41,20 +53,26 @@ interface Kernel {
   readonly defaults: JsonObject | undefined;
 }
 
-/** Returns a finding for each missing asset that machines of a Group would load. */
+/** Returns a finding for each asset that machines of a Group would load, and that is missing or another file. */
 export async function assetFindings(
   manifests: Manifests,
-  { davitUrl, hasAsset }: AssetOptions,
+  { davitUrl, lookAt }: AssetOptions,
 ): Promise<readonly LintFinding[]> {
-  const known = new Map<string, boolean>();
+  const known = new Map<string, string | undefined>();
   const findings: LintFinding[] = [];
-  for (const { profile, field, path, groups } of wantedAssets(manifests, davitUrl)) {
-    const isThere = known.get(path) ?? (await hasAsset(path));
-    known.set(path, isThere);
-    if (isThere) continue;
+  for (const { profile, field, asset, groups } of wantedAssets(manifests, davitUrl)) {
+    const { path, sha256: digest } = asset;
+    const key = digest === "" ? path : `${path}?`;
+    if (!known.has(key)) known.set(key, await lookAt(path, digest !== ""));
+    const found = known.get(key);
     const place = `${objectText(profile)}, ${field} ${forGroups(groups)}`;
-    const message = `${place}: no asset "/assets/${path}": it is answered 404`;
-    findings.push(findingAt(placeOfField(manifests, profile, { field }), "missing-asset", message));
+    const at = placeOfField(manifests, profile, { field });
+    if (found === undefined) {
+      findings.push(findingAt(at, "missing-asset", `${place}: no asset "/assets/${path}": it is answered 404`));
+    } else if (digest !== "" && found !== digest) {
+      const message = `${place}: "/assets/${path}" has the SHA-256 ${found}: it is not sent`;
+      findings.push(findingAt(at, "wrong-asset", message));
+    }
   }
   return findings;
 }
@@ -92,13 +110,13 @@ class WantedList {
     if (boot === undefined) return;
     const variables = bootVariables({ group: toGroup(namespace, name, spec), defaults, davitUrl: this.#davitUrl });
     for (const [field, source] of assetTexts(boot)) {
-      const path = assetPath(
+      const asset = assetOf(
         rendered(() => textOf(renderBootText(source, variables, (text) => this.#compile(text)))),
         this.#davitUrl,
       );
-      if (path === undefined) continue;
-      const key = JSON.stringify([namespace, spec.profile, field, path]);
-      const same = this.#wanted.get(key) ?? { profile, field: `spec.boot.${field}`, path, groups: [] };
+      if (asset === undefined) continue;
+      const key = JSON.stringify([namespace, spec.profile, field, asset]);
+      const same = this.#wanted.get(key) ?? { profile, field: `spec.boot.${field}`, asset, groups: [] };
       same.groups.push({ kind: "Group", namespace, name });
       this.#wanted.set(key, same);
     }
@@ -136,12 +154,13 @@ function rendered(render: () => string): string {
   }
 }
 
-/** Returns the path below `/assets/`; undefined for another location, or for one with a variable of the firmware. */
-function assetPath(text: string, davitUrl: string): string | undefined {
+/** Returns an asset below `/assets/`; undefined for another location, or for one with a variable of the firmware. */
+function assetOf(text: string, davitUrl: string): NamedAsset | undefined {
   const { location } = parseInitrd(text);
   const own = location.startsWith(`${davitUrl}/`) ? location.slice(davitUrl.length) : location;
   if (!own.startsWith("/assets/") || own.includes("${")) return undefined;
-  return own.slice("/assets/".length).replace(/[?#\s].*$/s, "");
+  const [, digest = ""] = /[?&]sha256=([^&#\s]*)/.exec(own) ?? [];
+  return { path: own.slice("/assets/".length).replace(/[?#\s].*$/s, ""), sha256: digest.toLowerCase() };
 }
 
 function sha256(text: string): string {

@@ -1,7 +1,7 @@
 /**
  * Finds mistakes in manifests, and gives advice, each with its place. It reports what a server would report in its log
  * and in statuses, in the same words, because it uses the same code. It also finds what a server cannot know or does
- * not check: missing assets, unused Profiles, catch-alls.
+ * not check: missing and other assets, unused Profiles, catch-alls.
  *
  * Equal manifests give equal findings in the same order. No finding quotes a template or a Secret. No file is changed.
  */
@@ -24,14 +24,14 @@ export interface LintOptions extends Pick<TrialOptions, "progress"> {
   readonly directories: readonly string[];
   readonly readsInput: boolean;
   /** Undefined if lint need not search for assets. */
-  readonly hasAsset: AssetOptions["hasAsset"] | undefined;
+  readonly lookAt: AssetOptions["lookAt"] | undefined;
 }
 
 // A made-up URL by which machines would reach davit. The address is from a block for documentation (RFC 5737).
 const davitUrl = "http://192.0.2.1:8080";
 
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
-  const { directories, readsInput, hasAsset, progress } = options;
+  const { directories, readsInput, lookAt, progress } = options;
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
   const ofStatuses = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
   const tried = await trialFindings(manifests, { davitUrl, progress });
@@ -41,7 +41,7 @@ export async function lint(manifests: Manifests, options: LintOptions): Promise<
     ...[...manifests.view.problems, ...manifests.advice].map(problemFinding),
     ...ofStatuses,
     ...tried.filter((finding) => !known.has(placeText(finding))),
-    ...(hasAsset === undefined ? [] : await assetFindings(manifests, { davitUrl, hasAsset })),
+    ...(lookAt === undefined ? [] : await assetFindings(manifests, { davitUrl, lookAt })),
     ...useFindings(manifests),
     ...installFindings(manifests),
   ];

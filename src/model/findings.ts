@@ -182,6 +182,10 @@ const usageFindings = {
     "Kernels that an older UEFI iPXE starts do not find the initrds",
     "Set boot.efiInitrd: true",
   ),
+  "unchecked-digest": advice(
+    "A kernel or initrd has a sha256, but is not below /assets/: nothing checks it",
+    "Put the file below --assets-dir, or remove sha256",
+  ),
   "install-for-all": warning(
     "Unknown machines get a Group that requires no approval and whose Profile has effect: Install",
     "Set approval: Required, or select by more exact values",
@@ -203,6 +207,10 @@ const usageFindings = {
     "Make sure that the Group which they get without the label does no harm; its installs need permits",
   ),
   "missing-asset": error("A kernel or initrd is not below --assets-dir: 404", "Put it there, or correct the path"),
+  "wrong-asset": error(
+    "A kernel or initrd below --assets-dir is not the file that its sha256 names: 503",
+    "Put that file there, or correct sha256",
+  ),
   "unused-profile": advice("No Group names a Profile", "Remove it, or add the Group"),
 } as const;
 

@@ -231,6 +231,16 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
     ],
   },
   DavitPendingMachinesMany: limit("davit_pending_machines", { good: 900, bad: 901, minutes: 15 }),
+  DavitAssetMismatch: {
+    fires: [
+      { name: "it grows", series: { davit_boot_asset_mismatches_total: growing(1) } },
+      { name: "once, a moment ago", series: { davit_boot_asset_mismatches_total: grewOnce(10) } },
+    ],
+    silent: [
+      { name: "it stands still", series: { davit_boot_asset_mismatches_total: always(7) } },
+      { name: "longer ago", series: { davit_boot_asset_mismatches_total: grewOnce(40) } },
+    ],
+  },
   DavitHistoryNotWritten: limit("davit_boot_history_writable", { good: 1, bad: 0, minutes: 15 }),
   DavitFollowerHistoryDropped: growth("davit_follow_history_dropped_total", 15),
   DavitSigningKeyExpires: {

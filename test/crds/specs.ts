@@ -27,6 +27,8 @@ export const admitted: readonly KindSpec[] = [
   ...[
     { boot: { kernel: "/assets/vmlinuz", initrd: ["a"], args: ["b"], efiInitrd: true } },
     { boot: { local: "sanboot" } },
+    { boot: { kernel: "/assets/k?sha256={{digest}}", initrd: [`--name i /assets/i?sha256=${"aF".repeat(32)}&a=b`] } },
+    { boot: { kernel: "http://192.0.2.7/k?sha256=abc" } },
     { boot: { script: "#!ipxe\nset a b\n\tshell ä\n" } },
     { boot: { script: "#!ipxe", grubScript: "if true; then\n\texit\nfi\n" }, metadata: { a: { b: [1, null] } } },
     { boot: { kernel: "k", args: ["a"], grubScript: "exit" } },
@@ -78,6 +80,14 @@ export const refusedByRules: readonly (KindSpec & { readonly message: string })[
     kind: "Profile",
     spec: { boot },
     message: "set exactly one of kernel, local and script, or grubScript alone",
+  })),
+  ...[
+    { kernel: "/assets/k?sha256=abc" },
+    { kernel: "k", initrd: [`{{davit.url}}/assets/i?a=b&sha256=${"0".repeat(63)}`] },
+  ].map((boot) => ({
+    kind: "Profile",
+    spec: { boot },
+    message: "sha256 of a location is 64 hexadecimal digits, as sha256sum prints them: correct it",
   })),
   {
     kind: "Profile",

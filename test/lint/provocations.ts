@@ -99,6 +99,17 @@ export const provocations: readonly Provocation[] = [
     input: stream(installer("http://192.0.2.7/k", "{{davit.report}}"), group),
   },
   {
+    code: "unchecked-digest",
+    what: "a digest of a kernel from elsewhere",
+    input: stream(profileText("web", `  boot: {kernel: "http://192.0.2.7/k?sha256=${"0".repeat(64)}"}`), group),
+  },
+  {
+    code: "wrong-asset",
+    what: "a kernel that is another file",
+    input: stream(profileText("web", `  boot: {kernel: "/assets/12/vmlinuz?sha256=${"0".repeat(64)}"}`), group),
+    words: ["--assets-dir", join(import.meta.dirname, "../golden/lint/assets")],
+  },
+  {
     code: "asleep-grant",
     what: "a grant without a ledger",
     input: stream(installer("k", "{{davit.report}}"), `${group}  install: {generation: 1}\n`),

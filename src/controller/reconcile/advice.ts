@@ -7,8 +7,8 @@ import { toRequirement } from "../../model/expression.ts";
 import { type GroupSpec, isBroad } from "../../model/group.ts";
 import { isOwnUuid } from "../../model/hardware-ids.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { bootTexts, isLocation, type KernelBoot, type ProfileSpec } from "../../model/profile.ts";
-import { lacksInitrdArgument } from "../../render/boot/initrd.ts";
+import { bootTexts, isLocation, type KernelBoot, kernelTexts, type ProfileSpec } from "../../model/profile.ts";
+import { lacksInitrdArgument, parseInitrd } from "../../render/boot/initrd.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { renderErrorOf } from "../../render/core/render-error.ts";
 import { sharedNames } from "../../render/metadata/metadata.ts";
@@ -18,7 +18,7 @@ import { effectCure, installerIn } from "./installers.ts";
 /** Advice on a Profile. */
 export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
   const { boot, metadata = {} } = spec;
-  const ofBoot = boot?.kind === "kernel" ? [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot)] : [];
+  const ofBoot = boot?.kind === "kernel" ? kernelAdvice(boot) : [];
   return [...ofBoot, ...effectAdvice(spec), ...metadataAdvice(metadata)];
 }
 
@@ -115,6 +115,24 @@ function effectAdvice(spec: ProfileSpec): readonly Advice[] {
     return [{ code: "unmarked-installer", field: `spec.boot.${field}`, text: `${what}: ${effectCure}` }];
   }
   return [];
+}
+
+function kernelAdvice(boot: KernelBoot): readonly Advice[] {
+  return [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot), ...digestAdvice(boot)];
+}
+
+/** Advice on digests that nothing checks: davit checks only what it sends. */
+function digestAdvice(boot: KernelBoot): readonly Advice[] {
+  const foreign = kernelTexts(boot).filter(([field, text]) => isLocation(field) && isUnchecked(text));
+  return foreign.map(([field]) => {
+    const text = `boot.${field} has a sha256 that nothing checks: put the file below /assets/`;
+    return { code: "unchecked-digest", field: `spec.boot.${field}`, text };
+  });
+}
+
+function isUnchecked(text: string): boolean {
+  const { location } = parseInitrd(text);
+  return /[?&]sha256=/i.test(location) && !/^(\{\{\s*davit\.url\s*\}\})?\/assets\//.test(location);
 }
 
 function initrdAdvice(boot: KernelBoot): readonly Advice[] {
