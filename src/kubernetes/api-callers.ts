@@ -3,7 +3,7 @@
  * and its audit log names the person. davit's own credentials are never part of these requests.
  */
 
-import type { CallerReview, ClusterCallers, PatchRefusal } from "../model/cluster-callers.ts";
+import type { CallerReview, ClusterCallers, MachinePatch, PatchRefusal } from "../model/cluster-callers.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import { ApiError } from "./client/api-error.ts";
 import { ApiClient, type ApiClientOptions } from "./client/client.ts";
@@ -60,17 +60,18 @@ export class ApiCallers implements ClusterCallers {
   }
 
   /**
-   * Merges `spec` into a Machine as the owner of the token. @param machine `namespace/name`.
+   * Changes the spec of a Machine as the owner of the token.
    * @returns undefined if it is changed, otherwise why it is not.
    */
-  async patchMachine(token: string, machine: string, spec: JsonObject): Promise<PatchRefusal | undefined> {
+  async patchMachine(token: string, patch: MachinePatch): Promise<PatchRefusal | undefined> {
+    const { machine, seen } = patch;
     const [namespace = "", name = "", more] = machine.split("/");
     if (!isName(namespace) || !isName(name) || more !== undefined) {
       return { why: "there is no Machine of this name", isForbidden: false };
     }
     try {
       const path = objectPath(resources.Machine, namespace, name);
-      const body = { contentType: "application/merge-patch+json", value: { spec } };
+      const body = bodyOf(patch);
       const query = { fieldManager: "davit-console" };
       await this.#as(token, (client) =>
         client.json({ method: "PATCH", path, query, body, retries: 0, signal: this.#stopping.signal }),
@@ -78,7 +79,7 @@ export class ApiCallers implements ClusterCallers {
       return undefined;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      return { why: patchProblem(error, namespace), isForbidden: error.status === 403 };
+      return { why: patchProblem(error, namespace, seen !== undefined), isForbidden: error.status === 403 };
     }
   }
 
@@ -122,7 +123,17 @@ export class ApiCallers implements ClusterCallers {
   }
 }
 
-function patchProblem({ status, message }: ApiError, namespace: string): string {
+/** A JSON patch tests the version that the person has seen, and changes the spec, in one step. */
+function bodyOf({ spec, seen }: MachinePatch) {
+  if (seen === undefined) return { contentType: "application/merge-patch+json", value: { spec } };
+  const tests = Object.entries(seen).map(([name, value]) => ({ op: "test", path: `/metadata/${name}`, value }));
+  const changes = Object.entries(spec).map(([name, value]) => ({ op: "add", path: `/spec/${name}`, value }));
+  return { contentType: "application/json-patch+json", value: [...tests, ...changes] };
+}
+
+function patchProblem({ status, message }: ApiError, namespace: string, isTested: boolean): string {
+  // A test of a JSON patch that fails.
+  if (status === 422 && isTested) return "it has changed since the page was loaded: look at it again";
   if (status === 401) return "the API server no longer knows your token: sign in again";
   if (status === 403) return `your account may not patch machines.davit.dev in namespace "${namespace}"`;
   if (status === 404) return "the cluster has no Machine of this name";

@@ -3,7 +3,7 @@
  * it.
  */
 
-import type { JsonObject } from "./json.ts";
+import type { JsonValue } from "./json.ts";
 
 /** Asks the API server as the caller: it decides, and its audit log names the person. */
 export interface ClusterCallers {
@@ -12,7 +12,22 @@ export interface ClusterCallers {
   /** Asks whether the owner of a token may change Machines of a namespace. Undefined if it cannot be asked now. */
   mayPatchMachines(token: string, namespace: string): Promise<boolean | undefined>;
   /** Changes the spec of a Machine. @returns undefined if it is changed, otherwise why it is not. */
-  patchMachine(token: string, machine: string, spec: JsonObject): Promise<PatchRefusal | undefined>;
+  patchMachine(token: string, patch: MachinePatch): Promise<PatchRefusal | undefined>;
+}
+
+/** A change of a Machine's spec. */
+export interface MachinePatch {
+  /** `namespace/name`. */
+  readonly machine: string;
+  /** Fields of the spec, and their new values. */
+  readonly spec: Readonly<Record<string, JsonValue>>;
+  /** The version that the person has seen: the API server refuses the change of any other. Undefined changes any. */
+  readonly seen: SeenVersion | undefined;
+}
+
+export interface SeenVersion {
+  readonly uid: string;
+  readonly generation: number;
 }
 
 export interface PatchRefusal {

@@ -66,7 +66,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
     const headers = { cookie: signedIn.headers.getSetCookie()[0]?.split(";")[0] ?? "", origin };
     const { body } = await ask("/console/", { headers });
     const form = /name="form" value="([^"]+)"/.exec(body)?.[1] ?? "";
-    const sent = new URLSearchParams({ form, back: "/console/", machine: "default/node-1", ...fields });
+    const page = (await ask("/console/machines/default/node-1", { headers })).body;
+    const shown = /name="machine" value="([^"]+)"/.exec(page)?.[1] ?? "default/node-1 none 1";
+    const sent = new URLSearchParams({ form, back: "/console/", machine: shown, ...fields });
     return await ask("/console/actions", { method: "POST", headers, body: sent });
   };
   const machine = async () => {
@@ -116,6 +118,46 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
     await expect.poll(() => rack.boots(1), patience).toBe(503);
     expect((await act("approver", { action: "release" })).body).toContain("is released");
     await expect.poll(() => rack.boots(1), patience).toBe("work");
+  });
+
+  it("approves nothing that the page did not show: neither another machine of the same name, nor a later version", async () => {
+    const name = "default/swapped";
+    const object = (mac: string) => ({
+      apiVersion: "davit.dev/v1alpha1",
+      kind: "Machine",
+      metadata: { name: "swapped" },
+      spec: { identity: { macs: [mac] } },
+    });
+    const shown = async (mac: string) => {
+      const page = async () => (await ask(`/console/machines/${name}`, { headers: bearer("approver") })).body;
+      await expect.poll(page, patience).toContain(mac);
+      return /name="machine" value="([^"]+)"/.exec(await page())?.[1] ?? "";
+    };
+    const isApproved = async () => {
+      const { body } = await cluster.ask({ path: "/apis/davit.dev/v1alpha1/namespaces/default/machines/swapped" });
+      return isJsonObject(body.spec) && body.spec.approved === true;
+    };
+    await apply(object(macOf(7)));
+    const first = await shown(macOf(7));
+    // Edited: the object is the same one, and names another machine.
+    await apply(object(macOf(8)));
+    const edited = await act("approver", { action: "approve", machine: first });
+    expect(edited.body).toContain("is not changed: it has changed since the page was loaded");
+    expect(await isApproved()).toBe(false);
+    const second = await shown(macOf(8));
+    // Made again: another object of the same name.
+    await cluster.kubectl(["delete", "machines.davit.dev", "swapped"]);
+    await apply(object(macOf(9)));
+    for (const action of ["approve", "release"]) {
+      expect((await act("approver", { action, machine: second })).body).toContain("has changed since");
+    }
+    expect((await act("approver", { action: "approve", machine: name })).body).toContain("is not changed: load");
+    expect(await isApproved()).toBe(false);
+    expect((await act("approver", { action: "hold", machine: second })).body).toContain("is held");
+    await apply(object(macOf(9)));
+    const third = await shown(macOf(9));
+    expect((await act("approver", { action: "approve", machine: third })).body).toContain("is approved");
+    expect(await isApproved()).toBe(true);
   });
 
   it("refuses a machine's name that leads elsewhere", async () => {

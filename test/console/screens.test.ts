@@ -79,7 +79,7 @@ describe.skipIf(missing("chromium", "kube-apiserver", "kubectl"))(
         expect(await page.locator('[name="action"], [name="machine"]').count(), path).toBe(0);
       }
       const form = await page.locator('input[name="form"]').first().getAttribute("value");
-      const sent = { form: form ?? "", action: "approve", machine: "default/unapproved", back: "/console/" };
+      const sent = { form: form ?? "", action: "approve", machine: "default/unapproved none 1", back: "/console/" };
       const body = JSON.stringify(new URLSearchParams(sent).toString());
       const post = `fetch("/console/actions", { method: "POST", body: new URLSearchParams(${body}) })`;
       const answer = await page.evaluate(`${post}.then((answer) => answer.text())`);

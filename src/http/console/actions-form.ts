@@ -1,5 +1,6 @@
 /** The buttons and the commands that change a machine. Who has no right gets no button, and sees the command. */
 
+import type { SeenVersion } from "../../model/cluster-callers.ts";
 import type { MachineSubject } from "../ops/machine-report.ts";
 import type { ConsoleContext } from "./context.ts";
 import type { FleetRow } from "./fleet.ts";
@@ -10,9 +11,10 @@ import type { Visitor } from "./visitors.ts";
 
 /** Changes of a Machine object, which the API server makes for the visitor. */
 export const objectActions = {
-  approve: { title: "Approve", spec: { approved: true }, done: "is approved" },
-  hold: { title: "Hold", spec: { hold: true }, done: "is held" },
-  release: { title: "Release", spec: { hold: false }, done: "is released" },
+  approve: { title: "Approve", spec: { approved: true }, done: "is approved", isForSeen: true },
+  // Whatever the object has become meanwhile, a hold makes it safer.
+  hold: { title: "Hold", spec: { hold: true }, done: "is held", isForSeen: false },
+  release: { title: "Release", spec: { hold: false }, done: "is released", isForSeen: true },
 } as const;
 export type ObjectAction = keyof typeof objectActions;
 
@@ -38,10 +40,21 @@ export async function actionsOf({ row, subject, visitor }: ActionSubject, contex
   const mayPatch = fitting.length > 0 && (await visitor.mayPatch(namespaceOf(machine)));
   const ledger = visitor.mayChangeLedger && office !== undefined ? ledgerButtons(subject) : [];
   const buttons = [...(mayPatch ? fitting.map(objectButton) : []), ...ledger];
-  const chosen = html`<input type="hidden" name="machine" value="${machine}">`;
+  const chosen = html`<input type="hidden" name="machine" value="${choiceOf(machine, subject?.object?.document)}">`;
   return html`<h2>Actions</h2>
 ${buttons.length > 0 && actionForm(visitor, machinePath(machine), [chosen, buttons])}
 ${commandsOf(subject, machine, fitting, context)}`;
+}
+
+/** Returns the value by which a form names a machine, with the version of its object that the page shows. */
+export function choiceOf(machine: string, seen: SeenVersion | undefined): string {
+  return seen === undefined ? machine : [machine, seen.uid, seen.generation].join(" ");
+}
+
+/** Reads the value that `choiceOf` has made. */
+export function readChoice(choice: string): { readonly machine: string; readonly seen: SeenVersion | undefined } {
+  const [, machine = choice, uid = "", generation = ""] = /^(\S+) (\S+) (\d{1,15})$/.exec(choice) ?? [];
+  return { machine, seen: uid === "" ? undefined : { uid, generation: Number(generation) } };
 }
 
 /** @param name `namespace/name`. */
@@ -89,16 +102,18 @@ function commandsOf(
       : `kubectl patch machines.davit.dev ${plain} --namespace ${namespace} --type merge --patch '${patch}'`;
   });
   const ledger = office === undefined ? [] : [`davit machine adopt ${machine}`, `davit machine forget ${machine}`];
-  const commands = [`davit machine show ${machine}`, ...patches, ...ledger];
+  const commands = isSafe(machine) ? [`davit machine show ${machine}`, ...patches, ...ledger] : [unsafeName];
   return html`<details id="commands"><summary>Commands that do the same</summary>
-<pre tabindex="0">${lines(commands.map(quoted).join("\n"))}</pre></details>
+<pre tabindex="0">${lines(commands.join("\n"))}</pre></details>
 ${name === undefined && newObject(subject?.identities ?? [], subject?.pending?.group)}`;
 }
 
-/** A name that a machine chose must not become another command in somebody's shell. */
-function quoted(command: string): string {
-  return /^[\w\s./:'"{},=-]*$/.test(command) ? command : "# This machine has no name that is safe in a shell.";
+/** False for a name that a shell could take for more than one word, or a command for an option. */
+function isSafe(name: string): boolean {
+  return /^[\w.:/][\w.:/-]*$/.test(name);
 }
+
+const unsafeName = "# This machine has no name that is safe in a shell.";
 
 function newObject(identities: readonly string[], group: string | undefined): HtmlValue {
   if (identities.length === 0) return undefined;

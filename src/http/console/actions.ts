@@ -5,7 +5,7 @@
 
 import { RequestError } from "../errors.ts";
 import { correctLedger } from "../ops/machine-changes.ts";
-import { type LedgerAction, ledgerActions, type ObjectAction, objectActions } from "./actions-form.ts";
+import { type LedgerAction, ledgerActions, type ObjectAction, objectActions, readChoice } from "./actions-form.ts";
 import type { ConsoleContext } from "./context.ts";
 import { html } from "./html.ts";
 import { consolePath, type Page } from "./layout.ts";
@@ -21,15 +21,18 @@ const maxMachines = 200;
  */
 export async function doActions(form: URLSearchParams, visitor: Visitor, context: ConsoleContext): Promise<Page> {
   const action = form.get("action") ?? "";
-  const machines = form.getAll("machine").slice(0, maxMachines);
+  const choices = form.getAll("machine").slice(0, maxMachines);
   const back = form.get("back") ?? "";
   const outcomes: (ActionOutcome & { readonly machine: string })[] = [];
-  for (const machine of machines) outcomes.push({ machine, ...(await outcomeOf(action, machine, visitor, context)) });
+  for (const choice of choices) {
+    const { machine } = readChoice(choice);
+    outcomes.push({ machine, ...(await outcomeOf(action, choice, visitor, context)) });
+  }
   const isForbidden = outcomes.length > 0 && outcomes.every((outcome) => outcome.isForbidden === true);
   const title = isForbidden ? "Not allowed" : "Done";
   const list = outcomes.map(({ machine, text }) => html`<li><code>${machine}</code> ${text}</li>\n`);
   const body = html`<h1>${title}</h1>
-${machines.length === 0 ? html`<p>No machine was chosen.</p>` : html`<ul id="outcomes">\n${list}</ul>`}
+${choices.length === 0 ? html`<p>No machine was chosen.</p>` : html`<ul id="outcomes">\n${list}</ul>`}
 <p><a href="${back.startsWith(`${consolePath}/`) ? back : `${consolePath}/`}">Back</a></p>`;
   return { title, body, ...(isForbidden && { status: 403 }) };
 }
@@ -42,24 +45,27 @@ interface ActionOutcome {
 
 async function outcomeOf(
   action: string,
-  machine: string,
+  choice: string,
   visitor: Visitor,
   context: ConsoleContext,
 ): Promise<ActionOutcome> {
-  if (isObjectAction(action)) return await changeObject(action, machine, visitor, context);
-  if (isLedgerAction(action)) return await changeLedger(action, machine, visitor, context);
+  if (isObjectAction(action)) return await changeObject(action, choice, visitor, context);
+  if (isLedgerAction(action)) return await changeLedger(action, readChoice(choice).machine, visitor, context);
   throw new RequestError("badRequest");
 }
 
 async function changeObject(
   action: ObjectAction,
-  machine: string,
+  choice: string,
   { clusterToken, name }: Visitor,
   { callers, log }: ConsoleContext,
 ): Promise<ActionOutcome> {
   if (clusterToken === undefined || callers === undefined) throw new RequestError("mayNotChange");
-  const { spec, done } = objectActions[action];
-  const refusal = await callers.patchMachine(clusterToken, machine, spec);
+  const { spec, done, isForSeen } = objectActions[action];
+  const { machine, seen } = readChoice(choice);
+  if (isForSeen && seen === undefined) return { text: "is not changed: load the page again, and look at the machine" };
+  const patch = { machine, spec, seen: isForSeen ? seen : undefined };
+  const refusal = await callers.patchMachine(clusterToken, patch);
   if (refusal !== undefined) return { text: `is not changed: ${refusal.why}`, isForbidden: refusal.isForbidden };
   log.info({ action, machine, by: name }, "an operator changed a Machine");
   return { text: done };

@@ -7,6 +7,7 @@
 import type { HistoryView, PastRequest, RecordedMachine } from "../../history/history-view.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
+import type { SeenVersion } from "../../model/cluster-callers.ts";
 import { identitiesOf } from "../../model/machine.ts";
 import type { LedgerEntry } from "../../model/permit.ts";
 import type { MachineBook } from "../ops/machine-book.ts";
@@ -22,6 +23,8 @@ export interface FleetRow {
   readonly why: string | undefined;
   /** `namespace/name` of its Machine. */
   readonly object: string | undefined;
+  /** The version of its Machine that the row is of. */
+  readonly version: SeenVersion | undefined;
   readonly mac: string | undefined;
   readonly hostname: string | undefined;
   readonly address: string | undefined;
@@ -180,7 +183,18 @@ function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: R
   const shown = { phase: line?.phase, problem, reported: line?.reported?.message, isUnapproved, isPending };
   const machine = line?.name ?? ["mac/", "uuid/", ""].map((kind) => valueIn(identities, kind)).find(Boolean) ?? "-";
   const mac = valueIn(identities, "mac/");
-  const named = { machine, object: line?.name, mac, group, profile, phase: line?.phase, isUnapproved, isPending };
+  const version = subject?.object?.document;
+  const named = {
+    machine,
+    object: line?.name,
+    version,
+    mac,
+    group,
+    profile,
+    phase: line?.phase,
+    isUnapproved,
+    isPending,
+  };
   const entries = subject?.entries ?? [];
   return { ...named, entries, ...seenPart(seen, group, context), ...stateIn(shown, seen, group, context) };
 }

@@ -1,6 +1,6 @@
 /** The waiting room: machines that no Group selects, that are held, or that need approval. */
 
-import { actionForm, namespaceOf, objectButton } from "./actions-form.ts";
+import { actionForm, choiceOf, namespaceOf, objectButton } from "./actions-form.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import type { FleetRow } from "./fleet.ts";
 import { machineLink, stateHtml } from "./fleet-page.ts";
@@ -65,11 +65,11 @@ function hintHtml({ clusterToken }: Visitor): Html {
 }
 
 function rowHtml(row: FleetRow, changeable: ReadonlySet<string>, nowMs: number): Html {
-  const { machine, object, mac, hostname, group, seenAtMs, address } = row;
+  const { machine, object, version, mac, hostname, group, seenAtMs, address } = row;
   const box =
     object !== undefined &&
     changeable.has(namespaceOf(object)) &&
-    html`<input type="checkbox" name="machine" value="${object}" id="choose-${machine}"
+    html`<input type="checkbox" name="machine" value="${choiceOf(object, version)}" id="choose-${machine}"
 aria-label="Choose ${machine}"> `;
   return html`<tr id="m-${machine}">
 <th scope="row">${box}${machineLink(machine, mac ?? machine)}</th>

@@ -191,8 +191,8 @@ describe("in a cluster", () => {
       asked.push(`${token} may ${namespace}`);
       return Promise.resolve(token === kubernetesToken && namespace === "racks");
     },
-    patchMachine: (token, name, spec) => {
-      asked.push(`${token} ${name} ${JSON.stringify(spec)}`);
+    patchMachine: (token, { machine: name, spec, seen }) => {
+      asked.push(`${token} ${name} ${JSON.stringify(spec)} ${seen?.uid} ${seen?.generation}`);
       return Promise.resolve(
         name === "racks/node8" ? { why: "your account may not patch it", isForbidden: true } : undefined,
       );
@@ -214,12 +214,13 @@ describe("in a cluster", () => {
     expect(body).toContain('value="approve"');
     expect(body).not.toContain('value="adopt"');
     expect(body).not.toContain(kubernetesToken);
-    const form = { action: "approve", machine: "racks/node7", form: formTokenIn(body), back: fleet };
+    const form = { action: "approve", machine: "racks/node7 uid-racks/node7 1", form: formTokenIn(body), back: fleet };
     const sent = await ask("/console/actions", { method: "POST", form, headers: { cookie, origin } });
     expect(sent.body).toContain("is approved");
     const may = `${kubernetesToken} may racks`;
-    expect(asked).toEqual([kubernetesToken, may, `${kubernetesToken} racks/node7 {"approved":true}`]);
-    const refused = { ...form, machine: "racks/node8" };
+    expect(asked).toEqual([kubernetesToken, may, `${kubernetesToken} racks/node7 {"approved":true} uid-racks/node7 1`]);
+    expect(body).toContain(`value="${form.machine}"`);
+    const refused = { ...form, machine: "racks/node8 uid 1" };
     const other = await ask("/console/actions", { method: "POST", form: refused, headers: { cookie, origin } });
     expect(other.body).toContain("is not changed: your account may not patch it");
     expect(other.status).toBe(403);
@@ -248,7 +249,7 @@ describe("in a cluster", () => {
     const { ask } = await listener.start({ boundTo: "0.0.0.0", callers });
     const { body } = await ask("/console/waiting", { headers: bearer(kubernetesToken) });
     expect(body).toContain("2 machines wait");
-    expect(body).toContain('value="racks/node"');
+    expect(body).toContain('value="racks/node uid-racks/node 1"');
     expect(body).not.toContain('value="other/node"');
     const { body: looked } = await ask("/console/waiting", { headers: bearer("may-look") });
     expect(looked).not.toContain("<button name");
