@@ -121,7 +121,7 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    const { config, clock, metrics, log } = options;
+    const { config, clock, metrics, log, ledger } = options;
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
     this.#history = new History({ clock, metrics, outlets: outletsOf(options) });
     this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
@@ -131,7 +131,6 @@ export class BootService {
     this.#renderThread = new RenderThread({ clock });
     this.#digests = new AssetDigests({ clock, log, metrics });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
-    const { ledger } = options;
     this.index = new BootIndex({ log: log.child({ part: "boot" }), clock, freshness: this.#freshness, ledger });
   }
 

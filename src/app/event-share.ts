@@ -1,6 +1,6 @@
 /**
- * A share of the Events: few at once, and sums of the others. One share cannot take the pace of another one. A sum
- * waits for its turn only, so a steady stream of Events delays no sum.
+ * A share of the Events: a few at once, and sums of the others. Shares do not slow each other down. A sum waits only
+ * for its turn, so a steady stream of Events does not delay it.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -17,9 +17,9 @@ export interface SharedEvent {
 /** Each share costs the API server about half an Event a second at most, after its burst. */
 const pace = { perSecond: 0.2, burst: 20 } as const;
 const turnMs = 30_000;
-/** The other sums wait for the next turn, the first ones first. */
+/** Further sums wait for the next turn, the oldest first. */
 const sumsPerTurn = 10;
-/** Events with more subjects are dropped. */
+/** More subjects do not wait: their Events are dropped. */
 const maxSubjects = 1_024;
 
 export class EventShare {

@@ -126,14 +126,17 @@ export class ApiCallers implements ClusterCallers {
 /** A JSON patch tests the version that the person has seen, and changes the spec, in one step. */
 function bodyOf({ spec, seen }: MachinePatch) {
   if (seen === undefined) return { contentType: "application/merge-patch+json", value: { spec } };
-  const tests = Object.entries(seen).map(([name, value]) => ({ op: "test", path: `/metadata/${name}`, value }));
+  const tests = [
+    { op: "test", path: "/metadata/uid", value: seen.uid },
+    { op: "test", path: "/metadata/generation", value: seen.generation },
+  ];
   const changes = Object.entries(spec).map(([name, value]) => ({ op: "add", path: `/spec/${name}`, value }));
   return { contentType: "application/json-patch+json", value: [...tests, ...changes] };
 }
 
 function patchProblem({ status, message }: ApiError, namespace: string, isTested: boolean): string {
-  // A test of a JSON patch that fails.
-  if (status === 422 && isTested) return "it has changed since the page was loaded: look at it again";
+  // The API server answers alike to a failed test and to a result that the CRD refuses.
+  if (status === 422 && isTested) return "it has changed since the page was loaded, or is invalid: look at it again";
   if (status === 401) return "the API server no longer knows your token: sign in again";
   if (status === 403) return `your account may not patch machines.davit.dev in namespace "${namespace}"`;
   if (status === 404) return "the cluster has no Machine of this name";

@@ -106,7 +106,7 @@ function assetMetrics(registers: Registry[]) {
     assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
     assetMismatches: new Counter({
       name: "davit_boot_asset_mismatches_total",
-      help: "Requests that were refused because the asset is not the file that their sha256 names.",
+      help: "Requests that were refused because the asset has another SHA-256 than they name.",
       registers,
     }),
     assetCacheBytes: new Gauge({

@@ -1,7 +1,6 @@
 /**
- * Finds kernels and initrds that should be below `/assets/` but are missing, or are other files than their locations
- * name by a digest. It skips a path with a variable of the
- * firmware, such as `${arch}`, because only the firmware knows the value.
+ * Finds kernels and initrds below `/assets/` that are missing, or that have another SHA-256 than their location says.
+ * It skips a path with a variable of the firmware, such as `${arch}`, because only the firmware knows the value.
  */
 
 import { createHash } from "node:crypto";
@@ -53,7 +52,7 @@ interface Kernel {
   readonly defaults: JsonObject | undefined;
 }
 
-/** Returns a finding for each asset that machines of a Group would load, and that is missing or another file. */
+/** Returns a finding for each asset that machines of a Group would ask for and not get. */
 export async function assetFindings(
   manifests: Manifests,
   { davitUrl, lookAt }: AssetOptions,

@@ -33,7 +33,7 @@ interface KnownDigest {
 }
 
 const maxKnown = 4_096;
-/** So often a mismatch of one file is logged: its machines ask again and again. */
+/** A mismatch of one file is logged once in this time: its machines ask again and again. */
 const logEveryMs = 60_000;
 // The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
@@ -49,6 +49,7 @@ export class AssetDigests {
   readonly #known = new LRUCache<string, KnownDigest>({ max: maxKnown });
   /** By file and version. */
   readonly #pending = new Map<string, Promise<string>>();
+  /** By file: one path has many spellings. */
   readonly #logged: LRUCache<string, true>;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -74,8 +75,9 @@ export class AssetDigests {
     if (sha256 === wanted) return;
     const { log, metrics } = this.#options;
     metrics.assetMismatches.inc();
-    if (!this.#logged.has(path)) log.warn({ path, sha256, wanted }, "an asset is not the file that its sha256 names");
-    this.#logged.set(path, true);
+    const { file } = asset.version;
+    if (!this.#logged.has(file)) log.warn({ path, sha256, wanted }, "asset has another SHA-256 than the request names");
+    this.#logged.set(file, true);
     throw new RequestError("otherFile");
   }
 

@@ -46,15 +46,27 @@ ${buttons.length > 0 && actionForm(visitor, machinePath(machine), [chosen, butto
 ${commandsOf(subject, machine, fitting, context)}`;
 }
 
-/** Returns the value by which a form names a machine, with the version of its object that the page shows. */
+/**
+ * Returns the value by which a form names a machine, with the version of its object that the page shows. Blanks of the
+ * name are encoded: a machine can choose its name, and must not name another one.
+ */
 export function choiceOf(machine: string, seen: SeenVersion | undefined): string {
-  return seen === undefined ? machine : [machine, seen.uid, seen.generation].join(" ");
+  const name = encodeURI(machine.toWellFormed());
+  return seen === undefined ? name : [name, seen.uid, seen.generation].join(" ");
 }
 
-/** Reads the value that `choiceOf` has made. */
+/** Reads the value that `choiceOf` has made. Any other value names no machine, or the one of that name. */
 export function readChoice(choice: string): { readonly machine: string; readonly seen: SeenVersion | undefined } {
-  const [, machine = choice, uid = "", generation = ""] = /^(\S+) (\S+) (\d{1,15})$/.exec(choice) ?? [];
-  return { machine, seen: uid === "" ? undefined : { uid, generation: Number(generation) } };
+  const [, name = choice, uid = "", generation = ""] = /^(\S+) (\S+) (\d{1,15})$/.exec(choice) ?? [];
+  return { machine: decoded(name), seen: uid === "" ? undefined : { uid, generation: Number(generation) } };
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURI(name);
+  } catch {
+    return name;
+  }
 }
 
 /** @param name `namespace/name`. */

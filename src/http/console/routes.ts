@@ -247,8 +247,8 @@ function sendLive(
 }
 
 function sendPage(reply: FastifyReply, page: Page, { visitor, clock }: PageReader): FastifyReply {
-  // A Buffer, because Fastify would add a charset to the type.
   if (page.status !== undefined) reply.code(page.status);
+  // A Buffer, because Fastify would add a charset to the type.
   return reply.type(htmlText).send(Buffer.from(pageHtml(page, visitor, clock.nowMs())));
 }
 

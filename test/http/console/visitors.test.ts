@@ -166,6 +166,31 @@ describe("a change", () => {
     expect(listener.fake.logged).toEqual([]);
   });
 
+  it("concerns the machine of the page, also if it calls itself by another one's address and a version", async () => {
+    known();
+    const { ask, record } = await listener.start({ tokens: true, adminTokens: true });
+    const asAdmin = { headers: bearer(adminToken) };
+    record(String(new URLSearchParams({ hostname: `${mac} x 1` })));
+    const page = await ask(fleet, asAdmin);
+    const [, path = ""] = /<a href="(\/console\/machines\/[^"]*x[^"]*)"/.exec(page.body) ?? [];
+    const { body } = await ask(path, asAdmin);
+    const [, chosen = ""] = /name="machine" value="([^"]+)"/.exec(body) ?? [];
+    expect(chosen).toContain(mac);
+    const form = { action: "adopt", machine: chosen, form: formTokenIn(body), back: fleet };
+    const sent = await ask("/console/actions", { method: "POST", form, headers: { ...asAdmin.headers, origin } });
+    expect(sent.body).toContain("is not changed");
+    expect(listener.fake.logged).toEqual([]);
+  });
+
+  it.each(["%", "%E0%A4%A", `${mac} x`])("of a machine named %s is answered as for any unknown one", async (name) => {
+    known();
+    const { ask } = await listener.start({ tokens: true, adminTokens: true });
+    const { body } = await ask(`/console/machines/${mac}`, { headers: bearer(adminToken) });
+    const form = { action: "adopt", machine: name, form: formTokenIn(body), back: fleet };
+    const sent = await ask("/console/actions", { method: "POST", form, headers: { ...bearer(adminToken), origin } });
+    expect(sent).toMatchObject({ status: 200, body: expect.stringContaining("is not changed") });
+  });
+
   it("by another method or type is refused", async () => {
     const { ask } = await listener.start();
     expect((await ask("/console/actions")).status).toBe(405);
