@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
-import { pipeline } from "node:stream/promises";
 import { openAsset } from "../http/assets/file.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
+import { digestPieces, sha256Of } from "../lib/file-digest.ts";
 import type { LintFinding } from "../lint/finding.ts";
 import { lint as lintManifests } from "../lint/lint.ts";
 import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../lint/report.ts";
@@ -63,13 +62,11 @@ async function lookAt(root: string, path: string, hashes: boolean): Promise<stri
   const asset = await openAsset(root, path);
   if (asset === undefined) return undefined;
   const { handle } = asset;
-  const hash = createHash("sha256");
   try {
-    if (hashes) await pipeline(handle.createReadStream({ highWaterMark: 1024 * 1024, autoClose: false }), hash);
+    return hashes ? await sha256Of(handle.createReadStream({ ...digestPieces, autoClose: false })) : "";
   } finally {
     await handle.close();
   }
-  return hashes ? hash.digest("hex") : "";
 }
 
 function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): number {

@@ -10,10 +10,10 @@ import { type FileHandle, mkdir, open, realpath, rename, rm } from "node:fs/prom
 import { get as getByHttp, type IncomingMessage } from "node:http";
 import { get as getByHttps } from "node:https";
 import { basename, dirname, join, sep } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
+import { digestPieces, sha256Of } from "../lib/file-digest.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
 import { DownloadError } from "./download-error.ts";
@@ -63,14 +63,12 @@ async function refuseOutside(root: string, directory: string): Promise<void> {
 
 /** Returns a file's SHA-256; undefined for a missing file. */
 async function digestOf(path: string): Promise<string | undefined> {
-  const hash = createHash("sha256");
   try {
-    await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash);
+    return await sha256Of(createReadStream(path, digestPieces));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;
   }
-  return hash.digest("hex");
 }
 
 /** The part of an asset that is downloaded so far. */
