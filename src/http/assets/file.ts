@@ -50,7 +50,8 @@ export class AssetChanged extends Error {
  * @returns undefined when there is no such asset. Otherwise the caller must close the handle.
  */
 export async function openAsset(root: string, path: string): Promise<Asset | undefined> {
-  const segments = path.split("/").map(decodeURIComponent);
+  // shim, started by UEFI HTTP Boot from `/assets/shimx64.efi`, asks for `/assets//grubx64.efi`.
+  const segments = path.replace(/^\/+/, "").split(/\/+/).map(decodeURIComponent);
   if (!segments.every(isServedName)) return undefined;
   try {
     return await openBelow(root, segments);
