@@ -15,7 +15,7 @@ import { parseInitrd } from "../boot/initrd.ts";
 import { wordsOf } from "../boot/kernel-words.ts";
 import { textOf } from "../boot/pieces.ts";
 import { plainText, type Rendered } from "../core/rendered.ts";
-import { type GrubGuard, guardedLines } from "./guard.ts";
+import { type GrubGuard, guardedLines, rebooting } from "./guard.ts";
 import { fillTokens, kernelWord, quote } from "./words.ts";
 
 /**
@@ -107,11 +107,24 @@ function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): 
   const location = (text: string) =>
     quote(textOf(fillTokens(locationOf(parseInitrd(text).location, input), input.labels)));
   const words = args.flatMap(wordsOf).map(({ bare }) => quote(kernelWord(fillTokens(bare, input.labels))));
-  const lines = [`echo "Loading kernel"`, [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" ")];
+  const lines = [
+    `echo "Loading kernel"`,
+    [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" "),
+    ...(input.isGrubClient ? unlessLoaded : []),
+  ];
   // Without an initrd, the line is left out: GRUB refuses the command without a file.
   if (initrd.length === 0) return lines;
   return [...lines, `echo "Loading initrd"`, [usesEfi ? "initrdefi" : "initrd", ...initrd.map(location)].join(" ")];
 }
+
+// GRUB continues after a command that failed. If it refused the kernel, as under Secure Boot, `initrdefi` of 2.06
+// corrupts its memory, and the machine waits for a key. A GRUB without `test` or `reboot` passes these lines.
+const unlessLoaded = [
+  'if [ "$?" != 0 ]; then',
+  'echo "davit: GRUB did not load the kernel."',
+  ...rebooting,
+  "fi",
+] as const;
 
 function usesEfiCommands({ commands, labels }: GrubInput): boolean {
   switch (commands) {

@@ -90,7 +90,7 @@ function conditionOf(label: string, variable: string, value: string, lookup: rea
 
 // Ten seconds are enough to read the message. They also limit the requests of a machine that gets the wrong config each
 // time.
-const rebooting = [`echo "Rebooting in 10 seconds"`, "sleep 10", "reboot"] as const;
+export const rebooting = [`echo "Rebooting in 10 seconds"`, "sleep 10", "reboot"] as const;
 
 const nameless = [
   `echo "davit: this config installs a machine, and the request does not name it: send mac=$net_default_mac"`,
