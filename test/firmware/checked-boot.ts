@@ -1,7 +1,7 @@
 /** A machine that boots `manifests/check.yaml`, whatever its firmware and loader are: the one Profile of all suites. */
 
 import { unreachable } from "../../src/lib/errors.ts";
-import { type Loader, quickstartMachine } from "../../tools/firmware/machine.ts";
+import { type Loader, type Machine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { type Boot, loaderTitle, recordBoot } from "./firmware-table.ts";
 import { checkArguments, expectCommandLine, expectOwnConfigs } from "./guest-checks.ts";
 import type { BootServer } from "./machine-boot.ts";
@@ -9,12 +9,20 @@ import type { BootServer } from "./machine-boot.ts";
 /**
  * Boots the machine, checks the kernel's command line, word for word, and the configs that its Linux fetched, and puts
  * the boot into the table of docs/reference/firmware.md.
+ * @param more what the machine has beside.
+ * @returns its screen.
  */
-export async function expectBoot(server: BootServer, boot: Boot, loader: Loader): Promise<void> {
-  const { screen, seconds } = await server.boot({ ...quickstartMachine, firmware: boot.firmware, loader });
+export async function expectBoot(
+  server: BootServer,
+  boot: Boot,
+  loader: Loader,
+  more: Partial<Machine> = {},
+): Promise<string> {
+  const { screen, seconds } = await server.boot({ ...quickstartMachine, firmware: boot.firmware, loader, ...more });
   expectCommandLine(screen, commandLine(boot, checkArguments(server.authority)));
   expectOwnConfigs(screen);
   recordBoot({ ...boot, result: "boots", seconds });
+  return screen;
 }
 
 /** The Profile's arguments in the spelling of the loader. */
@@ -27,6 +35,7 @@ function commandLine(boot: Boot, args: string): string {
       return `${name}${args} note="two words" price=$5 list=1&2;3 initrd=initrd.gz`;
     }
     case "GRUB":
+    case "shim, GRUB":
       // GRUB quotes a whole word again; the kernel reads both alike.
       return `BOOT_IMAGE=/assets/quickstart/vmlinuz ${args} "note=two words" price=$5 list=1&2;3`;
     default:

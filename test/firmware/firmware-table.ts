@@ -40,6 +40,7 @@ const loaders = {
   "grub-bios": { title: "GRUB", package: "grub-pc-bin" },
   "grub-uefi": { title: "GRUB", package: "grub-efi-amd64-bin" },
   "grub-signed": { title: "GRUB", package: "grub-efi-amd64-signed" },
+  shim: { title: "shim, GRUB", package: "shim-signed" },
   "grub-arm64": { title: "GRUB", package: "grub-efi-arm64-bin" },
 } as const satisfies Record<string, Part>;
 
@@ -57,6 +58,13 @@ export const boots = {
   uefiIpxeHttp: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot from `/assets/`" },
   uefiGrub: { firmware: "uefi", loader: "grub-uefi", how: "`core.efi` by TFTP" },
   uefiGrubSigned: { firmware: "uefi", loader: "grub-signed", how: "`grubnetx64.efi` by TFTP, Secure Boot off" },
+  secureHttp: {
+    firmware: "uefi",
+    loader: "shim",
+    how: "`shimx64.efi` by UEFI HTTP Boot from `/assets/`, Secure Boot on",
+  },
+  secureTftp: { firmware: "uefi", loader: "shim", how: "`shimx64.efi` by TFTP, Secure Boot on, certificate in `db`" },
+  secureMok: { firmware: "uefi", loader: "shim", how: "`shimx64.efi` by TFTP, Secure Boot on, certificate as MOK" },
   arm64Grub: { firmware: "uefi-arm64", loader: "grub-arm64", how: "`core.efi` by TFTP; dnsmasq as DHCP server" },
   arm64GrubProxy: {
     firmware: "uefi-arm64",

@@ -20,12 +20,18 @@ export interface LanServer {
 export const dnsmasqRoles = ["DHCP server", "proxy-DHCP"] as const;
 type DnsmasqRole = (typeof dnsmasqRoles)[number];
 
+export interface LanServerOptions {
+  readonly architecture: Architecture;
+  /** Changes the page's config. */
+  readonly placed?: (config: string) => string;
+}
+
 const manifests = join(import.meta.dirname, "manifests");
 
 /** Starts all of it. As proxy-DHCP dnsmasq has a router beside it, which gives the addresses. */
 export async function startLanServer(
   role: DnsmasqRole,
-  { architecture }: { readonly architecture: Architecture },
+  { architecture, placed = (config) => config }: LanServerOptions,
 ): Promise<LanServer> {
   const folder = mkdtempSync(join(tmpdir(), "davit-lan-"));
   const tftp = join(folder, "tftp");
@@ -37,7 +43,7 @@ export async function startLanServer(
   };
   try {
     if (role === "proxy-DHCP") await lan.startRouter();
-    await lan.startDnsmasq(configOf(role).replace("/srv/tftp", tftp));
+    await lan.startDnsmasq(placed(configOf(role)).replace("/srv/tftp", tftp));
     const server = await startBootServer(["--manifests", manifests], { architecture, lan });
     return { lan, server, tftp, stop: () => server.stop().then(stop) };
   } catch (cause) {

@@ -24,6 +24,7 @@ export const ipxeRom = "/usr/lib/ipxe/qemu/pxe-virtio.rom";
 const ipxeEfiRom = "/usr/lib/ipxe/qemu/efi-virtio.rom";
 const uefiCode = "/usr/share/OVMF/OVMF_CODE_4M.fd";
 const uefiVariables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+const secureBootCode = "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd";
 const armCode = "/usr/share/AAVMF/AAVMF_CODE.fd";
 const armVariables = "/usr/share/AAVMF/AAVMF_VARS.fd";
 const ipxeKernel = "/usr/lib/ipxe/ipxe.lkrn";
@@ -71,14 +72,16 @@ export interface Machine {
   readonly hostname?: string;
   /** A BIOS that begins anew when nothing booted, as those of real machines do. Else it stays where it is. */
   readonly isPersistent?: boolean;
+  /** OVMF's variables with the keys that it trusts: Secure Boot is on. For the firmware `uefi`. */
+  readonly secureBoot?: string;
 }
 
 /** The options of QEMU for a machine, without those of its serial line. */
 export function qemuArguments(machine: Machine): readonly string[] {
-  const { uuid, accelerator = "auto", disk, serial, isPersistent = false } = machine;
+  const { uuid, accelerator = "auto", disk, serial, isPersistent = false, secureBoot } = machine;
   return [
     ...["-nodefaults", "-display", "none"],
-    ...firmwareArguments(machine.firmware),
+    ...(secureBoot === undefined ? firmwareArguments(machine.firmware) : secureBootArguments(secureBoot)),
     ...accelerators(machine.firmware, accelerator).flatMap((name) => ["-accel", name]),
     ...["-m", "512", "-uuid", uuid],
     ...(isPersistent ? ["-boot", `reboot-timeout=${nothingBootedMs}`] : ["-no-reboot"]),
@@ -107,6 +110,16 @@ function firmwareArguments(firmware: Firmware): readonly string[] {
     default:
       return unreachable(firmware);
   }
+}
+
+/** Only code in System Management Mode may write to the flash, so Linux cannot change the keys. */
+function secureBootArguments(variables: string): readonly string[] {
+  const globals = ["driver=cfi.pflash01,property=secure,value=on", "ICH9-LPC.disable_s3=1"];
+  return [
+    ...["-machine", "q35,smm=on"],
+    ...globals.flatMap((setting) => ["-global", setting]),
+    ...flash(secureBootCode, variables),
+  ];
 }
 
 function flash(code: string, variables: string): readonly string[] {
