@@ -12,7 +12,7 @@ node_modules/.installed: package-lock.json package.json
 
 .PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses bench-members boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
-.PHONY: bench-boot bundle image fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
+.PHONY: bench-boot bundle image image-dnsmasq fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bundle: install ## dist/bundle/: the program as the image has it
 # Docker where its daemon answers, else buildah.
 image: ## build the container image; IMAGE=, PLATFORM=, BASE= and BUILD_BASE= say what, for what, and from what
 	@test/image/build.sh
+
+image-dnsmasq: ## build the image for the chart's dnsmasq: DHCP, TFTP, iPXE, GRUB, shim; the same variables without BASE
+	@test/image/build.sh dnsmasq
 
 bench: install ## the cost of a boot script at 10 to 100,000 groups, beside bare node:http
 	@npm --silent run bench

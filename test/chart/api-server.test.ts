@@ -25,7 +25,7 @@ const bothFamilies = "--service-cluster-ip-range=10.0.0.0/24,fd00:10::/112";
 const patience = { interval: 25, timeout: 15_000 };
 
 // What users bring of their own, and what has to have the node's network.
-const unrestricted = ["everything", "dnsmasq"];
+const unrestricted = ["everything", "dnsmasq", "dnsmasq-ranges"];
 
 // What a Service may have, by itself and with what it has to do with.
 const serviceSettings: readonly (readonly string[])[] = [

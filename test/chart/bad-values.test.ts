@@ -250,7 +250,14 @@ const byTemplate: readonly BadValues[] = [
   },
   { set: "dnsmasq.enabled=true", told: "dnsmasq.subnet is empty: write the machines' network, such as 192.0.2.0" },
   { set: "dnsmasq.enabled=true", told: "dnsmasq.nodeSelector is empty: choose the nodes" },
-  { set: "dnsmasq.enabled=true", told: "dnsmasq.image.repository is empty: name an image" },
+  {
+    set: "dnsmasq.enabled=true,dnsmasq.subnet=192.0.2.0,dnsmasq.ranges={192.0.2.1\\,192.0.2.9}",
+    told: "dnsmasq.subnet and dnsmasq.ranges are set: clear subnet",
+  },
+  {
+    set: "dnsmasq.enabled=true,dnsmasq.router=192.0.2.1",
+    told: "and dnsmasq.ranges is empty: set ranges, or clear router",
+  },
   { set: "dnsmasq.enabled=true", told: "advertiseAddress is empty: dnsmasq sends machines there" },
 ];
 

@@ -1,29 +1,110 @@
-/** dnsmasq itself takes the configuration that the chart renders for it. */
+/** dnsmasq and GRUB themselves take what the chart renders for them, and Containerfile.dnsmasq has the files it names. */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { manifestsOf, rendered, within } from "./helm.ts";
 
+const proxy = ["--set", "dnsmasq.download=null"];
+const ranges = "dnsmasq-ranges";
+const containerfile = join(import.meta.dirname, "../../Containerfile.dnsmasq");
+
 describe.skipIf(missing("helm", "dnsmasq"))("dnsmasq", () => {
   it.each([
-    ["takes its configuration", [], 0],
-    ["refuses a word of a user's that it does not know", ["--set", "dnsmasq.extraConfig=no-such-word"], 1],
-  ])("%s", async (_fact, args, code) => {
-    const manifests = manifestsOf(await rendered({ way: "dnsmasq", args }));
-    const config = manifests
-      .map((manifest) => within(manifest, "data")["dnsmasq.conf"])
-      .find((text) => text !== undefined);
+    ["takes its configuration as a proxy-DHCP", "dnsmasq", [], 0],
+    ["takes its configuration with ranges", ranges, [], 0],
+    ["refuses a word of a user's that it does not know", "dnsmasq", ["--set", "dnsmasq.extraConfig=no-such-word"], 1],
+  ])("%s", async (_fact, way, args, code) => {
+    const config = await fileOf("dnsmasq.conf", { way, args });
     const directory = mkdtempSync(join(tmpdir(), "davit-dnsmasq-"));
     const file = join(directory, "dnsmasq.conf");
     // The directory of its files is the container's.
-    writeFileSync(file, String(config).replace(/^tftp-root=.*$/m, `tftp-root=${directory}`));
+    writeFileSync(file, config.replace(/^tftp-root=.*$/m, `tftp-root=${directory}`));
     const { status, stderr } = spawnSync("dnsmasq", ["--test", `--conf-file=${file}`], { encoding: "utf8" });
     rmSync(directory, { recursive: true });
     expect(stderr).toContain(code === 0 ? "syntax check OK" : "bad option");
     expect(status).toBe(code);
   });
 });
+
+describe.skipIf(missing("helm"))("the image of dnsmasq", () => {
+  it.each([
+    ["as a proxy-DHCP", { way: "dnsmasq", args: proxy }],
+    ["with ranges", { way: ranges }],
+  ])("has every file that the chart names %s", async (_way, options) => {
+    const config = await fileOf("dnsmasq.conf", options);
+    const offered = [...config.matchAll(/^(?:pxe-service|dhcp-boot)=tag:!ipxe,.*,([^,\n]+)$/gm)].map(
+      ([, file]) => file,
+    );
+    expect(new Set(offered)).toEqual(new Set(["undionly.kpxe", "snponly.efi", "grub-arm64.efi"]));
+    expect(tftpFiles()).toEqual(expect.arrayContaining(offered));
+    expect(config).toContain("\ntftp-root=/var/lib/tftpboot\n");
+  });
+
+  it("has the programs that the pod runs", async () => {
+    const pod = await podSpec(["--set", "dnsmasq.loaders.x86PC=grub-i386.0"]);
+    const programs = [...pod.initContainers, ...pod.containers].map(({ command: [program = ""] }) => basename(program));
+    expect(programs).toEqual(["grub-mkimage", "grub-mkimage", "dnsmasq"]);
+    for (const name of programs) expect(readFileSync(containerfile, "utf8")).toContain(` ! -name ${name} `);
+  });
+});
+
+describe.skipIf(missing("helm", "grub", "grub-bios", "grub-uefi"))("grub-mkimage", () => {
+  it("makes the GRUBs that a pod makes, with davit's address in them", async () => {
+    const loaders = ["x86PC=grub-i386.0", "x86-64_EFI=grub-x86_64.efi", "ARM64_EFI=null"];
+    const values = loaders.map((loader) => `dnsmasq.loaders.${loader}`).join(",");
+    const { initContainers } = await podSpec(["--set", values]);
+    const config = await fileOf("grub.cfg", { way: ranges });
+    const directory = mkdtempSync(join(tmpdir(), "davit-grub-"));
+    writeFileSync(join(directory, "grub.cfg"), config);
+    const sizes = initContainers.map(({ command: [program = "", ...words] }) => {
+      const own = words.map((word) => word.replace(/=\/(etc\/davit-dnsmasq|run)\//, `=${directory}/`));
+      const { status, stderr } = spawnSync(basename(program), own, { encoding: "utf8" });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      return statSync(String(own.find((word) => word.startsWith("--output="))?.slice("--output=".length))).size;
+    });
+    const uefi = readFileSync(join(directory, "grub-x86_64.efi"), "latin1");
+    rmSync(directory, { recursive: true });
+    expect(sizes).toHaveLength(2);
+    for (const size of sizes) expect(size).toBeGreaterThan(100_000);
+    // That of a BIOS is compressed.
+    expect(uefi).toContain('configfile "(http,192.0.2.10:8080)/grub?uuid=$uuid&mac=$net_default_mac&arch=$grub_cpu"');
+  });
+});
+
+interface PodSpec {
+  readonly initContainers: readonly Container[];
+  readonly containers: readonly Container[];
+}
+
+interface Container {
+  readonly command: readonly string[];
+}
+
+async function podSpec(args: readonly string[]): Promise<PodSpec> {
+  const all = manifestsOf(await rendered({ way: ranges, args }));
+  const set = all.find(({ kind }) => kind === "DaemonSet") ?? fail("DaemonSet");
+  return JSON.parse(JSON.stringify(within(within(within(set, "spec"), "template"), "spec")));
+}
+
+async function fileOf(name: string, options: { readonly way: string; readonly args?: readonly string[] }) {
+  const manifests = manifestsOf(await rendered(options));
+  const text = manifests.map((manifest) => within(manifest, "data")[name]).find((found) => found !== undefined);
+  return typeof text === "string" ? text : fail(name);
+}
+
+function fail(name: string): never {
+  throw new Error(`The rendering has no ${name}`);
+}
+
+/** The links that the Containerfile puts into the TFTP directory. */
+function tftpFiles(): readonly string[] {
+  const text = readFileSync(containerfile, "utf8");
+  const links = [...text.matchAll(/ln -s (.*) "\$tftp\/(.*)";/g)];
+  return links.flatMap(([, targets = "", name = ""]) =>
+    name === "" ? targets.split(" ").map((target) => basename(target)) : [name],
+  );
+}

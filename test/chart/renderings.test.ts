@@ -62,7 +62,7 @@ describe.skipIf(missing("helm"))("every rendering", () => {
 
     it("gives every container of davit's the same narrow rights, and bounds of its own", async () => {
       const pods = podsOf(manifestsOf(await rendered({ way })));
-      const containers = pods.flatMap(containersOf).filter(({ image }) => String(image).includes("davit"));
+      const containers = pods.flatMap(containersOf).filter(({ image }) => /(^|\/)davit[:@]/.test(String(image)));
       expect(containers.length).toBeGreaterThan(1);
       for (const { securityContext, resources, volumeMounts } of containers) {
         expect(securityContext).toEqual({

@@ -78,15 +78,6 @@ describe.skipIf(missing("helm"))("the commands of docs/operate/install.md", () =
       expect(all.length).toBeGreaterThan(10);
     },
   );
-
-  it("have the page's dnsmasq offer what its image has", async () => {
-    const file = join(directory, "values.yaml");
-    writeFileSync(file, blocksOf(dhcpPage, "yaml values").find((text) => text.includes("dnsmasq:")) ?? "");
-    const offered = [...(await rendered({ args: ["--values", file] })).matchAll(/^ +pxe-service=tag:!ipxe.*,(.*)$/gm)];
-    const [containerfile = ""] = blocksOf(dhcpPage, "sh").filter((text) => text.includes("FROM "));
-    const copied = [...containerfile.matchAll(/\/usr\/lib\/ipxe\/(\S+)/g)].map(([, loader]) => loader);
-    expect(new Set(offered.map(([, loader]) => loader))).toEqual(new Set(copied));
-  });
 });
 
 function runPage(directory: string) {

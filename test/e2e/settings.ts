@@ -17,6 +17,10 @@ export interface Settings {
   readonly faults: FaultCommands | undefined;
   /** Of etcd, for several members. */
   readonly etcdImage: string | undefined;
+  /** A command that runs its words in the network of a node, for machines that are there. */
+  readonly enterNode: Command | undefined;
+  /** Of dnsmasq, in the cluster already; built and loaded where there is none. */
+  readonly dnsmasqImage: ImageName | undefined;
   /** Directory of an earlier chart to upgrade from; the first one of this repository's history unless given. */
   readonly previousChart: string | undefined;
   /** Directory for the logs of davit's containers. */
@@ -52,6 +56,9 @@ const variables = {
   E2E_KILL_CONTAINER: "one to which a container's id is added; without both no API server is taken away",
   E2E_ETCD_IMAGE:
     "image of etcd 3.4 or later that the nodes have or can fetch; without it there are no several members",
+  E2E_ENTER_NODE:
+    "a command to which words are added runs them in the node's network, such as nsenter; without it no dnsmasq",
+  E2E_DNSMASQ_IMAGE: "as E2E_IMAGE; else make image-dnsmasq builds one",
   E2E_PREVIOUS_CHART: "directory of the chart to upgrade from; default: the first one in git's history",
   E2E_LOG_DIR: "directory for the logs of all containers of davit; default: they are not kept",
 } as const;
@@ -66,7 +73,8 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const value = (name: Variable) => environment[name] || undefined;
   const kubeconfig = value("KUBECONFIG");
   if (kubeconfig === undefined) problems.push("KUBECONFIG is not set");
-  const image = imageName(value("E2E_IMAGE"), problems);
+  const image = imageName("E2E_IMAGE", value("E2E_IMAGE"), problems);
+  const dnsmasqImage = imageName("E2E_DNSMASQ_IMAGE", value("E2E_DNSMASQ_IMAGE"), problems);
   const loadImage = command(value("E2E_LOAD_IMAGE"));
   if (value("E2E_IMAGE") === undefined && loadImage === undefined) {
     problems.push("Neither E2E_IMAGE nor E2E_LOAD_IMAGE is set");
@@ -91,15 +99,17 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     helm: value("E2E_HELM") ?? "helm",
     faults: service && killContainer && { service, killContainer },
     etcdImage: value("E2E_ETCD_IMAGE"),
+    enterNode: command(value("E2E_ENTER_NODE")),
+    dnsmasqImage,
     previousChart: value("E2E_PREVIOUS_CHART"),
     logFolder: value("E2E_LOG_DIR"),
   };
 }
 
-function imageName(text: string | undefined, problems: string[]): ImageName | undefined {
+function imageName(name: Variable, text: string | undefined, problems: string[]): ImageName | undefined {
   if (text === undefined) return undefined;
   const parsed = parseImageName(text);
-  if (parsed === undefined) problems.push(`E2E_IMAGE "${text}" is not of the form REGISTRY/REPOSITORY:TAG`);
+  if (parsed === undefined) problems.push(`${name} "${text}" is not of the form REGISTRY/REPOSITORY:TAG`);
   return parsed;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds davit's image with docker, where its daemon answers, or with buildah.
-#   IMAGE         its name; default localhost/davit:VERSION
+# Builds davit's image, or with the argument "dnsmasq" that of the chart's dnsmasq, with docker, where its daemon answers,
+# or with buildah.
+#   IMAGE         its name; default localhost/davit:VERSION, or localhost/davit-dnsmasq:VERSION
 #   PLATFORM      such as linux/arm64; default: this machine's
 #   BASE          what it is put on, and BUILD_BASE what it is built in; default: the Containerfile's
 #   BUILDER_ARGS  further words for the builder, such as "--network host"
@@ -9,8 +10,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)
-image=${IMAGE:-localhost/davit:$version}
-args=(--file Containerfile --tag "$image" --build-arg "VERSION=$version")
+kind=${1:+-$1}
+image=${IMAGE:-localhost/davit$kind:$version}
+args=(--file "Containerfile${1:+.$1}" --tag "$image" --build-arg "VERSION=$version")
 args+=(--build-arg "REVISION=$(git rev-parse HEAD 2>/dev/null || echo unknown)")
 for name in BASE BUILD_BASE; do
   [ -z "${!name:-}" ] || args+=(--build-arg "$name=${!name}")

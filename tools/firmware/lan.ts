@@ -23,18 +23,29 @@ export interface Lan {
   startDnsmasq(config: string): Promise<void>;
   /** Starts the router. Resolves when it gives addresses. */
   startRouter(): Promise<void>;
+  /** Ends the router, and waits until it is gone. */
+  stopRouter(): Promise<void>;
   /** Ends what was started and waits until it is gone. */
   stop(): Promise<void>;
 }
 
-const hostScript = `
+/** A host's network namespace, and the names of the network devices to be made there. */
+export interface LanHost {
+  /** Words before a command that runs it there. */
+  readonly enter: readonly string[];
+  readonly bridge: string;
+  readonly tap: string;
+  /** The host's end of the cable to the router. */
+  readonly cable: string;
+}
+
+const hostScript = ({ bridge, tap }: Omit<LanHost, "enter">) => `
 set -e
-ip link set lo up
-ip link add eth0 type bridge
-ip tuntap add tap0 mode tap
-ip link set tap0 master eth0 up
-ip addr add 192.168.1.10/24 dev eth0
-ip link set eth0 up
+ip link add ${bridge} type bridge
+ip tuntap add ${tap} mode tap
+ip link set ${tap} master ${bridge} up
+ip addr add 192.168.1.10/24 dev ${bridge}
+ip link set ${bridge} up
 echo ready
 exec cat`;
 
@@ -45,38 +56,63 @@ dhcp-range=192.168.1.100,192.168.1.199
 `;
 
 /**
- * Makes the network.
+ * Makes the network, with a host of its own.
  * @param folder where the files of its servers are.
  * @throws {Error} with what a command wrote that failed.
  */
 export async function startLan(folder: string): Promise<Lan> {
-  const children: ChildProgram[] = [];
-  const start = async (words: readonly string[], ready: string) => {
-    const child = launch(words);
-    children.unshift(child);
-    await says(child, ready);
-    return child;
-  };
+  const names = { bridge: "eth0", tap: "tap0", cable: "router" };
   // `cat` ends with this process, however that ends, and the network with it.
-  const host = await start([...unshare, "--map-root-user", "sh", "-c", hostScript], "ready");
-  const enter = enterNamespace(host);
-  const dnsmasq = (name: string, config: string, within: readonly string[]) => {
+  const script = `ip link set lo up\n${hostScript(names)}`;
+  const host = await start([...unshare, "--map-root-user", "sh", "-c", script], "ready");
+  return lanOf(folder, { ...names, enter: enterNamespace(host, true) }, [host], true);
+}
+
+/**
+ * Makes the network at a host that is there, such as a node of a cluster. Needs root.
+ * @throws {Error} with what a command wrote that failed.
+ */
+export async function startLanAt(folder: string, host: LanHost): Promise<Lan> {
+  const script = await start([...host.enter, "sh", "-c", hostScript(host)], "ready");
+  const lan = lanOf(folder, host, [script], false);
+  return {
+    ...lan,
+    stop: async () => {
+      await lan.stop();
+      for (const device of [host.tap, host.bridge]) run([...host.enter, "ip", "link", "delete", device]);
+    },
+  };
+}
+
+/** @param hasUsers whether the host has a namespace of users, too. */
+function lanOf(folder: string, host: LanHost, children: ChildProgram[], hasUsers: boolean): Lan {
+  const { enter, tap } = host;
+  let router: readonly ChildProgram[] = [];
+  const startDnsmasq = async (name: string, config: string, within: readonly string[]) => {
     const file = join(folder, `${name}.conf`);
     writeFileSync(file, config);
     const own = [`--conf-file=${file}`, `--dhcp-leasefile=${join(folder, `${name}.leases`)}`, "--pid-file="];
-    return start([...within, "dnsmasq", "--no-daemon", ...own], "started, version");
+    return await start([...within, "dnsmasq", "--no-daemon", ...own], "started, version");
+  };
+  const stopRouter = async () => {
+    for (const child of router) await end(child);
+    router = [];
   };
   return {
     authority: "192.168.1.10:8080",
-    tap: "tap0",
+    tap,
     enter,
-    startDnsmasq: async (config) => void (await dnsmasq("dnsmasq", config, enter)),
+    startDnsmasq: async (config) => void children.unshift(await startDnsmasq("dnsmasq", config, enter)),
     startRouter: async () => {
-      const router = await start([...enter, ...unshare, "sh", "-c", "echo ready; exec cat"], "ready");
-      plugIn(enter, router);
-      await dnsmasq("router", routerConfig, enterNamespace(router));
+      const own = await start([...enter, ...unshare, "sh", "-c", "echo ready; exec cat"], "ready");
+      router = [own];
+      const enterRouter = enterNamespace(own, hasUsers);
+      plugIn(host, own, enterRouter);
+      router = [await startDnsmasq("router", routerConfig, enterRouter), own];
     },
+    stopRouter,
     stop: async () => {
+      await stopRouter();
       for (const child of children) await end(child);
     },
   };
@@ -84,26 +120,26 @@ export async function startLan(folder: string): Promise<Lan> {
 
 const unshare = ["unshare", "--net"];
 
-function enterNamespace({ pid }: ChildProgram): readonly string[] {
-  return ["nsenter", `--target=${pid}`, "--user", "--net", "--preserve-credentials"];
+function enterNamespace({ pid }: ChildProgram, hasUsers: boolean): readonly string[] {
+  return ["nsenter", `--target=${pid}`, "--net", ...(hasUsers ? ["--user", "--preserve-credentials"] : [])];
 }
 
 /** A cable from the host's bridge to the router. */
-function plugIn(enter: readonly string[], router: ChildProgram): void {
+function plugIn({ enter, bridge, cable }: LanHost, { pid }: ChildProgram, enterRouter: readonly string[]): void {
   const host = (...words: readonly string[]) => run([...enter, "ip", ...words]);
-  const atRouter = (...words: readonly string[]) => run([...enterNamespace(router), "ip", ...words]);
-  host("link", "add", "router", "type", "veth", "peer", "name", "eth0", "netns", String(router.pid));
-  host("link", "set", "router", "master", "eth0", "up");
+  const atRouter = (...words: readonly string[]) => run([...enterRouter, "ip", ...words]);
+  host("link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", String(pid));
+  host("link", "set", cable, "master", bridge, "up");
   atRouter("addr", "add", "192.168.1.1/24", "dev", "eth0");
   atRouter("link", "set", "eth0", "up");
+}
+
+async function start([program = "", ...words]: readonly string[], ready: string): Promise<ChildProgram> {
+  const child = spawn(program, words, { stdio: "pipe" });
+  await says(child, ready);
+  return child;
 }
 
 function run([program = "", ...words]: readonly string[]): void {
   execFileSync(program, words, { stdio: "pipe" });
 }
-
-function launch([program = "", ...words]: readonly string[]): ChildProgram {
-  return spawn(program, words, { stdio: "pipe" });
-}
-
-/** Resolves once the process wrote a text, to either output. */

@@ -267,13 +267,17 @@
 
 {{- define "davit.problems.dnsmasq" -}}
 {{- if .Values.dnsmasq.enabled }}
-{{- range $name := list "subnet" "nodeSelector" }}
-{{- if not (get $.Values.dnsmasq $name) }}
-- dnsmasq.{{ $name }} is empty: {{ eq $name "subnet" | ternary "write the machines' network, such as 192.0.2.0" "choose the nodes that are in the machines' network" }}
+{{- if not .Values.dnsmasq.nodeSelector }}
+- dnsmasq.nodeSelector is empty: choose the nodes that are in the machines' network
 {{- end }}
+{{- if not (or .Values.dnsmasq.subnet .Values.dnsmasq.ranges) }}
+- dnsmasq.subnet is empty: write the machines' network, such as 192.0.2.0, or addresses to give into dnsmasq.ranges
 {{- end }}
-{{- if not .Values.dnsmasq.image.repository }}
-- dnsmasq.image.repository is empty: name an image with dnsmasq and the iPXE files of dnsmasq.loaders
+{{- if and .Values.dnsmasq.subnet .Values.dnsmasq.ranges }}
+- dnsmasq.subnet and dnsmasq.ranges are set: clear subnet to give addresses, or ranges if the network has a DHCP server
+{{- end }}
+{{- if and .Values.dnsmasq.router (not .Values.dnsmasq.ranges) }}
+- dnsmasq.router is {{ quote .Values.dnsmasq.router }}, and dnsmasq.ranges is empty: set ranges, or clear router
 {{- end }}
 {{- if not .Values.advertiseAddress }}
 - advertiseAddress is empty: dnsmasq sends machines there, so write HOST:PORT of the boot Service
