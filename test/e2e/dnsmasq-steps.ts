@@ -73,7 +73,9 @@ export function dnsmasqSteps(stage: Stage, enter: Command): void {
       const uefi = "grub-x86_64.efi";
       await change({ loaders: { x86PC: "grub-i386.0", "x86-64_EFI": uefi, BC_EFI: uefi } });
     });
-    it("a BIOS machine boots", { timeout: limitMs }, ({ annotate }) => boot(annotate, "bios", plainPxe(), "BOOT_IMAGE="));
+    it("a BIOS machine boots", { timeout: limitMs }, ({ annotate }) =>
+      boot(annotate, "bios", plainPxe(), "BOOT_IMAGE="),
+    );
     it("a UEFI machine boots", { timeout: limitMs }, ({ annotate }) => boot(annotate, "uefi", "pxe", "BOOT_IMAGE="));
     it("a UEFI machine boots beside a DHCP server", { timeout: limitMs }, async ({ annotate }) => {
       await change({ subnet: "192.168.1.0", ranges: [] });

@@ -6,6 +6,8 @@
 port=0
 log-facility=-
 log-dhcp
+# The user that it is. Another one would lose the capabilities.
+user=root
 {{- with .interface }}
 interface={{ . }}
 # Not bind-interfaces, with which tftp-single-port sends nothing (dnsmasq 2.90).
