@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { dnsmasq, offersOf } from "../docs/dhcp-servers.ts";
 import { missing } from "../helpers/requirements.ts";
 import { manifestsOf, rendered, within } from "./helm.ts";
 
@@ -27,6 +28,25 @@ describe.skipIf(missing("helm", "dnsmasq"))("dnsmasq", () => {
     rmSync(directory, { recursive: true });
     expect(stderr).toContain(code === 0 ? "syntax check OK" : "bad option");
     expect(status).toBe(code);
+  });
+});
+
+describe.skipIf(missing("helm", "dnsmasq", "network-namespace"))("dnsmasq with ranges", () => {
+  it("names a loader to each firmware, and davit to iPXE", async () => {
+    // The network of that server.
+    const args = ["--set", "advertiseAddress=192.168.1.20:8080,dnsmasq.interface=eth0,dnsmasq.router=192.168.1.1"];
+    const range = ["--set", "dnsmasq.ranges[0]=192.168.1.100\\,192.168.1.199"];
+    const config = await fileOf("dnsmasq.conf", { way: ranges, args: [...args, ...range] });
+    const cards = [0, 7, 9, 11, 6].map((architecture) => ({ architecture }));
+    const offers = await offersOf(dnsmasq, config, [
+      ...cards,
+      ...cards.map((card) => ({ ...card, userClass: "iPXE" })),
+    ]);
+    const script = "http://192.168.1.20:8080/boot.ipxe";
+    expect(offers.map(({ file }) => file)).toEqual([
+      ...["undionly.kpxe", "snponly.efi", "snponly.efi", "grub-arm64.efi", ""],
+      ...cards.map(() => script),
+    ]);
   });
 });
 
