@@ -11,7 +11,7 @@ const allowed = {
   render: ["model", "lib"],
   options: ["lib"],
   sign: ["lib"],
-  download: ["lib"],
+  download: ["model", "lib"],
   matchbox: ["admission", "render", "model", "lib"],
   certificates: ["lib"],
   controller: ["store", "render", "model", "lib"],

@@ -15,34 +15,48 @@ import {
   type Templates,
   templateParts,
 } from "../model/profile.ts";
+import type { ProfileAsset } from "../model/profile-asset.ts";
 import { writtenExpressions } from "./expressions.ts";
 import { permitsOfGroup, readLocalBoot, toInstallPlan, toReportRules } from "./installs.ts";
 import { objectOf, textEntries } from "./json-parts.ts";
 
 /** Returns the spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
-  const templates: Templates<TemplateSource> = {};
-  for (const part of templateParts) {
-    const template = spec[part];
-    if (isJsonObject(template)) templates[part] = toTemplate(template);
-  }
-  const parts = Array.isArray(spec.genericParts) ? spec.genericParts.filter(isJsonObject) : [];
-  for (const part of parts) templates[genericPart(textOf(part.name))] = toTemplate(part);
   const boot = isJsonObject(spec.boot) ? toBoot(spec.boot) : undefined;
   const { grubScript } = objectOf(spec.boot);
   const effect = effects.find((known) => known === spec.effect);
   const install = toInstallPlan(spec.install);
   const reports = toReportRules(spec.reports);
+  const assets = toAssets(spec.assets);
   return {
     ...displayName(spec),
     ...(effect && { effect }),
     ...(install && { install }),
     ...(reports && { reports }),
+    ...(assets.length > 0 && { assets }),
     ...(isJsonObject(spec.metadata) && { metadata: spec.metadata }),
     ...(boot && { boot }),
     ...(typeof grubScript === "string" && { grubScript }),
-    templates,
+    templates: toTemplates(spec),
   };
+}
+
+function toTemplates(spec: JsonObject): Templates<TemplateSource> {
+  const templates: Templates<TemplateSource> = {};
+  for (const part of templateParts) {
+    const template = spec[part];
+    if (isJsonObject(template)) templates[part] = toTemplate(template);
+  }
+  for (const part of objectsIn(spec.genericParts)) templates[genericPart(textOf(part.name))] = toTemplate(part);
+  return templates;
+}
+
+function toAssets(assets: JsonValue | undefined): readonly ProfileAsset[] {
+  return objectsIn(assets).map(({ name, url, sha256 }) => ({
+    name: textOf(name),
+    url: textOf(url),
+    sha256: textOf(sha256),
+  }));
 }
 
 /** Returns the spec of a Group. The CRD's rules admit only labels that can be normalized. */
@@ -110,6 +124,10 @@ function toTemplate(template: JsonObject): TemplateSource {
 
 function displayName({ displayName: name }: JsonObject): { readonly displayName?: string } {
   return typeof name === "string" ? { displayName: name } : {};
+}
+
+function objectsIn(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 function textOf(value: JsonValue | undefined): string {

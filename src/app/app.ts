@@ -14,6 +14,7 @@ import { Sightings } from "../controller/machines/sightings.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { StatusSinks } from "../controller/status/status-sinks.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
+import { allowedServers } from "../download/asset-source.ts";
 import { KnownStatuses } from "../http/console/known-statuses.ts";
 import type { Address } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -137,6 +138,8 @@ export class App {
     const ledger = await this.#openLedger(objects);
     const boot = this.#openBoot(ledger);
     this.#stops.unshift(store.follow(davitRoot, boot.index));
+    const { fetcher } = boot.assets;
+    if (fetcher !== undefined) this.#stops.unshift(store.follow(davitRoot, fetcher.wanted));
     ledger.followObjects(store);
     const backups = this.#scheduleBackups(store);
     const keys = this.#storeService(store, ledger, objects);
@@ -257,6 +260,7 @@ export class App {
       desk: ledger,
       answered,
       historyDirectory,
+      assetSource: allowedServers(this.#config.fetchAssetsFrom),
     });
     return this.#opened;
   }
@@ -311,6 +315,7 @@ export class App {
       ledger: { store: ledger.store, ledger: ledger.ledger, ...asked },
       trust,
       isReady: () => index.isReady,
+      assets: this.#boot.assets.route,
       provenAtMs: () => this.#provenAtMs,
     });
   }
@@ -346,6 +351,7 @@ export class App {
       clock: this.#clock,
       ...around,
       sightings: this.#sightings,
+      assets: this.#boot.assets.fetcher,
       machineMaker,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),

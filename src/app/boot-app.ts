@@ -23,6 +23,7 @@ import { BootService, type BootServiceOptions } from "./boot-service.ts";
 import { FollowedLedger } from "./followed-ledger.ts";
 import { GrantedObjects } from "./granted-objects.ts";
 import { machineBook } from "./machine-book.ts";
+import { followedStore } from "./profile-assets.ts";
 import { sightingOf } from "./sight.ts";
 
 export interface BootAppOptions {
@@ -88,6 +89,7 @@ export class BootApp {
       desk,
       answered,
       handOn: history,
+      assetSource: config.fetchAssets ? followedStore(config.store, credentials) : undefined,
     });
     const followLog = log.child({ part: "follow" });
     this.#suspensions = new Suspensions(clock);
@@ -116,6 +118,8 @@ export class BootApp {
     await this.#ledger.start();
     this.#follower.follow(davitRoot, this.#boot.index);
     this.#follower.follow(davitRoot, this.#objects);
+    const { fetcher } = this.#boot.assets;
+    if (fetcher !== undefined) this.#follower.follow(davitRoot, fetcher.wanted);
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",
       attention: () => this.#attention(),

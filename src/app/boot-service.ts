@@ -12,10 +12,10 @@ import { SlowWork } from "../boot/making/slow-work.ts";
 import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
 import { Freshness } from "../boot/selection/freshness.ts";
+import type { AssetSource } from "../download/asset-source.ts";
 import { HandedIntake } from "../history/handed-intake.ts";
 import { History, type HistoryOutlets } from "../history/history.ts";
 import { Journal } from "../history/journal.ts";
-import { assetRoute } from "../http/assets/assets.ts";
 import { AssetDigests } from "../http/assets/digests.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
 import { reportRoute } from "../http/boot/report.ts";
@@ -46,7 +46,8 @@ import type { ServiceConfig } from "../options/serve.ts";
 import type { Signer, SignerOptions } from "../sign/signer.ts";
 import { advertisedAuthority } from "./advertise.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
-import { connectionLimitOf, maxAssetFiles } from "./open-files.ts";
+import { connectionLimitOf } from "./open-files.ts";
+import { type BootAssets, openAssets } from "./profile-assets.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -66,6 +67,8 @@ export interface BootServiceOptions {
   readonly answered?: AccessLogOptions["answered"];
   /** Gets each request of the history; of a follower. */
   readonly handOn?: HistoryOutlets["handOn"];
+  /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
+  readonly assetSource?: AssetSource | undefined;
 }
 
 /** What the listener for operators shows of the parts that feed the boot service. */
@@ -100,6 +103,7 @@ const never = new Promise<never>(() => {});
 
 export class BootService {
   readonly index: BootIndex;
+  readonly assets: BootAssets;
   readonly #history: History;
   /** Takes what followers hand on into the history. */
   readonly handed: HandedIntake;
@@ -130,6 +134,12 @@ export class BootService {
     this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
     this.#renderThread = new RenderThread({ clock });
     this.#digests = new AssetDigests({ clock, log, metrics });
+    this.assets = openAssets({
+      ...options,
+      source: options.assetSource,
+      digests: this.#digests,
+      clients: this.#clients,
+    });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
     this.index = new BootIndex({ log: log.child({ part: "boot" }), clock, freshness: this.#freshness, ledger });
   }
@@ -162,6 +172,7 @@ export class BootService {
         ...this.#withheld(),
         ...this.#doubt(),
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
+        ...(this.assets.fetcher?.attention ?? []),
         ...behind.attention(),
       ],
     };
@@ -234,11 +245,8 @@ export class BootService {
     const clients = this.#clients;
     const unsent = this.#unsent.boot;
     const large = new LargeBodies(unsent.shares);
-    const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
-    const fetched = desk && ((address: string, path: string) => desk.fetched(address, path));
-    const digests = this.#digests;
-    const assets = { root, cacheBytes, digests, clock, log, metrics, clients, maxOpen: maxAssetFiles(), fetched };
-    const routes = [assetRoute(assets), ...(desk === undefined ? [] : [reportRoute({ desk, clients })])];
+    this.assets.fetcher?.start();
+    const routes = [this.assets.route, ...(desk === undefined ? [] : [reportRoute({ desk, clients })])];
     const handler = bootHandler({ configs, ...this.#signers, accessLog: access, clients, large, routes });
     const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
     const server = createServer({ log, clock, answerError, connections, unsent, handler });
@@ -280,6 +288,7 @@ export class BootService {
     this.#nearMisses?.stop();
     await this.#history.stop();
     await this.#renderThread.stop();
+    await this.assets.fetcher?.stop();
     await this.#digests.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsDoor?.stop();

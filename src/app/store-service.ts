@@ -1,5 +1,6 @@
 /** The store's listener: its door, the key API, and the routes for followers and backups. */
 
+import type { AssetRoute } from "../http/assets/assets.ts";
 import { Clients } from "../http/client-shares.ts";
 import type { ConnectedFollower } from "../http/connected-follower.ts";
 import { KeyAnswers } from "../http/keys/answers.ts";
@@ -41,6 +42,8 @@ export interface StoreServiceOptions {
   readonly ledger?: SharedLedger;
   /** Undefined unless the source is a cluster. */
   readonly trust?: ClusterTrust | undefined;
+  /** Sends assets to followers; they get none unless given. */
+  readonly assets?: Pick<AssetRoute, "answer">;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -116,6 +119,7 @@ export class StoreService {
       keys: keysHandler({ store, answers, clients, unsent, clock, advertiseUrl: () => this.#url }),
       follow: followAnswer({ store, streams: this.#streams, log, guard, isReady }),
       backup: backupAnswer({ store, streams: this.#backups, guard }),
+      assets: this.#options.assets,
       ledger: this.#ledgerAnswers(guard, log),
     });
     const server = createServer({

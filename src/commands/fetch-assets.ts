@@ -1,9 +1,10 @@
-import { mkdir } from "node:fs/promises";
+import { type FileHandle, mkdir } from "node:fs/promises";
 import { AssetListError, readAssetList, type WantedAsset } from "../download/asset-list.ts";
 import { download } from "../download/download.ts";
 import { DownloadError } from "../download/download-error.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
+import { digestPieces, sha256Of } from "../lib/file-digest.ts";
 import type { Log } from "../lib/log.ts";
 import { readSmallFile } from "../lib/watched-files.ts";
 import { type Environment, helpOf, type Values } from "../options/parsing.ts";
@@ -74,7 +75,14 @@ async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, h
     progress.advance(bytes);
   };
   try {
-    const options = { directory: assetsDir, clock: systemClock, signal: host.stop, progress: advance, retrying };
+    const options = {
+      directory: assetsDir,
+      clock: systemClock,
+      signal: host.stop,
+      sha256: (file: FileHandle) => sha256Of(file.createReadStream({ start: 0, autoClose: false, ...digestPieces })),
+      progress: advance,
+      retrying,
+    };
     const isNew = await download(asset, options);
     const done = isNew ? `fetched, ${sizeText(sizeBytes)}, checked` : "there already, checked";
     progress.done(

@@ -3,6 +3,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import type { AssetStates } from "../model/profile-asset.ts";
 import type { Source, StatusSink } from "../model/source.ts";
 import type { Store } from "../store/store.ts";
 import type { EnrolmentOptions, MachineMaker } from "./machines/enrolment.ts";
@@ -37,6 +38,8 @@ export interface ControllerOptions {
   readonly tombstoneTtlSeconds: number;
   /** What statuses show of installs; undefined if there is no ledger. */
   readonly ledger?: LedgerFacts | undefined;
+  /** How far the assets of Profiles are; undefined without an assets directory. */
+  readonly assets?: AssetStates | undefined;
   /** The requests of machines; undefined if nothing records them. */
   readonly sightings?: Sightings | undefined;
   /** Undefined if the source has no place for Machines of unknown machines. */

@@ -97,6 +97,7 @@ export class Planner {
     });
     this.#world = {
       sha256,
+      adminNamespace: options.adminNamespace,
       losses: (profile, next, lastGood) => this.#pairs.judge(profile, next, lastGood),
       checkTemplate,
       isGone: (name) => source.view.isGone(name),

@@ -1,31 +1,40 @@
 /**
  * Downloads one asset. The file gets its name only after its SHA-256 was checked, so an asset under its name is always
  * complete and correct. Until then the name begins with a dot, and the boot service does not serve the file. After a
- * broken connection the next attempt fetches only the missing bytes, if the server supports ranges.
+ * broken connection the next attempt fetches only the missing bytes, if the server supports ranges. So does the next
+ * download after a stop or a crash.
  */
 
-import { createHash, type Hash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { type FileHandle, mkdir, open, realpath, rename, rm } from "node:fs/promises";
-import { get as getByHttp, type IncomingMessage } from "node:http";
-import { get as getByHttps } from "node:https";
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, realpath, rename, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
 import { basename, dirname, join, sep } from "node:path";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
-import { digestPieces, sha256Of } from "../lib/file-digest.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
 import { DownloadError } from "./download-error.ts";
+import { type Ask, askServer, get } from "./get.ts";
 
 export interface DownloadOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called with the number of bytes that are downloaded so far. */
-  readonly progress: (bytes: number) => void;
+  /** Returns the SHA-256 of an open file, in 64 hexadecimal digits. */
+  readonly sha256: (file: FileHandle) => Promise<string>;
+  /** Called with the number of bytes that are downloaded so far, and of all bytes if the server says it. */
+  readonly progress: (bytes: number, totalBytes: number | undefined) => void;
   /** Called before the wait for a retry. */
   readonly retrying: (why: string, inMs: number) => void;
+  /** Why a URL must not be asked; undefined if it may. It gets redirects, too. Unless given, every URL may be asked. */
+  readonly refusalOf?: (url: URL) => string | undefined;
+  /** How many more bytes may be written; without a limit unless given. */
+  readonly roomBytes?: () => number;
+  /** Sends the requests; without credentials unless given. */
+  readonly ask?: Ask;
+  /** True if a file with this name and another SHA-256 must stay. */
+  readonly keepsOthers?: boolean;
 }
 
 const attempts = 5;
@@ -40,31 +49,75 @@ const maxRetryAfterMs = 60_000;
  */
 export async function download(asset: WantedAsset, options: DownloadOptions): Promise<boolean> {
   const path = join(options.directory, asset.path);
-  if ((await digestOf(path)) === asset.sha256) return false;
+  if ((await digestOf(path, options)) === asset.sha256) return false;
+  await refuseOutside(options.directory, dirname(path));
   await mkdir(dirname(path), { recursive: true });
   await refuseOutside(options.directory, dirname(path));
-  const unfinished = join(dirname(path), `.${basename(path)}.download`);
+  const unfinished = unfinishedPath(asset, options.directory);
   try {
     await fetchInto(unfinished, asset, options);
+    if (options.keepsOthers === true && (await isThere(path))) throw new DownloadError("another file took its name");
     await rename(unfinished, path);
-    await diskFiles.syncDirectory(dirname(path));
-    return true;
-  } finally {
-    await rm(unfinished, { force: true });
+  } catch (error) {
+    const goesOn = options.signal.aborted || (error instanceof DownloadError && error.mayPass);
+    if (!goesOn || ((await statsOf(unfinished))?.size ?? 0) === 0) await rm(unfinished, { force: true });
+    throw error;
   }
+  await diskFiles.syncDirectory(dirname(path));
+  return true;
+}
+
+/** Removes what is downloaded of an asset so far. */
+export async function removeUnfinished(asset: WantedAsset, directory: string): Promise<void> {
+  await rm(unfinishedPath(asset, directory), { force: true });
+}
+
+/** A part of the digest is in the name, so that no download continues with the bytes of another file. */
+function unfinishedPath({ path, sha256 }: WantedAsset, directory: string): string {
+  return join(directory, dirname(path), `.${basename(path)}.${sha256.slice(0, 8)}`);
 }
 
 /** Refuses a directory that a link puts outside the assets directory: the boot service would not serve its files. */
 async function refuseOutside(root: string, directory: string): Promise<void> {
-  const [realRoot, real] = [await realpath(root), await realpath(directory)];
+  const realRoot = await realpath(root);
+  const real = await realOfNearest(directory);
   if (real === realRoot || real.startsWith(realRoot + sep)) return;
   throw new DownloadError("a link in its path leads out of the assets directory");
 }
 
-/** Returns a file's SHA-256; undefined for a missing file. */
-async function digestOf(path: string): Promise<string | undefined> {
+/** Resolves the links of a directory, or of the nearest directory above it that exists. */
+async function realOfNearest(directory: string): Promise<string> {
   try {
-    return await sha256Of(createReadStream(path, digestPieces));
+    return await realpath(directory);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT" || dirname(directory) === directory) throw error;
+    return await realOfNearest(dirname(directory));
+  }
+}
+
+/** Returns a file's SHA-256; undefined for a missing file. */
+async function digestOf(path: string, { sha256 }: Pick<DownloadOptions, "sha256">): Promise<string | undefined> {
+  let file: FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    return await sha256(file);
+  } finally {
+    await file.close();
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await statsOf(path)) !== undefined;
+}
+
+async function statsOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;
@@ -74,55 +127,94 @@ async function digestOf(path: string): Promise<string | undefined> {
 /** The part of an asset that is downloaded so far. */
 interface PartialDownload {
   readonly file: FileHandle;
-  hash: Hash;
   sizeBytes: number;
-  /** The server's ETag for the version of the file that is being downloaded; undefined without an ETag. */
+  /** The server's ETag for the version of the file that is being downloaded; undefined if it is not known. */
   etag: string | undefined;
+  /** True if nothing proves that all bytes are of one version. If the digest is wrong, one more download may help. */
+  isDoubtful: boolean;
+  /** True if the server calls its answer a web page. */
+  isPage: boolean;
 }
 
 async function fetchInto(path: string, asset: WantedAsset, options: DownloadOptions): Promise<void> {
-  const part: PartialDownload = {
-    file: await open(path, "w", 0o644),
-    hash: createHash("sha256"),
-    sizeBytes: 0,
-    etag: undefined,
-  };
+  const file = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644);
   try {
-    for (let attempt = 0; ; attempt++) {
-      const failure = await tryToFetch(part, asset, options);
-      if (failure === undefined) break;
-      if (options.signal.aborted) throw new DownloadError("it was stopped");
-      if (!failure.mayPass || attempt === attempts - 1) throw failure;
-      const waitMs = Math.max(backoffMs(attempt, retry), Math.min(failure.retryAfterMs, maxRetryAfterMs));
-      options.retrying(failure.message, waitMs);
-      await options.clock.sleep(waitMs, options.signal);
-    }
-    const digest = part.hash.digest("hex");
-    if (digest !== asset.sha256) throw new DownloadError(`its SHA-256 is ${digest}, not ${asset.sha256}`);
-    await part.file.sync();
+    const { size: sizeBytes } = await file.stat();
+    const part = { file, sizeBytes, etag: undefined, isDoubtful: sizeBytes > 0, isPage: false };
+    options.progress(sizeBytes, undefined);
+    await fetchWhole(part, asset, options);
+    await file.sync();
   } finally {
-    await part.file.close();
+    await file.close();
   }
+}
+
+/** Downloads until the digest is right. */
+async function fetchWhole(part: PartialDownload, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+  for (;;) {
+    await fetchToEnd(part, asset, options);
+    const digest = await options.sha256(part.file);
+    if (digest === asset.sha256) return;
+    if (!part.isDoubtful) throw wrongDigest(digest, asset, part);
+    await beginAnew(part, undefined);
+  }
+}
+
+/** Downloads until the server says that these are all bytes. */
+async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+  let mostBytes = part.sizeBytes;
+  for (let attempt = 0; ; attempt++) {
+    const failure = await tryToFetch(part, asset, options);
+    if (failure === undefined) return;
+    if (options.signal.aborted) throw new DownloadError("it was stopped");
+    // A server that breaks off again and again gives a large file, too, as long as each answer brings it further.
+    if (part.sizeBytes > mostBytes) attempt = 0;
+    mostBytes = Math.max(mostBytes, part.sizeBytes);
+    if (!failure.mayPass || attempt === attempts - 1) throw failure;
+    const waitMs = Math.max(backoffMs(attempt, retry), Math.min(failure.retryAfterMs, maxRetryAfterMs));
+    options.retrying(failure.message, waitMs);
+    await options.clock.sleep(waitMs, options.signal);
+  }
+}
+
+function wrongDigest(digest: string, { sha256 }: WantedAsset, { isPage }: PartialDownload): DownloadError {
+  const hint = isPage ? ": the server sent a web page" : "";
+  return new DownloadError(`its SHA-256 is ${digest}, not ${sha256}${hint}`);
 }
 
 /** Sends one request and appends the answer. It throws errors of the disk, and returns those of the network. */
 async function tryToFetch(
   part: PartialDownload,
   { url }: WantedAsset,
-  { signal, progress }: DownloadOptions,
+  options: DownloadOptions,
 ): Promise<DownloadError | undefined> {
+  const { signal, ask = askServer, refusalOf = () => undefined } = options;
   let answer: IncomingMessage;
   try {
-    answer = await get(url, { headers: headersFor(part), signal });
+    answer = await get(url, { headers: headersFor(part), signal }, { ask, refusalOf });
   } catch (error) {
     return unreachable(error);
   }
-  const refusal = refusalOf(answer);
-  if (refusal !== undefined) {
+  if (answer.statusCode === 416 && part.sizeBytes > 0) {
+    // The server has no more bytes than these. The digest decides.
     answer.destroy();
-    return refusal;
+    part.isDoubtful = true;
+    return undefined;
   }
-  if (answer.statusCode !== 206) await beginAnew(part, answer.headers.etag);
+  const refusal = refusalOfStatus(answer) ?? (await beginAnswer(part, answer));
+  const failure = refusal ?? (await readAnswer(part, answer, options));
+  if (failure !== undefined) answer.destroy();
+  return failure;
+}
+
+async function readAnswer(
+  part: PartialDownload,
+  answer: IncomingMessage,
+  { progress, roomBytes = () => Number.POSITIVE_INFINITY }: DownloadOptions,
+): Promise<DownloadError | undefined> {
+  const totalBytes = totalOf(answer, part);
+  progress(part.sizeBytes, totalBytes);
+  if (totalBytes !== undefined && totalBytes - part.sizeBytes > roomBytes()) return noRoom();
   const pieces = answer.iterator({ destroyOnReturn: true });
   for (;;) {
     const piece = await pieces.next().catch((error: unknown) => codeOf(error) ?? "the connection failed");
@@ -130,21 +222,25 @@ async function tryToFetch(
       return new DownloadError(`the connection broke after ${part.sizeBytes} bytes (${piece})`, { mayPass: true });
     }
     if (piece.done === true) return undefined;
+    if (piece.value.length > roomBytes()) return noRoom();
     await append(part, piece.value);
-    progress(part.sizeBytes);
+    progress(part.sizeBytes, totalBytes);
   }
 }
 
-function headersFor({ sizeBytes, etag }: PartialDownload): Record<string, string> {
+function headersFor({ sizeBytes, etag, isDoubtful }: PartialDownload): Record<string, string> {
   // No compression: the SHA-256 is of the plain bytes, and kernels are compressed already.
   const headers = { "accept-encoding": "identity", "user-agent": "davit" };
+  if (sizeBytes === 0) return headers;
+  const range = `bytes=${sizeBytes}-`;
+  // Nobody knows the ETag of what an earlier run downloaded. The digest decides.
+  if (etag === undefined) return isDoubtful ? { ...headers, range } : headers;
   // A weak ETag does not guarantee equal bytes, so it must not continue a download (RFC 9110, 13.1.5).
-  const canContinue = sizeBytes > 0 && etag !== undefined && !etag.startsWith("W/");
-  return canContinue ? { ...headers, range: `bytes=${sizeBytes}-`, "if-range": etag } : headers;
+  return etag.startsWith("W/") ? headers : { ...headers, range, "if-range": etag };
 }
 
-/** Returns why the server refused; undefined if the answer has the requested bytes. */
-function refusalOf({ statusCode: status = 0, headers }: IncomingMessage): DownloadError | undefined {
+/** Returns why the server refused; undefined if the answer has bytes. */
+function refusalOfStatus({ statusCode: status = 0, headers }: IncomingMessage): DownloadError | undefined {
   if (status === 200 || status === 206) return undefined;
   const mayPass = status === 408 || status === 429 || status >= 500;
   const retryAfterMs = Number(headers["retry-after"] ?? 0) * 1_000;
@@ -154,11 +250,45 @@ function refusalOf({ statusCode: status = 0, headers }: IncomingMessage): Downlo
   });
 }
 
+/** Prepares for the bytes of an answer. Returns why they cannot follow those that are downloaded. */
+async function beginAnswer(part: PartialDownload, answer: IncomingMessage): Promise<DownloadError | undefined> {
+  const { statusCode, headers } = answer;
+  part.isPage = /^text\/html\b/i.test(headers["content-type"] ?? "");
+  if (statusCode === 200) {
+    await beginAnew(part, headers.etag);
+    return undefined;
+  }
+  const [, start] = contentRange(headers["content-range"]);
+  const isSame = part.etag === undefined || headers.etag === undefined || headers.etag === part.etag;
+  if (Number(start) === part.sizeBytes && isSame) {
+    part.etag ??= headers.etag;
+    return undefined;
+  }
+  await beginAnew(part, undefined);
+  return new DownloadError("the server sends another part than davit asked for", { mayPass: true });
+}
+
+/** Returns the size that the server announces; undefined without one. */
+function totalOf({ statusCode, headers }: IncomingMessage, { sizeBytes }: PartialDownload): number | undefined {
+  const [, , ofRange] = contentRange(headers["content-range"]);
+  const length = headers["content-length"];
+  if (statusCode === 206 && ofRange !== undefined) return Number(ofRange);
+  return length === undefined ? undefined : sizeBytes + Number(length);
+}
+
+function contentRange(header = ""): readonly (string | undefined)[] {
+  return /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(header)?.map((text) => (text === "*" ? undefined : text)) ?? [];
+}
+
+function noRoom(): DownloadError {
+  return new DownloadError("the assets directory would become larger than --assets-max-bytes");
+}
+
 async function beginAnew(part: PartialDownload, etag: string | undefined): Promise<void> {
   await part.file.truncate(0);
-  part.hash = createHash("sha256");
   part.sizeBytes = 0;
   part.etag = etag;
+  part.isDoubtful = false;
 }
 
 async function append(part: PartialDownload, bytes: Uint8Array): Promise<void> {
@@ -166,47 +296,10 @@ async function append(part: PartialDownload, bytes: Uint8Array): Promise<void> {
     const { bytesWritten } = await part.file.write(bytes, written, undefined, part.sizeBytes + written);
     written += bytesWritten;
   }
-  part.hash.update(bytes);
   part.sizeBytes += bytes.length;
 }
 
 function unreachable(error: unknown): DownloadError {
   if (error instanceof DownloadError) return error;
   return new DownloadError(`the server cannot be reached (${codeOf(error) ?? "no code"})`, { mayPass: true });
-}
-
-interface GetOptions {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly signal: AbortSignal;
-}
-
-// As many redirects as browsers follow.
-const mostRedirects = 20;
-const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
-
-/**
- * Sends a request over HTTP or HTTPS, and follows redirects. It does not use Node's `fetch`, which can end the process:
- * an assertion of its parser fails if a server without keep-alive closes the connection before its answer is read.
- * @returns the answer, whatever its status. The caller must read or destroy it.
- * @throws {DownloadError} for too many redirects or one to another kind of URL; else the connection's own errors.
- */
-async function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
-  let target = url;
-  for (let redirects = 0; redirects <= mostRedirects; redirects++) {
-    const answer = await ask(target, options);
-    const { location } = answer.headers;
-    if (!redirectStatuses.has(answer.statusCode) || location === undefined) return answer;
-    answer.destroy();
-    const next = URL.parse(location, target.href);
-    if (next === null || !/^https?:$/.test(next.protocol)) break;
-    target = next;
-  }
-  throw new DownloadError("it is redirected in a circle, or to what is not fetched");
-}
-
-function ask(url: URL, options: GetOptions): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const sent = url.protocol === "https:" ? getByHttps(url, options, resolve) : getByHttp(url, options, resolve);
-    sent.on("error", reject);
-  });
 }

@@ -22,9 +22,11 @@ export interface StoreCredentials {
 export function askStore(
   target: URL,
   { token, ca, cert, key }: StoreCredentials,
-  options: Pick<RequestOptions, "timeout" | "method" | "agent" | "signal"> = {},
+  options: Pick<RequestOptions, "timeout" | "method" | "agent" | "signal"> & {
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
 ): ClientRequest {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const headers = { ...options.headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
   return target.protocol === "https:"
     ? httpsRequest(target, { agent: false, ...options, headers, ca, cert, key })
     : httpRequest(target, { agent: false, ...options, headers });

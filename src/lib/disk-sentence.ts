@@ -10,6 +10,8 @@ const sentences: Readonly<Record<string, string>> = {
   EPERM: "permission is denied",
   EIO: "the disk fails to read or write",
   ENOENT: "there is no such file or directory",
+  ENOTDIR: "a part of its path is a file",
+  EISDIR: "a directory has its name",
   ENAMETOOLONG: "the name is too long",
 };
 

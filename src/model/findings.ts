@@ -99,8 +99,9 @@ const referenceFindings = {
     "Put the ConfigMaps and Secrets into the input, too, or look at the Profile's status in the cluster",
   ),
   "not-permitted": error(
-    "matchAll, a priority, or a selector that nearly every machine meets counts in the admin namespace only",
-    "Remove it, select by more exact values, or move the Group to the admin namespace",
+    "matchAll, a priority, a selector that nearly every machine meets, or a free name of an asset counts in the admin " +
+      "namespace only",
+    "Remove it, select by more exact values, begin the name with NAMESPACE/, or move the object to the admin namespace",
   ),
 } as const;
 

@@ -3,6 +3,7 @@
 import type { JsonObject } from "./json.ts";
 import type { LocalBoot } from "./local-boot.ts";
 import type { InstallPlan, ReportRules } from "./permit.ts";
+import type { ProfileAsset } from "./profile-asset.ts";
 
 /** How to boot a kernel. All texts are templates that can use the Group's metadata, its selector and `davit.url`. */
 export interface KernelBoot {
@@ -157,6 +158,8 @@ export interface ProfileSpec {
   readonly install?: InstallPlan;
   /** What machines may report about themselves. */
   readonly reports?: ReportRules;
+  /** Files that davit fetches into the assets directory. */
+  readonly assets?: readonly ProfileAsset[];
   /** Defaults for a Group's metadata. A top-level name of the Group replaces the default with this name. */
   readonly metadata?: JsonObject;
   readonly boot?: Boot;
@@ -211,6 +214,8 @@ export interface ProfileContent {
   readonly install?: InstallPlan;
   /** See `ProfileSpec`. */
   readonly reports?: ReportRules;
+  /** See `ProfileSpec`. */
+  readonly assets?: readonly ProfileAsset[];
   readonly metadata?: JsonObject;
   readonly grubScript?: string;
   readonly boot?: Boot | { readonly kind: "broken" };

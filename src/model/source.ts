@@ -235,6 +235,7 @@ export interface Condition {
     | "Synced"
     | "Conflicted"
     | "Rendered"
+    | "AssetsReady"
     | "Ready"
     | "Stalled"
     | "Identified"

@@ -3,6 +3,7 @@
 import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
+import { assetOptions, fetchAssets, fetchAssetsFrom } from "./assets.ts";
 import { etcdOptions } from "./etcd.ts";
 import { opsOptions } from "./ops.ts";
 import type { Option } from "./parsing.ts";
@@ -15,7 +16,6 @@ import {
   one,
   readAddress,
   readBytes,
-  readBytesOrNone,
   readChoice,
   readCount,
   readDuration,
@@ -84,17 +84,7 @@ export const serviceOptions = {
     help: "network of proxies; for limits by client, the address in their X-Forwarded-For is the client; default: none",
     read: readNetworks,
   } satisfies Option<BlockList | undefined>,
-  assetsDir: directoryOption(
-    "assets-dir",
-    "directory of kernels and initrds, served below /assets/; default: none, and /assets/ answers 404",
-  ),
-  assetsCacheBytes: {
-    flag: "assets-cache-bytes",
-    value: "BYTES",
-    preset: "268435456",
-    help: "memory for assets that machines request repeatedly; 0: none",
-    read: one(readBytesOrNone),
-  } satisfies Option<number>,
+  ...assetOptions,
   signingKey: fileOption(
     "signing-key",
     "OpenPGP private key, armored or binary, that signs rendered configs; default: none, and signatures answer 404",
@@ -349,6 +339,7 @@ export const serveOptions = {
     read: one(readCount),
   } satisfies Option<number>,
   ...etcdOptions,
+  fetchAssetsFrom,
   storeAdvertiseUrl: {
     flag: "store-advertise-url",
     value: "URL",
@@ -389,5 +380,6 @@ export const bootOptions = {
     help: "file of the last copy, mode 0600; after a restart it answers machines while the store is away",
     read: one(readText),
   } satisfies Option<string>,
+  fetchAssets,
   ...serviceOptions,
 };

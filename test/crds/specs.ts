@@ -4,6 +4,7 @@
  */
 
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
+import { admittedAssets, assetBounds, assetsRefusedByRules } from "./asset-specs.ts";
 import {
   admittedExpressions,
   expressionBounds,
@@ -55,6 +56,7 @@ export const admitted: readonly KindSpec[] = [
     ...admittedExpressions,
   ].map((spec) => ({ kind: "Group", spec })),
   ...admittedPermits,
+  ...admittedAssets,
 ];
 
 /** At least one for each rule, whose `message` is part of what davit and the API server say. */
@@ -120,6 +122,7 @@ export const refusedByRules: readonly (KindSpec & { readonly message: string })[
   })),
   ...expressionsRefusedByRules,
   ...permitsRefusedByRules,
+  ...assetsRefusedByRules,
   {
     kind: "Group",
     spec: { profileRef, matchAll: true, priority: 1 },
@@ -322,6 +325,7 @@ export const bounds: readonly [place: string, kind: string, most: JsonObject, mo
   ["a label's key", "Group", labels({ ["k".repeat(63)]: "x" }), labels({ ["k".repeat(64)]: "x" })],
   ...expressionBounds,
   ...permitBounds,
+  ...assetBounds,
   ["priority", "Group", { ...label("x"), priority: 1000 }, { ...label("x"), priority: 1001 }],
   ["metadata", "Group", { ...label("x"), metadata: names(256) }, { ...label("x"), metadata: names(257) }],
 ];

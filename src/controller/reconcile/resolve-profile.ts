@@ -16,6 +16,7 @@ import type {
   Templates,
 } from "../../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
+import type { ProfileAsset } from "../../model/profile-asset.ts";
 import { lackedRule, type RoleRule } from "../../model/role-rule.ts";
 import {
   allowTemplateLabel,
@@ -48,6 +49,8 @@ export interface ProfileWorld {
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Returns the SHA-256 of a text, in lower-case hex. */
   readonly sha256: (text: string) => string;
+  /** The only namespace whose assets may have any name; undefined if all may. */
+  readonly adminNamespace?: string | undefined;
   /** Returns findings, so that `lastGood` stays, if a config of a Group works with `lastGood` but fails with `next`. */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
@@ -72,6 +75,7 @@ export function resolveProfile(object: ProfileObject, world: ProfileWorld): Reso
   const { spec, name } = object;
   const bootFindings = checkBoot(spec, world);
   const { templates, findings, secretTexts } = resolveTemplates(object, world);
+  const assets = permittedAssets(object, world);
   const { displayName = name, effect, metadata, install, reports } = spec;
   const boot = bootFindings.length > 0 ? { boot: { kind: "broken" } as const } : bootOf(spec);
   const permits = { ...(install && { install }), ...(reports && { reports }) };
@@ -79,11 +83,29 @@ export function resolveProfile(object: ProfileObject, world: ProfileWorld): Reso
     displayName,
     ...(effect && { effect }),
     ...permits,
+    ...(assets.permitted.length > 0 && { assets: assets.permitted }),
     ...(metadata && { metadata }),
     ...boot,
     templates,
   };
-  return { content, findings: [...bootFindings, ...findings], secretTexts };
+  return { content, findings: [...bootFindings, ...findings, ...assets.findings], secretTexts };
+}
+
+/**
+ * Outside of the admin namespace, the names of assets begin with the namespace. So no tenant takes a name that another
+ * one wants, or puts a file where the Profile of another one boots from.
+ */
+function permittedAssets({ spec, namespace }: ProfileObject, { adminNamespace }: ProfileWorld) {
+  const { assets = [] } = spec;
+  const isPermitted = ({ name }: ProfileAsset) =>
+    adminNamespace === undefined || namespace === adminNamespace || name.startsWith(`${namespace}/`);
+  const findings = assets.flatMap((asset): Finding[] => {
+    if (isPermitted(asset)) return [];
+    const message = `outside of namespace "${adminNamespace}" it begins with "${namespace}/": correct it`;
+    const finding: Finding = { type: "Accepted", reason: "NotPermitted", message, code: "not-permitted" };
+    return [inField(`spec.assets[${asset.name}].name`, finding)];
+  });
+  return { permitted: assets.filter(isPermitted), findings };
 }
 
 function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorld) {

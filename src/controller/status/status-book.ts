@@ -9,18 +9,25 @@ import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
+import type { AssetStates } from "../../model/profile-asset.ts";
 import {
   heldReason,
   type ObjectName,
   type ObjectStatus,
   objectKey,
   ownKinds,
+  type Source,
   type StatusSink,
 } from "../../model/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
+import { AssetConditions } from "./asset-conditions.ts";
 
 export interface StatusBookOptions {
   readonly statusSink: StatusSink;
+  /** What the assets of Profiles are; a status has no `AssetsReady` without it. */
+  readonly source?: Pick<Source, "view">;
+  /** See `ControllerOptions`. */
+  readonly assets?: AssetStates | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "resources"> & WorkQueueMetrics;
@@ -28,6 +35,8 @@ export interface StatusBookOptions {
 
 interface BookEntry {
   readonly name: ObjectName;
+  /** As the caller of `show` gave it. */
+  readonly found: ObjectStatus;
   readonly status: ObjectStatus;
   readonly ready: Readiness;
 }
@@ -39,18 +48,23 @@ const readinesses = ["true", "false", "held"] as const;
 // A write to an API server takes 20 to 50 ms. With this many parallel writes, davit reaches the intended maximum of 150
 // a second.
 const maxWrites = 8;
+// How long the condition `AssetsReady` may show an older state.
+const assetsMs = 1_000;
 
 export class StatusBook {
   readonly #options: StatusBookOptions;
   readonly #entries = new Map<string, BookEntry>();
   readonly #queue: WorkQueue<ObjectName>;
+  readonly #assets: AssetConditions | undefined;
+  readonly #stopping = new AbortController();
   /** Writes under way, by object. */
   readonly #writes = new Map<string, Promise<void>>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: StatusBookOptions) {
     this.#options = options;
-    const { clock, metrics } = options;
+    const { clock, metrics, source, assets: states } = options;
+    this.#assets = source && new AssetConditions({ view: () => source.view, states });
     this.#queue = new WorkQueue({ clock, keyOf: objectKey, name: "statuses", metrics });
     for (const kind of ownKinds) {
       for (const ready of readinesses) metrics.resources.set({ kind, ready }, 0);
@@ -58,11 +72,12 @@ export class StatusBook {
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#running = Promise.all([this.#run(), this.#watchAssets()]).then(() => {});
   }
 
   /** Begins no further writes, and waits until the current ones are done; idempotent. */
   async stop(): Promise<void> {
+    this.#stopping.abort();
     this.#queue.stop();
     await this.#running;
     await Promise.all(this.#writes.values());
@@ -71,10 +86,10 @@ export class StatusBook {
   /** Writes a status if it differs from the last one. */
   show(name: ObjectName, found: ObjectStatus): void {
     const key = objectKey(name);
-    const status = withStalled(found);
+    const status = withStalled(this.#assets?.added(name, found) ?? found);
     const before = this.#entries.get(key);
     if (isDeepStrictEqual(before?.status, status)) return;
-    const entry = { name, status, ready: readinessOf(status) };
+    const entry = { name, found, status, ready: readinessOf(status) };
     this.#entries.set(key, entry);
     this.#count(before, -1);
     this.#count(entry, 1);
@@ -88,6 +103,7 @@ export class StatusBook {
 
   forget(name: ObjectName): void {
     const key = objectKey(name);
+    this.#assets?.forget(name);
     this.#count(this.#entries.get(key), -1);
     this.#queue.succeeded(name);
     if (this.#entries.delete(key)) this.#options.statusSink.forget(name);
@@ -123,6 +139,19 @@ export class StatusBook {
       const { kind, namespace, name: object } = name;
       this.#options.log.warn({ kind, namespace, name: object, err: messageOf(error) }, "could not write a status");
       this.#queue.retryLater([name]);
+    }
+  }
+
+  /** Shows Profiles again whose assets were fetched, or cannot be. */
+  async #watchAssets(): Promise<void> {
+    if (this.#assets === undefined || this.#options.assets === undefined) return;
+    for (;;) {
+      await this.#options.clock.sleep(assetsMs, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      for (const name of this.#assets.changed()) {
+        const entry = this.#entries.get(objectKey(name));
+        if (entry !== undefined) this.show(name, entry.found);
+      }
     }
   }
 

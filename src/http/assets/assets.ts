@@ -20,7 +20,7 @@ import type { Answer, Exchange } from "../exchange.ts";
 import type { Route } from "../route-table.ts";
 import { AssetCache } from "./cache.ts";
 import { type AssetDigests, wantedDigest } from "./digests.ts";
-import { type Asset, AssetChanged, openAsset } from "./file.ts";
+import { type Asset, AssetChanged, decodedPath, openAsset } from "./file.ts";
 import { Openings } from "./openings.ts";
 import { AssetPieces } from "./pieces.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
@@ -33,6 +33,8 @@ export interface AssetsOptions {
   /** Memory for frequently requested assets; 0: none. */
   readonly cacheBytes: number;
   readonly digests: AssetDigests;
+  /** True for the name of a file that davit fetches: until it is there, its machines wait. */
+  readonly isWanted?: ((name: string) => boolean) | undefined;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
@@ -66,6 +68,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     root,
     cacheBytes: limitBytes,
     digests,
+    isWanted = () => false,
     clock,
     log,
     metrics,
@@ -78,6 +81,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   const sending: DownloadContext = {
     openings: new Openings(opening),
     digests,
+    isWanted,
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
@@ -100,6 +104,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
 interface DownloadContext {
   readonly openings: Openings;
   readonly digests: AssetDigests;
+  readonly isWanted: (name: string) => boolean;
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly streams: AssetStreams;
@@ -130,7 +135,7 @@ interface OneDownload extends DownloadContext {
 
 async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
   const digest = wantedDigest(exchange.rawQuery);
-  const asset = await openOrRefuse(root, exchange.path.slice(prefix.length));
+  const asset = await openOrRefuse(root, exchange.path.slice(prefix.length), sending);
   try {
     if (digest !== undefined) await checkDigest(asset, digest, sending, exchange);
     return await answerWith(asset, sending, exchange);
@@ -157,7 +162,7 @@ async function checkDigest(
   }
 }
 
-async function openOrRefuse(root: string, path: string): Promise<Asset> {
+async function openOrRefuse(root: string, path: string, { isWanted }: DownloadContext): Promise<Asset> {
   try {
     const asset = await openAsset(root, path);
     if (asset !== undefined) return asset;
@@ -166,7 +171,7 @@ async function openOrRefuse(root: string, path: string): Promise<Asset> {
     if (code === "EMFILE" || code === "ENFILE") throw new RequestError("overloaded");
     throw error;
   }
-  throw new RequestError("notFound");
+  throw new RequestError(isWanted(decodedPath(path)) ? "unfetched" : "notFound");
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */

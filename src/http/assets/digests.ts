@@ -8,6 +8,7 @@
 
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../lib/clock.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { JobThread } from "../../lib/job-thread.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
@@ -71,7 +72,7 @@ export class AssetDigests {
    * @throws {AssetChanged} when the file was written meanwhile.
    */
   async check(asset: Asset, wanted: string, path: string): Promise<void> {
-    const sha256 = this.#knownOf(asset) ?? (await this.#hash(asset, path));
+    const sha256 = this.#knownOf(asset) ?? (await this.#digestOf(asset, path));
     if (sha256 === wanted) return;
     const { log, metrics } = this.#options;
     metrics.assetMismatches.inc();
@@ -79,6 +80,19 @@ export class AssetDigests {
     if (!this.#logged.has(file)) log.warn({ path, sha256, wanted }, "asset has another SHA-256 than the request names");
     this.#logged.set(file, true);
     throw new RequestError("otherFile");
+  }
+
+  /**
+   * Hashes an open file, in the thread.
+   * @throws {Error} if the file cannot be read, with its code.
+   */
+  async hash(descriptor: number): Promise<string> {
+    const hashed = this.#turn.then(() => this.#thread.run({ descriptor }));
+    this.#turn = hashed.catch(() => undefined);
+    const end = await hashed;
+    if (end.kind === "answered" && "sha256" in end.answer) return end.answer.sha256;
+    const code = end.kind === "answered" && "code" in end.answer ? end.answer.code : end.kind;
+    throw Object.assign(new Error(`A file cannot be hashed (${code})`), { code });
   }
 
   /** Ends the thread. Idempotent. */
@@ -91,7 +105,7 @@ export class AssetDigests {
     return known !== undefined && isSameVersion(known.version, version) ? known.sha256 : undefined;
   }
 
-  async #hash(asset: Asset, path: string): Promise<string> {
+  async #digestOf(asset: Asset, path: string): Promise<string> {
     await this.#untilSettled(asset);
     const { file, sizeBytes, mtimeNs, ctimeNs } = asset.version;
     const key = [file, sizeBytes, mtimeNs, ctimeNs].join(" ");
@@ -109,22 +123,18 @@ export class AssetDigests {
   }
 
   #hashInTurn(asset: Asset, key: string, path: string): Promise<string> {
-    const hashed = this.#turn
-      .then(() => this.#thread.run({ descriptor: asset.handle.fd }))
-      .then(async (end) => {
-        if (end.kind !== "answered" || "code" in end.answer) {
-          const code = end.kind === "answered" && "code" in end.answer ? end.answer.code : end.kind;
-          this.#options.log.warn({ path, code }, "an asset cannot be hashed");
-          throw new RequestError("unchecked");
-        }
+    const hashed = this.hash(asset.handle.fd)
+      .catch((error: unknown) => {
+        this.#options.log.warn({ path, code: codeOf(error) }, "an asset cannot be hashed");
+        throw new RequestError("unchecked");
+      })
+      .then(async (sha256) => {
         await checkUnchanged(asset);
-        const { sha256 } = end.answer;
         this.#known.set(asset.version.file, { version: asset.version, sha256 });
         return sha256;
       })
       .finally(() => this.#pending.delete(key));
     this.#pending.set(key, hashed);
-    this.#turn = hashed.catch(() => undefined);
     return hashed;
   }
 }

@@ -50,8 +50,7 @@ export class AssetChanged extends Error {
  * @returns undefined when there is no such asset. Otherwise the caller must close the handle.
  */
 export async function openAsset(root: string, path: string): Promise<Asset | undefined> {
-  // shim, started by UEFI HTTP Boot from `/assets/shimx64.efi`, asks for `/assets//grubx64.efi`.
-  const segments = path.replace(/^\/+/, "").split(/\/+/).map(decodeURIComponent);
+  const segments = segmentsOf(path);
   if (!segments.every(isServedName)) return undefined;
   try {
     return await openBelow(root, segments);
@@ -59,6 +58,16 @@ export async function openAsset(root: string, path: string): Promise<Asset | und
     if (absentCodes.has(codeOf(error) ?? "")) return undefined;
     throw error;
   }
+}
+
+function segmentsOf(path: string): string[] {
+  // shim, started by UEFI HTTP Boot from `/assets/shimx64.efi`, asks for `/assets//grubx64.efi`.
+  return path.replace(/^\/+/, "").split(/\/+/).map(decodeURIComponent);
+}
+
+/** Returns the name that a path means, for a path that `openAsset` took. */
+export function decodedPath(path: string): string {
+  return segmentsOf(path).join("/");
 }
 
 // The errors for a path without a file to serve. ENOENT: it is absent. ENOTDIR: a directory in the path is a file.

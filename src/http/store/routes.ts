@@ -8,6 +8,7 @@ import { backupPath } from "../../model/backup-path.ts";
 import { followPath } from "../../model/follow-line.ts";
 import { historyPath } from "../../model/history-batch.ts";
 import { closingPath, ledgerPath, permitPath } from "../../model/permit-wire.ts";
+import { storeAssetsPrefix } from "../../model/profile-asset.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import type { Store } from "../../store/store.ts";
 import type { Exchange, Handled } from "../exchange.ts";
@@ -23,6 +24,8 @@ export interface StoreHandlerOptions {
   readonly follow: (exchange: Exchange) => Handled;
   /** Answers `backupPath`. */
   readonly backup: (exchange: Exchange) => Handled;
+  /** Answers paths below `storeAssetsPrefix`, as the boot listener answers those below `/assets/`. */
+  readonly assets?: { readonly answer: (exchange: Exchange) => Handled } | undefined;
   /** The routes of the ledger; undefined without one. */
   readonly ledger?: LedgerAnswers | undefined;
 }
@@ -41,7 +44,8 @@ export interface LedgerAnswers {
 }
 
 /** Makes the handler of the store's listener. */
-export function storeHandler({ store, door, keys, follow, backup, ledger }: StoreHandlerOptions): Handler<undefined> {
+export function storeHandler(options: StoreHandlerOptions): Handler<undefined> {
+  const { store, door, keys, follow, backup, assets, ledger } = options;
   const others = new Map([
     [`GET ${followPath}`, follow],
     [`GET ${backupPath}`, backup],
@@ -55,8 +59,13 @@ export function storeHandler({ store, door, keys, follow, backup, ledger }: Stor
           [`POST ${historyPath}`, ledger.history],
         ] as const)),
   ]);
+  const assetAnswer =
+    assets &&
+    ((exchange: Exchange): Handled =>
+      assets.answer({ ...exchange, path: `/assets/${exchange.path.slice(storeAssetsPrefix.length)}` }));
   const answer = (exchange: Exchange): Handled => {
-    const other = others.get(`${exchange.request.method} ${exchange.path}`);
+    const { path, request } = exchange;
+    const other = others.get(`${request.method} ${path}`) ?? (isAsset(exchange) ? assetAnswer : undefined);
     const handled = other === undefined ? keys.handle(exchange, undefined) : other(exchange);
     return after(handled, (made) => {
       // Undefined means that the handler sends the answer itself. Such an answer can last long, like a watch or a
@@ -78,4 +87,8 @@ export function storeHandler({ store, door, keys, follow, backup, ledger }: Stor
       });
     },
   };
+}
+
+function isAsset({ request, path }: Exchange): boolean {
+  return request.method === "GET" && path.startsWith(storeAssetsPrefix);
 }

@@ -1,0 +1,90 @@
+/** The condition `AssetsReady` of Profiles with `spec.assets`. It changes beside the steps, as downloads go on. */
+
+import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../../model/profile-asset.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey, type SourceView } from "../../model/source.ts";
+import { withConditions } from "./conditions.ts";
+
+export interface AssetConditionsOptions {
+  readonly view: () => Pick<SourceView, "get">;
+  /** Undefined if davit has no assets directory. */
+  readonly states: AssetStates | undefined;
+}
+
+interface ShownCondition {
+  readonly name: ObjectName;
+  readonly condition: Condition;
+}
+
+/** The message of a condition has at most 32 KiB. */
+const maxListed = 10;
+
+export class AssetConditions {
+  readonly #options: AssetConditionsOptions;
+  readonly #shown = new Map<string, ShownCondition>();
+
+  constructor(options: AssetConditionsOptions) {
+    this.#options = options;
+  }
+
+  /** Returns an object's status with the condition, if the object is a Profile with assets. */
+  added(name: ObjectName, status: ObjectStatus): ObjectStatus {
+    const condition = this.#conditionOf(name);
+    if (condition === undefined) {
+      this.forget(name);
+      return status;
+    }
+    this.#shown.set(objectKey(name), { name, condition });
+    return { ...status, conditions: withConditions(status.conditions, [condition]) };
+  }
+
+  forget(name: ObjectName): void {
+    this.#shown.delete(objectKey(name));
+  }
+
+  /** Returns the Profiles whose condition is no longer the shown one. */
+  changed(): readonly ObjectName[] {
+    return [...this.#shown.values()].flatMap(({ name, condition: { reason, message } }) => {
+      const now = this.#conditionOf(name);
+      return now?.reason === reason && now.message === message ? [] : [name];
+    });
+  }
+
+  #conditionOf({ kind, namespace, name }: ObjectName): Condition | undefined {
+    if (kind !== "Profile") return undefined;
+    const { view, states } = this.#options;
+    const { assets = [] } = view().get("Profile", namespace, name)?.spec ?? {};
+    return assets.length === 0 ? undefined : conditionFor(assets, states);
+  }
+}
+
+const unknown: AssetState = { reason: "Waiting", message: "is looked for once the spec is accepted" };
+
+const noDirectory: Condition = {
+  type: "AssetsReady",
+  status: "False",
+  reason: "NoAssetsDirectory",
+  message: "davit has no assets directory: start it with --assets-dir",
+};
+
+function conditionFor(assets: readonly ProfileAsset[], states: AssetStates | undefined): Condition {
+  if (states === undefined) return noDirectory;
+  const found = assets.map((asset) => ({ asset, state: states.stateOf(asset) ?? unknown }));
+  const missing = found.filter(({ state }) => state.reason !== "Fetched");
+  const [worst] = missing.toSorted((a, b) => rankOf(a.state) - rankOf(b.state));
+  if (worst === undefined) {
+    const message = "Every asset is in the assets directory, with its SHA-256";
+    return { type: "AssetsReady", status: "True", reason: "Fetched", message };
+  }
+  const texts = missing.slice(0, maxListed).map(({ asset, state }) => `"${asset.name}" ${state.message}`);
+  const others = missing.length > maxListed ? [`${missing.length - maxListed} more are missing`] : [];
+  return {
+    type: "AssetsReady",
+    status: "False",
+    reason: worst.state.reason,
+    message: [...texts, ...others].join("; "),
+  };
+}
+
+function rankOf({ reason }: AssetState): number {
+  return assetReasons.indexOf(reason);
+}

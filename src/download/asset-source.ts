@@ -1,0 +1,32 @@
+/** Where davit fetches the assets of Profiles from: the servers that the operator allows, or the store that it follows. */
+
+import { type Ask, askServer } from "./get.ts";
+import type { AssetClaim } from "./wanted-assets.ts";
+
+export interface AssetSource {
+  /** Returns the URLs of an asset. Each retry takes the next one. */
+  readonly urlsOf: (claim: AssetClaim) => readonly URL[];
+  /** Why a URL must not be asked; undefined if it may. */
+  readonly refusalOf: (url: URL) => string | undefined;
+  readonly ask: Ask;
+  /** The longest wait before a retry. */
+  readonly maxRetryMs: number;
+}
+
+/**
+ * The servers that Profiles name, as far as the operator allows their hosts. Whoever may write a Profile could otherwise
+ * let davit send requests to any address that davit reaches.
+ * @param hosts DNS names and IP addresses.
+ */
+export function allowedServers(hosts: readonly string[]): AssetSource {
+  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  return {
+    urlsOf: ({ urls }) => urls.flatMap((url) => URL.parse(url) ?? []),
+    refusalOf: ({ hostname }) => {
+      const host = hostname.replace(/^\[|\]$/g, "");
+      return allowed.has(host) ? undefined : `--fetch-assets-from does not name the host "${host}"`;
+    },
+    ask: askServer,
+    maxRetryMs: 3_600_000,
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * Sends the requests of a download over HTTP or HTTPS, and follows redirects. It does not use Node's `fetch`, which can
+ * end the process: an assertion of its parser fails if a server without keep-alive closes the connection before its
+ * answer is read.
+ */
+
+import { get as getByHttp, type IncomingMessage } from "node:http";
+import { get as getByHttps } from "node:https";
+import { DownloadError } from "./download-error.ts";
+
+export interface GetOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** Sends one request. It follows no redirect, and rejects with the errors of the connection. */
+export type Ask = (url: URL, options: GetOptions) => Promise<IncomingMessage>;
+
+// As many redirects as browsers follow.
+const mostRedirects = 20;
+const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
+/** A server that sends nothing for so long has broken off. */
+const silenceMs = 60_000;
+
+/**
+ * Sends a request and follows redirects.
+ * @param refusalOf why a URL must not be asked; undefined if it may. It gets the first URL and each redirect.
+ * @returns the answer, whatever its status. The caller must read or destroy it.
+ * @throws {DownloadError} for a URL that must not be asked, and for too many redirects; else the connection's errors.
+ */
+export async function get(
+  url: URL,
+  options: GetOptions,
+  { ask, refusalOf }: { readonly ask: Ask; readonly refusalOf: (url: URL) => string | undefined },
+): Promise<IncomingMessage> {
+  let target = url;
+  for (let redirects = 0; redirects <= mostRedirects; redirects++) {
+    const refusal = refusalOf(target);
+    if (refusal !== undefined) throw new DownloadError(redirects === 0 ? refusal : `it is redirected, and ${refusal}`);
+    const answer = await ask(target, options);
+    const { location } = answer.headers;
+    if (!redirectStatuses.has(answer.statusCode) || location === undefined) return answer;
+    answer.destroy();
+    target = redirected(target, location);
+  }
+  throw new DownloadError(circle);
+}
+
+const circle = "it is redirected in a circle, or to what is not fetched";
+
+/** @throws {DownloadError} for a redirect that no download follows. */
+function redirected(from: URL, location: string): URL {
+  const next = URL.parse(location, from.href);
+  if (next === null || !/^https?:$/.test(next.protocol)) throw new DownloadError(circle);
+  // Web servers redirect a directory to itself with a slash.
+  if (next.pathname === `${from.pathname}/`) throw new DownloadError("its URL is a directory: name a file in it");
+  if (from.protocol === "https:" && next.protocol === "http:") {
+    throw new DownloadError("it is redirected from https to http");
+  }
+  return next;
+}
+
+/** Asks a server that needs no credentials. */
+export const askServer: Ask = (url, options) =>
+  new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? getByHttps : getByHttp;
+    const sent = send(url, { ...options, timeout: silenceMs }, resolve);
+    sent.on("timeout", () => sent.destroy(Object.assign(new Error("The server is silent"), { code: "ETIMEDOUT" })));
+    sent.on("error", reject);
+  });

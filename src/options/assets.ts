@@ -1,0 +1,48 @@
+/** The options of the assets directory. */
+
+import type { Option } from "./parsing.ts";
+import { directoryOption, each, one, readBytesOrNone, readHost, switchOption } from "./readers.ts";
+
+export const assetOptions = {
+  assetsDir: directoryOption(
+    "assets-dir",
+    "directory of kernels and initrds, served below /assets/; default: none, and /assets/ answers 404",
+  ),
+  assetsMaxBytes: {
+    flag: "assets-max-bytes",
+    value: "BYTES",
+    preset: "34359738368",
+    help: "davit fetches no asset of a Profile that makes --assets-dir larger than this; 0: no limit",
+    read: one(readBytesOrNone),
+  } satisfies Option<number>,
+  assetsCacheBytes: {
+    flag: "assets-cache-bytes",
+    value: "BYTES",
+    preset: "268435456",
+    help: "memory for assets that machines request repeatedly; 0: none",
+    read: one(readBytesOrNone),
+  } satisfies Option<number>,
+};
+
+const needsDirectory = [{ name: "assetsDir", lack: "No assets directory" }];
+
+/** Of `davit serve`. */
+export const fetchAssetsFrom = {
+  flag: "fetch-assets-from",
+  value: "HOST",
+  repeatable: true,
+  help:
+    "host from which davit may fetch spec.assets of Profiles into --assets-dir, which it must be able to write; " +
+    "default: none, and davit fetches nothing",
+  read: each(readHost),
+  needs: needsDirectory,
+} satisfies Option<readonly string[]>;
+
+/** Of `davit boot`. */
+export const fetchAssets = {
+  ...switchOption(
+    "fetch-assets",
+    "fetch spec.assets of Profiles from the store at --store into --assets-dir, which davit must be able to write",
+  ),
+  needs: needsDirectory,
+};
