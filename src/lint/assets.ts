@@ -8,6 +8,7 @@ import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../mod
 import { type GroupSpec, toGroup } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import { type BootText, type KernelBoot, kernelTexts } from "../model/profile.ts";
+import { assetPath } from "../model/profile-asset.ts";
 import type { ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { renderBootText } from "../render/boot/boot.ts";
@@ -52,18 +53,19 @@ interface Kernel {
   readonly defaults: JsonObject | undefined;
 }
 
-/** Returns a finding for each asset that machines of a Group would ask for and not get. */
+/** Returns a finding for each asset that machines of a Group would ask for and not get. davit fetches `spec.assets`. */
 export async function assetFindings(
   manifests: Manifests,
   { davitUrl, lookAt }: AssetOptions,
 ): Promise<readonly LintFinding[]> {
   const known = new Map<string, string | undefined>();
   const findings: LintFinding[] = [];
+  const fetched = fetchedNames(manifests);
   for (const { profile, field, asset, groups } of wantedAssets(manifests, davitUrl)) {
     const { path, sha256: digest } = asset;
     const key = digest === "" ? path : `${path}?`;
     if (!known.has(key)) known.set(key, await lookAt(path, digest !== ""));
-    const found = known.get(key);
+    const found = known.get(key) ?? (fetched.has(path) ? digest : undefined);
     const place = `${objectText(profile)}, ${field} ${forGroups(groups)}`;
     const at = placeOfField(manifests, profile, { field });
     if (found === undefined) {
@@ -74,6 +76,12 @@ export async function assetFindings(
     }
   }
   return findings;
+}
+
+function fetchedNames({ documents }: Manifests): ReadonlySet<string> {
+  const profiles = documents.filter(([path]) => documentAddress(path)?.kind === "profile");
+  const assets = profiles.flatMap(([, text]) => decodeProfile(text)?.content.assets ?? []);
+  return new Set(assets.map(({ name }) => assetPath(name)));
 }
 
 function wantedAssets({ documents }: Manifests, davitUrl: string): Iterable<Wanted> {

@@ -52,7 +52,9 @@ async function fetched(...answers: readonly Answer[]): Promise<boolean> {
       clock,
       signal: new AbortController().signal,
       sha256: (opened) => sha256Of(opened.createReadStream({ start: 0, autoClose: false })),
-      progress: () => arrival.resolve(),
+      progress: (bytes) => {
+        if (bytes > 0) arrival.resolve();
+      },
       retrying: (why, inMs) => {
         waits.push({ why, inMs });
         // The wait begins right after this call.

@@ -7,7 +7,7 @@ export const announcesMore =
   (content: Buffer): Answer =>
   (_request, response) => {
     response.writeHead(200, { "content-length": content.length + 10, etag: '"1"' });
-    response.write(content, () => response.destroy());
+    response.write(content, () => response.socket?.end());
   };
 
 /** Announces and sends only the beginning, as if it were all. */

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const digest = createHash("sha256").update("a kernel").digest("hex");
 const other = createHash("sha256").update("another").digest("hex");
 
-async function lint(kernel: string, metadata = "{}") {
+async function lint(kernel: string, metadata = "{}", more = "") {
   const assets = join(folder, "assets");
   const manifests = join(folder, "manifests");
   for (const path of [assets, manifests]) mkdirSync(path, { recursive: true });
@@ -23,7 +23,7 @@ async function lint(kernel: string, metadata = "{}") {
     join(manifests, "all.yaml"),
     [
       "apiVersion: davit.dev/v1alpha1\nkind: Profile\nmetadata: {name: web}",
-      `spec: {effect: Boot, boot: {kernel: "${kernel}"}}\n---`,
+      `spec: {effect: Boot, boot: {kernel: "${kernel}"}${more}}\n---`,
       `apiVersion: davit.dev/v1alpha1\nkind: Group\nmetadata: {name: web}\n${group}\n`,
     ].join("\n"),
   );
@@ -57,4 +57,10 @@ it("refuses a digest with a typo where it is written", async () => {
 
 it("advises against a digest that nothing checks", async () => {
   expect((await lint(`http://192.0.2.7/vmlinuz?sha256=${digest}`)).output).toContain("(unchecked-digest)");
+});
+
+it("says nothing of a missing file that davit fetches", async () => {
+  const fetched = `, assets: [{name: os/linux, url: "http://mirror.example/linux", sha256: "${digest}"}]`;
+  expect((await lint(`/assets/os/linux?sha256=${digest}`, "{}", fetched)).output).toBe("");
+  expect((await lint("/assets/os/other", "{}", fetched)).output).toContain("missing-asset");
 });

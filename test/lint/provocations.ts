@@ -196,6 +196,31 @@ export const provocations: readonly Provocation[] = [
     words: ["--admin-namespace", "infra"],
   },
   {
+    code: "not-permitted",
+    what: "an asset outside of its namespace's own names",
+    input: profileText(
+      "web",
+      `  boot: {local: exit}\n  assets: [{name: a, url: "http://a/b", sha256: "${"0f".repeat(32)}"}]`,
+    ),
+    words: ["--admin-namespace", "infra"],
+  },
+  {
+    code: "broken-rule",
+    what: "a digest of an asset with a typo",
+    input: profileText(
+      "web",
+      `  boot: {local: exit}\n  assets: [{name: a, url: "http://a/b", sha256: "${"0f".repeat(31)}"}]`,
+    ),
+  },
+  {
+    code: "broken-rule",
+    what: "an asset that is a directory",
+    input: profileText(
+      "web",
+      `  boot: {local: exit}\n  assets: [{name: a, url: "http://a/b/", sha256: "${"0f".repeat(32)}"}]`,
+    ),
+  },
+  {
     code: "unreachable-group",
     what: "a copy under another name",
     input: stream(profileText("web"), group, groupText("copy", "  selector: {matchLabels: {role: g}}")),
