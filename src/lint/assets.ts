@@ -60,12 +60,12 @@ export async function assetFindings(
 ): Promise<readonly LintFinding[]> {
   const known = new Map<string, string | undefined>();
   const findings: LintFinding[] = [];
-  const fetched = fetchedNames(manifests);
+  const fetched = fetchedAssets(manifests);
   for (const { profile, field, asset, groups } of wantedAssets(manifests, davitUrl)) {
     const { path, sha256: digest } = asset;
     const key = digest === "" ? path : `${path}?`;
     if (!known.has(key)) known.set(key, await lookAt(path, digest !== ""));
-    const found = known.get(key) ?? (fetched.has(path) ? digest : undefined);
+    const found = known.get(key) ?? fetched.get(path);
     const place = `${objectText(profile)}, ${field} ${forGroups(groups)}`;
     const at = placeOfField(manifests, profile, { field });
     if (found === undefined) {
@@ -78,10 +78,11 @@ export async function assetFindings(
   return findings;
 }
 
-function fetchedNames({ documents }: Manifests): ReadonlySet<string> {
+/** Returns the SHA-256 of each asset that davit fetches, by its path. */
+function fetchedAssets({ documents }: Manifests): ReadonlyMap<string, string> {
   const profiles = documents.filter(([path]) => documentAddress(path)?.kind === "profile");
   const assets = profiles.flatMap(([, text]) => decodeProfile(text)?.content.assets ?? []);
-  return new Set(assets.map(({ name }) => assetPath(name)));
+  return new Map(assets.map(({ name, sha256: digest }) => [assetPath(name), digest]));
 }
 
 function wantedAssets({ documents }: Manifests, davitUrl: string): Iterable<Wanted> {

@@ -62,5 +62,7 @@ it("advises against a digest that nothing checks", async () => {
 it("says nothing of a missing file that davit fetches", async () => {
   const fetched = `, assets: [{name: os/linux, url: "http://mirror.example/linux", sha256: "${digest}"}]`;
   expect((await lint(`/assets/os/linux?sha256=${digest}`, "{}", fetched)).output).toBe("");
+  expect((await lint("/assets/os/linux", "{}", fetched)).output).toBe("");
+  expect((await lint(`/assets/os/linux?sha256=${other}`, "{}", fetched)).output).toContain("(wrong-asset)");
   expect((await lint("/assets/os/other", "{}", fetched)).output).toContain("missing-asset");
 });

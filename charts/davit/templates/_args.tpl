@@ -31,6 +31,9 @@
 - --max-staleness={{ .Values.maxStaleness }}
 - --assets-dir=/var/lib/davit-assets
 - --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
+{{- if .Values.assets.fetchFrom }}
+- --assets-max-bytes={{ .Values.assets.maxBytes | default 0 | int64 }}
+{{- end }}
 - --grub-separator={{ .Values.grub.separator }}
 - --grub-commands={{ .Values.grub.commands }}
 - --log-level={{ .Values.logLevel }}
@@ -72,6 +75,9 @@
 {{- end }}
 - --ledger-mark-configmap={{ include "davit.ledgerMark" . }}
 - --tombstone-ttl={{ .Values.tombstoneTtl }}
+{{- range .Values.assets.fetchFrom }}
+- --fetch-assets-from={{ . }}
+{{- end }}
 - --data-dir=/var/lib/davit/data
 {{- if include "davit.hasEtcd" . }}
 {{ include "davit.args.etcd" . }}
@@ -135,5 +141,8 @@
 - --store-key-file=/etc/davit/client-certificate/tls.key
 {{- end }}
 - --copy-file=/var/lib/davit/copy
+{{- if .Values.assets.fetchFrom }}
+- --fetch-assets
+{{- end }}
 {{ include "davit.args.service" . }}
 {{- end -}}

@@ -139,7 +139,9 @@ resources:
   mountPath: /tmp
 - name: assets
   mountPath: /var/lib/davit-assets
+  {{- if not .root.Values.assets.fetchFrom }}
   readOnly: true
+  {{- end }}
 {{- if .root.Values.signing.enabled }}
 # A directory, not a file of it: the kubelet then replaces it as a whole, and davit sees the new key.
 - name: signing

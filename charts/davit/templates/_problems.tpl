@@ -159,6 +159,9 @@
 {{- if and .existingClaim .image.reference }}
 - assets.existingClaim is {{ quote .existingClaim }} and assets.image.reference is {{ quote .image.reference }}: give one of them
 {{- end }}
+{{- if and .fetchFrom .image.reference }}
+- assets.fetchFrom is set and assets.image.reference is {{ quote .image.reference }}, which cannot be written to: give one of them
+{{- end }}
 {{- if and .download .image.reference }}
 - assets.download is set and assets.image.reference is {{ quote .image.reference }}, which cannot be written to: give one of them
 {{- end }}

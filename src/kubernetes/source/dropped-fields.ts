@@ -29,7 +29,7 @@ export interface Dropped {
 // A test compares these lists with the CRDs.
 export const specNames: Readonly<Record<OwnName["kind"], readonly string[]>> = {
   Profile: [
-    ...["boot", "cloudConfig", "displayName", "effect", "generic"],
+    ...["assets", "boot", "cloudConfig", "displayName", "effect", "generic"],
     ...["genericParts", "ignition", "install", "metadata", "reports"],
   ],
   Group: [

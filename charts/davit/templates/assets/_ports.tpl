@@ -2,6 +2,7 @@
 {{- define "davit.assets.ports" -}}
 {{- $urls := list -}}
 {{- range .Values.assets.download }}{{ $urls = append $urls .url }}{{ end -}}
+{{- if .Values.assets.fetchFrom }}{{ $urls = concat $urls (list "http://any" "https://any") }}{{ end -}}
 {{- include "davit.portsOf" $urls -}}
 {{- end -}}
 
