@@ -1,4 +1,4 @@
-/** Where davit fetches the assets of Profiles from: the servers that the operator allows, or the store that it follows. */
+/** Where davit fetches the assets of Profiles from: servers that the operator allows, or the store that it follows. */
 
 import { type Ask, askServer } from "./get.ts";
 import type { AssetClaim } from "./wanted-assets.ts";
@@ -14,8 +14,8 @@ export interface AssetSource {
 }
 
 /**
- * The servers that Profiles name, as far as the operator allows their hosts. Whoever may write a Profile could otherwise
- * let davit send requests to any address that davit reaches.
+ * The servers that Profiles name, if the operator allows their hosts. Whoever may write a Profile could otherwise let
+ * davit send requests to any address that davit reaches.
  * @param hosts DNS names and IP addresses.
  */
 export function allowedServers(hosts: readonly string[]): AssetSource {

@@ -1,4 +1,4 @@
-/** The assets that the Profiles in the store ask for. Followers know the same documents, so they want the same files. */
+/** The assets that the Profiles in the store want. Followers know the same documents, so they want the same files. */
 
 import { decodeProfile, documentAddress } from "../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";

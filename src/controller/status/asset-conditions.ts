@@ -10,7 +10,7 @@ export interface AssetConditionsOptions {
   readonly states: AssetStates | undefined;
 }
 
-interface ShownCondition {
+interface ShownAssets {
   readonly name: ObjectName;
   readonly condition: Condition;
 }
@@ -20,7 +20,7 @@ const maxListed = 10;
 
 export class AssetConditions {
   readonly #options: AssetConditionsOptions;
-  readonly #shown = new Map<string, ShownCondition>();
+  readonly #shown = new Map<string, ShownAssets>();
 
   constructor(options: AssetConditionsOptions) {
     this.#options = options;
