@@ -101,7 +101,7 @@ const referenceFindings = {
   "not-permitted": error(
     "matchAll, a priority, a selector that nearly every machine meets, or a free name of an asset counts in the admin " +
       "namespace only",
-    "Remove it, select by more exact values, begin the name with NAMESPACE/, or move it to the admin namespace",
+    "Remove it, select by more exact values, begin the name with NAMESPACE/, or move it there",
   ),
 } as const;
 
