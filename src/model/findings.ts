@@ -99,8 +99,8 @@ const referenceFindings = {
     "Put the ConfigMaps and Secrets into the input, too, or look at the Profile's status in the cluster",
   ),
   "not-permitted": error(
-    "matchAll, a priority, a selector that nearly every machine meets, or a free name of an asset counts in the admin " +
-      "namespace only",
+    "matchAll, a priority, a selector that nearly every machine meets, or a free asset name counts in the " +
+      "admin namespace only",
     "Remove it, select by more exact values, begin the name with NAMESPACE/, or move it there",
   ),
 } as const;
