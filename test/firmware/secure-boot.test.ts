@@ -1,14 +1,17 @@
 /** Machines with Secure Boot: firmware, shim and GRUB start only what has a signature that they trust. */
 
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Loader, quickstartMachine } from "../../tools/firmware/machine.ts";
+import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";
 import { expectBoot } from "./checked-boot.ts";
 import { boots } from "./firmware-table.ts";
 import { fillGrubDirectory } from "./grub-netboot.ts";
+import { expectOwnConfigs } from "./guest-checks.ts";
 import { type LanServer, startLanServer } from "./lan-server.ts";
 import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
 import { makeSecureLoaders, type SecureLoaders } from "./secure-loaders.ts";
@@ -114,6 +117,19 @@ describe.skipIf(guestIsMissing || loadersAreMissing || isNotAskedFor)("with Secu
     expectRefusedKernel(screen);
   });
 
+  it("boots a kernel that only the team has signed", { timeout: bootTestLimitMs }, async () => {
+    const kernel = join(server.assets, "quickstart/vmlinuz");
+    const bytes = readFileSync(kernel);
+    execFileSync("sbattach", ["--remove", kernel], { stdio: "pipe" });
+    loaders.sign(kernel);
+    const machine = { ...quickstartMachine, firmware: "uefi", loader: shim() } as const;
+    const { screen } = await server
+      .boot({ ...machine, secureBoot: loaders.variables("db") })
+      .finally(() => writeFileSync(kernel, bytes));
+    expectOwnConfigs(screen);
+    expect(screen).toContain(isEnabled);
+  });
+
   const violation = "Verification failed: (0x1A) Security Violation";
 
   it("does not start a GRUB without a signature by shim", { timeout: bootTestLimitMs }, async () => {
@@ -140,6 +156,55 @@ describe.skipIf(guestIsMissing || loadersAreMissing || isNotAskedFor)("with Secu
     expect(screen).toContain("prohibited by secure boot policy");
   });
 });
+
+describe.skipIf(guestIsMissing || loadersAreMissing || isNotAskedFor || missing("gpg"))(
+  "with Secure Boot and check_signatures=enforce, a machine",
+  () => {
+    let gpg: Gpg;
+    let server: BootServer;
+    let loaders: SecureLoaders;
+
+    beforeAll(async () => {
+      const folder = mkdtempSync(join(tmpdir(), "davit-enforce-"));
+      const [keyFile, publicKeyFile] = [join(folder, "signing.key"), join(folder, "signing-key.gpg")];
+      gpg = new Gpg();
+      const fingerprint = gpg.makeKey("rack <rack@example.com>", { algorithm: "rsa3072" });
+      writeFileSync(keyFile, gpg.exportSecret(fingerprint), { mode: 0o600 });
+      writeFileSync(publicKeyFile, gpg.exportPublic(fingerprint));
+      const manifests = join(import.meta.dirname, "manifests");
+      server = await startBootServer(["--manifests", manifests, "--signing-key", keyFile]);
+      for (const name of ["vmlinuz", "initrd.gz"]) gpg.signFile(join(server.assets, "quickstart", name));
+      loaders = makeSecureLoaders(server.makeDirectory(), server.authoritySeenByMachine);
+      loaders.enforce(publicKeyFile);
+      return async () => {
+        await server.stop();
+        gpg.stop();
+        rmSync(folder, { recursive: true });
+      };
+    }, startLimitMs);
+
+    const machine = () =>
+      ({
+        ...quickstartMachine,
+        firmware: "uefi",
+        loader: { kind: "tftp", directory: loaders.directory, file: "shimx64.efi" },
+        secureBoot: loaders.variables("db"),
+      }) as const;
+
+    it("boots what is signed", { timeout: bootTestLimitMs }, async () => {
+      const { screen } = await server.boot(machine());
+      expectOwnConfigs(screen);
+      expect(screen).toContain(isEnabled);
+    });
+
+    it("refuses another initrd", { timeout: bootTestLimitMs }, async () => {
+      appendFileSync(join(server.assets, "quickstart/initrd.gz"), "more");
+      const { screen } = await server.boot(machine(), leaveAt("bad signature"));
+      expect(screen).toContain("bad signature");
+      expect(screen).not.toContain("DAVIT-CHECK");
+    });
+  },
+);
 
 /** The machine said so, and rebooted, which ends QEMU. */
 function expectRefusedKernel(screen: string): void {

@@ -1,6 +1,6 @@
 /**
- * OVMF's variables, as its flash holds them: a certificate is added to those that the firmware or shim trusts. On a real
- * machine its setup, Redfish or shim's MokManager does that.
+ * OVMF's variables, as its flash holds them: a certificate is added to those that the firmware or shim trusts. On a
+ * real machine its setup, Redfish or shim's MokManager does that.
  *
  * The format: EDK II's VariableFormat.h, and UEFI's EFI_SIGNATURE_LIST.
  */
