@@ -70,9 +70,9 @@ async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, h
     if (log !== undefined) log.warn({ path: asset.path, why, inMs }, "asset is fetched again");
     else host.write(`${asset.path}: ${why}, again in ${Math.ceil(inMs / 1_000)} s\n`);
   };
-  const advance = (bytes: number) => {
+  const advance = (bytes: number, totalBytes?: number) => {
     sizeBytes = bytes;
-    progress.advance(bytes);
+    progress.advance(bytes, totalBytes);
   };
   try {
     const options = {

@@ -16,6 +16,7 @@ export class Progress {
   readonly #doing: string;
   #shownMs: number;
   #hasLine = false;
+  #length = 0;
 
   /** @param doing the message of the log lines. */
   constructor(host: Host, clock: Clock, doing: string) {
@@ -27,16 +28,19 @@ export class Progress {
     this.#log = createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
   }
 
-  /** Shows how many bytes are done, unless the last update was a moment ago. */
-  advance(bytes: number): void {
+  /** Shows how many bytes are done, on a terminal also as a bar, unless the last update was a moment ago. */
+  advance(bytes: number, totalBytes?: number): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#shownMs < (this.#log === undefined ? terminalPauseMs : logPauseMs)) return;
     this.#shownMs = nowMs;
     if (this.#log === undefined) {
-      this.#host.write(`\r${sizeText(bytes)}`);
+      const text = totalBytes === undefined || totalBytes === 0 ? sizeText(bytes) : barText(bytes, totalBytes);
+      // Blanks cover the rest of a longer line before.
+      this.#host.write(`\r${text.padEnd(this.#length)}`);
+      this.#length = text.length;
       this.#hasLine = true;
     } else {
-      this.#log.info({ bytes }, this.#doing);
+      this.#log.info({ bytes, ...(totalBytes !== undefined && { totalBytes }) }, this.#doing);
     }
   }
 
@@ -51,7 +55,18 @@ export class Progress {
   endLine(): void {
     if (this.#hasLine) this.#host.write("\n");
     this.#hasLine = false;
+    this.#length = 0;
   }
+}
+
+const barLength = 24;
+
+/** Such as `[######------------------]  25 %, 25.0 MiB of 100.0 MiB`. */
+function barText(bytes: number, totalBytes: number): string {
+  const part = Math.min(1, bytes / totalBytes);
+  const bar = "#".repeat(Math.floor(part * barLength)).padEnd(barLength, "-");
+  const percent = String(Math.floor(part * 100)).padStart(3);
+  return `[${bar}] ${percent} %, ${sizeText(bytes)} of ${sizeText(totalBytes)}`;
 }
 
 /** A progress line that appears only on a terminal. `clear` removes it. */

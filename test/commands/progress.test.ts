@@ -4,7 +4,11 @@ import { parseJsonObject } from "../../src/model/json.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 /** What is written when so many bytes are done, each time 1 s later. */
-async function told(outputIsTerminal: boolean, sizes: readonly number[]): Promise<readonly string[]> {
+async function told(
+  outputIsTerminal: boolean,
+  sizes: readonly number[],
+  totalBytes?: number,
+): Promise<readonly string[]> {
   const clock = new FakeClock();
   const written: string[] = [];
   const host = {
@@ -21,8 +25,8 @@ async function told(outputIsTerminal: boolean, sizes: readonly number[]): Promis
   const progress = new Progress(host, clock, "backup is being written");
   for (const bytes of sizes) {
     await clock.advance(1_000);
-    progress.advance(bytes);
-    progress.advance(bytes);
+    progress.advance(bytes, totalBytes);
+    progress.advance(bytes, totalBytes);
   }
   progress.done("It is done", { bytes: 7 }, "backup written");
   return written;
@@ -30,7 +34,16 @@ async function told(outputIsTerminal: boolean, sizes: readonly number[]): Promis
 
 describe("progress", () => {
   it("is a line that is written anew on a terminal, then a sentence", async () => {
-    expect(await told(true, [1_000, 50_000])).toEqual(["\r1000 bytes", "\r48.8 KiB", "\n", "It is done\n"]);
+    expect(await told(true, [1_000, 50_000])).toEqual(["\r1000 bytes", "\r48.8 KiB  ", "\n", "It is done\n"]);
+  });
+
+  it("is a bar where the size is known", async () => {
+    expect(await told(true, [262_144, 1_048_576], 1_048_576)).toEqual([
+      "\r[######------------------]  25 %, 256.0 KiB of 1.0 MiB",
+      "\r[########################] 100 %, 1.0 MiB of 1.0 MiB  ",
+      "\n",
+      "It is done\n",
+    ]);
   });
 
   it("is a log line now and then where nobody looks on", async () => {
