@@ -7,10 +7,9 @@ import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { dnsmasq, offersOf } from "../docs/dhcp-servers.ts";
 import { missing } from "../helpers/requirements.ts";
-import { manifestsOf, rendered, within } from "./helm.ts";
+import { dnsmasqFile, dnsmasqPod, makePodGrubs, ranges } from "./dnsmasq-pod.ts";
 
 const proxy = ["--set", "dnsmasq.download=null"];
-const ranges = "dnsmasq-ranges";
 const containerfile = join(import.meta.dirname, "../../Containerfile.dnsmasq");
 
 describe.skipIf(missing("helm", "dnsmasq"))("dnsmasq", () => {
@@ -19,7 +18,7 @@ describe.skipIf(missing("helm", "dnsmasq"))("dnsmasq", () => {
     ["takes its configuration with ranges", ranges, [], 0],
     ["refuses a word of a user's that it does not know", "dnsmasq", ["--set", "dnsmasq.extraConfig=no-such-word"], 1],
   ])("%s", async (_fact, way, args, code) => {
-    const config = await fileOf("dnsmasq.conf", { way, args });
+    const config = await dnsmasqFile("dnsmasq.conf", { way, args });
     const directory = mkdtempSync(join(tmpdir(), "davit-dnsmasq-"));
     const file = join(directory, "dnsmasq.conf");
     // The directory of its files is the container's.
@@ -36,7 +35,7 @@ describe.skipIf(missing("helm", "dnsmasq", "network-namespace"))("dnsmasq with r
     // The network of that server.
     const args = ["--set", "advertiseAddress=192.168.1.20:8080,dnsmasq.interface=eth0,dnsmasq.router=192.168.1.1"];
     const range = ["--set", "dnsmasq.ranges[0]=192.168.1.100\\,192.168.1.199"];
-    const config = await fileOf("dnsmasq.conf", { way: ranges, args: [...args, ...range] });
+    const config = await dnsmasqFile("dnsmasq.conf", { way: ranges, args: [...args, ...range] });
     const cards = [0, 7, 9, 11, 6].map((architecture) => ({ architecture }));
     const offers = await offersOf(dnsmasq, config, [
       ...cards,
@@ -55,7 +54,7 @@ describe.skipIf(missing("helm"))("the image of dnsmasq", () => {
     ["as a proxy-DHCP", { way: "dnsmasq", args: proxy }],
     ["with ranges", { way: ranges }],
   ])("has every file that the chart names %s", async (_way, options) => {
-    const config = await fileOf("dnsmasq.conf", options);
+    const config = await dnsmasqFile("dnsmasq.conf", options);
     const offered = [...config.matchAll(/^(?:pxe-service|dhcp-boot)=tag:!ipxe,.*,([^,\n]+)$/gm)].map(
       ([, file]) => file,
     );
@@ -65,7 +64,7 @@ describe.skipIf(missing("helm"))("the image of dnsmasq", () => {
   });
 
   it("has the programs that the pod runs", async () => {
-    const pod = await podSpec(["--set", "dnsmasq.loaders.x86PC=grub-i386.0"]);
+    const pod = await dnsmasqPod(["--set", "dnsmasq.loaders.x86PC=grub-i386.0"]);
     const programs = [...pod.initContainers, ...pod.containers].map(({ command: [program = ""] }) => basename(program));
     expect(programs).toEqual(["grub-mkimage", "grub-mkimage", "dnsmasq"]);
     for (const name of programs) expect(readFileSync(containerfile, "utf8")).toContain(` ! -name ${name} `);
@@ -76,16 +75,9 @@ describe.skipIf(missing("helm", "grub", "grub-bios", "grub-uefi"))("grub-mkimage
   it("makes the GRUBs that a pod makes, with davit's address in them", async () => {
     const loaders = ["x86PC=grub-i386.0", "x86-64_EFI=grub-x86_64.efi", "ARM64_EFI=null"];
     const values = loaders.map((loader) => `dnsmasq.loaders.${loader}`).join(",");
-    const { initContainers } = await podSpec(["--set", values]);
-    const config = await fileOf("grub.cfg", { way: ranges });
     const directory = mkdtempSync(join(tmpdir(), "davit-grub-"));
-    writeFileSync(join(directory, "grub.cfg"), config);
-    const sizes = initContainers.map(({ command: [program = "", ...words] }) => {
-      const own = words.map((word) => word.replace(/=\/(etc\/davit-dnsmasq|run)\//, `=${directory}/`));
-      const { status, stderr } = spawnSync(basename(program), own, { encoding: "utf8" });
-      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-      return statSync(String(own.find((word) => word.startsWith("--output="))?.slice("--output=".length))).size;
-    });
+    const made = await makePodGrubs(directory, ["--set", values]);
+    const sizes = made.map((file) => statSync(file).size);
     const uefi = readFileSync(join(directory, "grub-x86_64.efi"), "latin1");
     rmSync(directory, { recursive: true });
     expect(sizes).toHaveLength(2);
@@ -94,31 +86,6 @@ describe.skipIf(missing("helm", "grub", "grub-bios", "grub-uefi"))("grub-mkimage
     expect(uefi).toContain('configfile "(http,192.0.2.10:8080)/grub?uuid=$uuid&mac=$net_default_mac&arch=$grub_cpu"');
   });
 });
-
-interface PodSpec {
-  readonly initContainers: readonly Container[];
-  readonly containers: readonly Container[];
-}
-
-interface Container {
-  readonly command: readonly string[];
-}
-
-async function podSpec(args: readonly string[]): Promise<PodSpec> {
-  const all = manifestsOf(await rendered({ way: ranges, args }));
-  const set = all.find(({ kind }) => kind === "DaemonSet") ?? fail("DaemonSet");
-  return JSON.parse(JSON.stringify(within(within(within(set, "spec"), "template"), "spec")));
-}
-
-async function fileOf(name: string, options: { readonly way: string; readonly args?: readonly string[] }) {
-  const manifests = manifestsOf(await rendered(options));
-  const text = manifests.map((manifest) => within(manifest, "data")[name]).find((found) => found !== undefined);
-  return typeof text === "string" ? text : fail(name);
-}
-
-function fail(name: string): never {
-  throw new Error(`The rendering has no ${name}`);
-}
 
 /** The links that the Containerfile puts into the TFTP directory. */
 function tftpFiles(): readonly string[] {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { makePodGrubs } from "../chart/dnsmasq-pod.ts";
 import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 import { expectBoot } from "./checked-boot.ts";
 import { boots } from "./firmware-table.ts";
-import { archQuery, fillGrubDirectory, grubConfig, makeProxyGrub, proxyGrubWords } from "./grub-netboot.ts";
+import { archQuery, armModules, fillGrubDirectory, grubConfig, makeProxyGrub, proxyGrubWords } from "./grub-netboot.ts";
 import { type LanServer, startLanServer } from "./lan-server.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 
@@ -30,6 +31,17 @@ describe.skipIf(isMissing)("an arm64 machine boots the Profile of all others", (
       makeProxyGrub(dnsmasqHost, network.tftp);
       const { lan } = network;
       await expectBoot(network.server, boots.arm64GrubProxy, { kind: "lan", lan, by: "pxe" }).finally(network.stop);
+    },
+    startLimitMs + bootTestLimitMs,
+  );
+
+  it.skipIf(missing("helm"))(
+    "with the GRUB that the pod of the chart's dnsmasq makes, beside a DHCP server",
+    async () => {
+      const network = await startLanServer("proxy-DHCP", { architecture: "arm64" });
+      const { lan } = network;
+      await makePodGrubs(network.tftp, ["--set", `advertiseAddress=${lan.authority}`], armModules);
+      await expectBoot(network.server, boots.arm64GrubPod, { kind: "lan", lan, by: "pxe" }).finally(network.stop);
     },
     startLimitMs + bootTestLimitMs,
   );

@@ -71,6 +71,11 @@ export const boots = {
     loader: "grub-arm64",
     how: "`grub-arm64.efi` by TFTP; dnsmasq as proxy-DHCP",
   },
+  arm64GrubPod: {
+    firmware: "uefi-arm64",
+    loader: "grub-arm64",
+    how: "`grub-arm64.efi` of the chart by TFTP; dnsmasq as proxy-DHCP",
+  },
 } as const satisfies Record<string, Boot>;
 
 const head = ["firmware", "boot loader", "how it is loaded", "result", "seconds", "versions"];

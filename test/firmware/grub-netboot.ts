@@ -10,7 +10,7 @@ import { packageCache } from "../../tools/firmware/boot-assets.ts";
 import type { Firmware, Loader } from "../../tools/firmware/machine.ts";
 
 /** The GRUB for arm64, whose package is not installed but unpacked. */
-const armModules = packageCache("arm64", "usr/lib/grub/arm64-efi");
+export const armModules = packageCache("arm64", "usr/lib/grub/arm64-efi");
 const signedImage = "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed";
 
 /** Ends the query, to tell davit for which processor this GRUB is: the label `arch`. */
