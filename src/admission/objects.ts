@@ -34,6 +34,7 @@ export function toProfileSpec(spec: JsonObject): ProfileSpec {
     ...(install && { install }),
     ...(reports && { reports }),
     ...(assets.length > 0 && { assets }),
+    ...requireTls(spec),
     ...(isJsonObject(spec.metadata) && { metadata: spec.metadata }),
     ...(boot && { boot }),
     ...(typeof grubScript === "string" && { grubScript }),
@@ -76,6 +77,7 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
     priority: matchAll || typeof spec.priority !== "number" ? 0 : spec.priority,
     hold: spec.hold === true,
     ...permitsOfGroup(spec),
+    ...requireTls(spec),
     ...(args.length > 0 && { args }),
     metadata: objectOf(spec.metadata),
   };
@@ -102,13 +104,17 @@ function toLocalBoot(value: JsonValue): LocalBoot {
 }
 
 /**
- * Returns the parts of a refused Profile's spec that take effect nevertheless: a local boot and the effect `Install`.
- * They only make the Profile's machines safer.
+ * Returns the parts of a refused Profile's spec that take effect nevertheless: a local boot, the effect `Install` and
+ * `requireTls`. They only make the Profile's machines safer.
  */
 export function toCaution(spec: JsonValue | undefined): ProfileCaution {
   const { boot, effect } = objectOf(spec);
   const local = readLocalBoot(objectOf(boot).local);
-  return { ...(local && { local }), ...(effect === "Install" && { isInstall: true }) };
+  return { ...(local && { local }), ...(effect === "Install" && { isInstall: true }), ...requireTls(objectOf(spec)) };
+}
+
+function requireTls({ requireTls: isRequired }: JsonObject): { readonly requireTls?: true } {
+  return isRequired === true ? { requireTls: true } : {};
 }
 
 function toTemplate(template: JsonObject): TemplateSource {

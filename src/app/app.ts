@@ -39,7 +39,7 @@ import type { SourceProof } from "../store/open-etcd-store.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
-import { BootService, type BootServiceOptions } from "./boot-service.ts";
+import { BootService, type BootServiceOptions, type MachineAddresses } from "./boot-service.ts";
 import { LedgerService } from "./ledger-service.ts";
 import { machineBook } from "./machine-book.ts";
 import { openSharedStore } from "./members.ts";
@@ -65,7 +65,7 @@ export interface AppOptions {
 }
 
 /** Facts for the welcome text, which appears when davit begins to answer machines. */
-export interface Served {
+export interface Served extends MachineAddresses {
   readonly version: string;
   readonly profiles: number;
   readonly groups: number;
@@ -75,16 +75,13 @@ export interface Served {
   readonly source: string;
   /** A command that adds the first objects; undefined if there are Groups. */
   readonly firstCommand: string | undefined;
-  readonly bootAddress: Address;
   readonly storeAddress: Address;
   /** True if clients reach the store by HTTPS. */
   readonly storeTls: boolean;
   readonly opsAddress: Address;
-  /** The boot service's address for machines. */
-  readonly advertised: string;
 }
 
-type ListeningAddresses = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
+type ListeningAddresses = MachineAddresses & Pick<Served, "storeAddress" | "storeTls" | "opsAddress">;
 
 /** What the controller needs beside the source and the store. */
 type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "ledger">>;
@@ -261,6 +258,9 @@ export class App {
       answered,
       historyDirectory,
       assetSource: allowedServers(this.#config.fetchAssetsFrom),
+      certificateDirectory: this.#config.bootTlsOwnCertificate
+        ? join(this.#config.dataDir, "boot-certificate")
+        : undefined,
     });
     return this.#opened;
   }

@@ -19,7 +19,7 @@ import { Suspensions } from "../lib/suspension.ts";
 import { FileError } from "../lib/watched-files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
-import { BootService, type BootServiceOptions } from "./boot-service.ts";
+import { BootService, type BootServiceOptions, type MachineAddresses } from "./boot-service.ts";
 import { FollowedLedger } from "./followed-ledger.ts";
 import { GrantedObjects } from "./granted-objects.ts";
 import { machineBook } from "./machine-book.ts";
@@ -34,15 +34,12 @@ export interface BootAppOptions {
 }
 
 /** Facts for the welcome text, which appears when davit begins to answer machines. */
-export interface ServedFromStore {
+export interface ServedFromStore extends MachineAddresses {
   readonly version: string;
   readonly groups: number;
   /** Origins of the store's members. */
   readonly store: string;
-  readonly bootAddress: Address;
   readonly opsAddress: Address;
-  /** The boot service's address for machines. */
-  readonly advertised: string;
 }
 
 export class BootApp {

@@ -43,10 +43,11 @@ import type { Metrics } from "../lib/metrics.ts";
 import { RecentLines } from "../lib/recent-lines.ts";
 import type { PermitDesk } from "../model/permit-desk.ts";
 import type { ServiceConfig } from "../options/serve.ts";
-import type { Signer, SignerOptions } from "../sign/signer.ts";
 import { advertisedAuthority } from "./advertise.ts";
+import { BootTls } from "./boot-tls.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
 import { connectionLimitOf } from "./open-files.ts";
+import { type OpenedSigners, openSigners } from "./open-signers.ts";
 import { type BootAssets, openAssets } from "./profile-assets.ts";
 
 export interface BootServiceOptions {
@@ -65,6 +66,8 @@ export interface BootServiceOptions {
   readonly desk?: PermitDesk | undefined;
   /** Called for each answer to a machine. */
   readonly answered?: AccessLogOptions["answered"];
+  /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
+  readonly certificateDirectory?: string | undefined;
   /** Gets each request of the history; of a follower. */
   readonly handOn?: HistoryOutlets["handOn"];
   /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
@@ -89,15 +92,18 @@ export interface Backend {
   readonly followed?: FollowedStore;
 }
 
-/** A signer is undefined if the operator gave no key for it. */
-interface OpenedSigners {
-  signer?: Signer;
-  /** Signs only GRUB's configs, in place of `signer`. */
-  grubSigner?: Signer;
-}
-
 /** Idle connections close early: probes open a new connection each time, and scrapers can reconnect. */
 const opsLimits = { keepAliveTimeoutMs: 10_000 };
+
+/** Where machines reach davit. */
+export interface MachineAddresses {
+  /** The listening address for HTTP. */
+  readonly bootAddress: Address;
+  /** `HOST:PORT` by HTTP. */
+  readonly advertised: string;
+  /** `HOST:PORT` by HTTPS; absent if davit does not listen for it. */
+  readonly advertisedTls?: string;
+}
 
 const never = new Promise<never>(() => {});
 
@@ -121,6 +127,8 @@ export class BootService {
   #opsDoor: OpsDoor | undefined;
   #opsAddress: Address | undefined;
   #advertised: string | undefined;
+  #tls: BootTls | undefined;
+  #tlsAdvertised: string | undefined;
   #nearMisses: NearMisses | undefined;
 
   constructor(options: BootServiceOptions) {
@@ -173,6 +181,7 @@ export class BootService {
         ...this.#doubt(),
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
         ...(this.assets.fetcher?.attention ?? []),
+        ...(this.#tls?.attention() ?? []),
         ...behind.attention(),
       ],
     };
@@ -230,10 +239,9 @@ export class BootService {
 
   /**
    * Listens for machines.
-   * @returns the listening address, and the address for machines.
    * @throws {StartError}
    */
-  async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
+  async listenForMachines(): Promise<MachineAddresses> {
     const { config, clock, metrics, desk } = this.#options;
     const log = this.#options.log.child({ part: "http" });
     const access = accessLog({ log, clock, metrics, history: this.#history, answered: this.#options.answered });
@@ -241,20 +249,31 @@ export class BootService {
     this.#nearMisses = nearMisses;
     const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
-    await this.#openSigners();
+    await openSigners(this.#signers, this.#options);
     const clients = this.#clients;
     const unsent = this.#unsent.boot;
     const large = new LargeBodies(unsent.shares);
     this.assets.fetcher?.start();
     const routes = [this.assets.route, ...(desk === undefined ? [] : [reportRoute({ desk, clients })])];
-    const handler = bootHandler({ configs, ...this.#signers, accessLog: access, clients, large, routes });
-    const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
-    const server = createServer({ log, clock, answerError, connections, unsent, handler });
+    const handling = { configs, ...this.#signers, accessLog: access, clients, large, routes };
+    const certificateDirectory = this.#options.certificateDirectory;
+    const tls = await BootTls.open({ config, ownDirectory: certificateDirectory, clock, log });
+    this.#tls = tls;
+    const onRefused = () => metrics.bootConnectionsRefused.inc();
+    const connections = connectionLimitOf("boot", clients, onRefused, tls === undefined ? 1 : 2);
+    const shared = { log, clock, answerError, connections, unsent };
+    const server = createServer({ ...shared, handler: bootHandler(handling) });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     this.#advertised = advertised;
+    if (tls !== undefined) {
+      const isAsking = config.bootTlsClientCaFile !== undefined;
+      const handler = bootHandler({ ...handling, transport: "https", asksForCertificate: isAsking });
+      const tlsServer = createServer({ ...shared, tls: tls.tls, handler });
+      this.#tlsAdvertised = tls.advertised(await this.#listen(tlsServer, tls.address, "--boot-tls-address"));
+    }
     this.#configs = this.#configsOver(this.index, desk);
-    return { bootAddress, advertised };
+    return { bootAddress, advertised, ...(this.#tlsAdvertised && { advertisedTls: this.#tlsAdvertised }) };
   }
 
   /**
@@ -290,31 +309,9 @@ export class BootService {
     await this.#renderThread.stop();
     await this.assets.fetcher?.stop();
     await this.#digests.stop();
+    await this.#tls?.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsDoor?.stop();
-  }
-
-  async #openSigners(): Promise<void> {
-    const { config } = this.#options;
-    const { signingKey, signingPassphraseFile, signingPassphrase } = config;
-    const { grubSigningKey, grubSigningPassphraseFile, grubSigningPassphrase } = config;
-    if (signingKey !== undefined) {
-      const passphrases = { passphraseFile: signingPassphraseFile, passphrase: signingPassphrase };
-      this.#signers.signer = await this.#openSigner({ option: "signing", keyFile: signingKey, ...passphrases });
-    }
-    if (grubSigningKey !== undefined) {
-      const passphrases = { passphraseFile: grubSigningPassphraseFile, passphrase: grubSigningPassphrase };
-      const key = { option: "grub-signing", keyFile: grubSigningKey, ...passphrases } as const;
-      this.#signers.grubSigner = await this.#openSigner(key);
-    }
-  }
-
-  async #openSigner(key: Omit<SignerOptions, "clock" | "log" | "metrics">): Promise<Signer> {
-    const { log, clock, metrics } = this.#options;
-    // The OpenPGP package takes time and memory: davit loads it only if there is a key.
-    const { Signer: LoadedSigner } = await import("../sign/signer.ts");
-    const part = key.option === "grub-signing" ? "grub-sign" : "sign";
-    return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
   }
 
   async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
@@ -354,7 +351,7 @@ export class BootService {
     const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
     const isSigned = (grubSigningKey ?? signingKey) !== undefined;
     if (this.#advertised === undefined) throw new BootError("notReady");
-    return { authority: this.#advertised, grub: { separator, commands }, isSigned };
+    return { authority: this.#advertised, tlsAuthority: this.#tlsAdvertised, grub: { separator, commands }, isSigned };
   }
 
   #bootConfigs(): BootConfigs {

@@ -4,12 +4,20 @@ import { readFileSync } from "node:fs";
 import type { Clients } from "../http/client-shares.ts";
 import { type FileShares, filesWithin, type Listener } from "../http/connection-limit.ts";
 
-/** Returns the `connections` option of `createServer`; undefined if the number of open files has no known limit. */
-export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void) {
+/**
+ * Returns the `connections` option of `createServer`; undefined if the number of open files has no known limit.
+ * @param servers how many servers share the listener's connections evenly.
+ */
+export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void, servers = 1) {
   const openFiles = maxOpenFiles();
   return openFiles === undefined
     ? undefined
-    : { maxConnections: filesWithin(openFiles)[listener], makesRoom: listener === "ops", clients, onRefused };
+    : {
+        maxConnections: Math.floor(filesWithin(openFiles)[listener] / servers),
+        makesRoom: listener === "ops",
+        clients,
+        onRefused,
+      };
 }
 
 /** Returns the most open files of assets; undefined if the number of open files has no known limit. */

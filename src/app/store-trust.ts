@@ -34,6 +34,8 @@ export async function openOwnCertificate(options: StoreTrustOptions): Promise<Ow
   const certificate = new Certificate({
     files: diskFiles,
     directory: join(config.dataDir, "certificate"),
+    part: "store",
+    keys: "ec",
     hosts: hostsOf(config),
     clock,
     log,

@@ -20,10 +20,11 @@ import { BootError } from "./core/boot-error.ts";
 import type { BootGroup, BootProfile } from "./core/known-documents.ts";
 import type { Machine } from "./core/selected.ts";
 import { type BootJob, BootMaker } from "./making/boot-maker.ts";
-import { type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
+import { type AddressedMachine, type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
 import { KeptConfigs } from "./making/kept-configs.ts";
 import type { MadeFor, SlowWork, Subject } from "./making/slow-work.ts";
 import type { BootView } from "./selection/boot-index.ts";
+import { type DavitUrlOptions, DavitUrls, type Transport } from "./transport.ts";
 
 /**
  * Every config of a machine, named like its endpoint. The named parts of a Profile (`genericParts`) are not in this
@@ -32,7 +33,7 @@ import type { BootView } from "./selection/boot-index.ts";
 export const configNames = ["ipxe", "grub", ...partEndpoints, "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
 
-export interface BootConfigsOptions extends BootScriptsOptions {
+export interface BootConfigsOptions extends BootScriptsOptions, DavitUrlOptions {
   readonly index: BootView;
   /** Makes slow configs for `answer` in another thread. Undefined: the calling thread makes every config. */
   readonly slowWork?: Pick<SlowWork, "make"> | undefined;
@@ -59,6 +60,8 @@ export interface ConfigRequest {
   readonly client?: (() => string | undefined) | undefined;
   /** True if the request may spend a permit. False, as for HEAD and signatures, if it is absent. */
   readonly mayClaim?: boolean | undefined;
+  /** Undefined for a request that no machine has sent: then davit shows what the machine would get. */
+  readonly transport?: Transport | undefined;
   /** Returns the client's address. Called only for installs that need a permit. */
   readonly address?: (() => string | undefined) | undefined;
 }
@@ -105,7 +108,7 @@ export class BootConfigs {
   readonly #scripts: BootScripts;
   readonly #slowWork: BootConfigsOptions["slowWork"];
   readonly #permits: BootConfigsOptions["permits"];
-  readonly #davitUrl: string;
+  readonly #urls: DavitUrls;
   readonly #maker = new BootMaker({ sha256 });
   readonly #kept = new KeptConfigs({ limitBytes: keptConfigBytes });
 
@@ -114,7 +117,7 @@ export class BootConfigs {
     this.#slowWork = options.slowWork;
     this.#permits = options.permits;
     this.#scripts = new BootScripts(options);
-    this.#davitUrl = `http://${options.authority}`;
+    this.#urls = new DavitUrls(options);
   }
 
   /**
@@ -144,7 +147,7 @@ export class BootConfigs {
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
       return asBroken({ ...machine, name: "ipxe" }, () =>
-        this.#scripts.files(machine, ofMachine(this.#soon(), "files")),
+        this.#scripts.files({ ...machine, davitUrl: this.#urls.plain }, ofMachine(this.#soon(), "files")),
       );
     } catch (error) {
       if (error instanceof BootError) return undefined;
@@ -156,12 +159,15 @@ export class BootConfigs {
     const { request, make } = asking;
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
+      const profile = this.#index.profileOf(group);
+      this.#urls.assertAllowed({ group, profile }, { isScript: false, transport: request.transport });
       return after(
-        asBrokenSoon({ group, profile: undefined, name }, () => this.#metadata(group, request, make)),
+        asBrokenSoon({ group, profile: undefined, name }, () => this.#metadata({ group, profile }, request, make)),
         (rendered) => ({ rendered, group: group.id, profile: undefined }),
       );
     }
     const { machine, ask, isDisk } = this.#index.candidate(request.labels, purposeOf(name));
+    if (!isDisk) this.#assertTransport(name, machine, asking);
     if (ask === undefined) {
       assertOpen(name, machine);
       return this.#made(name, machine, asking);
@@ -207,6 +213,7 @@ export class BootConfigs {
     const isFor = isSealedFor(name, candidate);
     return after(desk.ask(questionOf(ask, request, isFor)), (answer) => {
       const machine = this.#index.select(request.labels, { ask, answer });
+      if (answer.kind !== "disk") this.#assertTransport(name, machine, asking);
       if (!isFor && isSealedFor(name, machine)) throw new BootError("late", { group: ask.group, profile: ask.profile });
       const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
       return this.#made(name, machine, { ...asking, reportToken });
@@ -234,8 +241,14 @@ export class BootConfigs {
     return isOpen ? undefined : verdict.why;
   }
 
-  #renderFor(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
+  #assertTransport(name: MachineConfigName, machine: Machine, { request: { transport } }: AskedConfigRequest): void {
+    this.#urls.assertAllowed(machine, { isScript: purposeOf(name) === "script", transport });
+  }
+
+  #renderFor(name: MachineConfigName, candidate: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
     const { request, make } = asking;
+    const { group, profile } = candidate;
+    const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport) };
     switch (name) {
       case "ipxe":
         return this.#scripts.ipxe(machine, ofMachine(make, name));
@@ -246,33 +259,42 @@ export class BootConfigs {
     }
   }
 
-  #config(part: TemplatePart, machine: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
+  #config(part: TemplatePart, machine: AddressedMachine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
     const { request, make, reportToken } = asking;
     assertUsable(machine, part);
     const template = this.#index.template(machine, part, request.labels);
     const kept = this.#kept.get(machine, part);
     if (kept !== undefined) return kept;
-    const { group, profile } = machine;
+    const { group, profile, davitUrl } = machine;
     const { labels, rawQuery } = request;
-    const reportUrl = reportToken === undefined ? undefined : `${this.#davitUrl}/report/${reportToken}`;
-    const scope = { group, defaults: profile.content.metadata, davitUrl: this.#davitUrl };
+    const reportUrl = reportToken === undefined ? undefined : `${davitUrl}/report/${reportToken}`;
+    const scope = { group, defaults: profile.content.metadata, davitUrl };
     const job = { ...template, kind: "part", part, ...scope, labels, rawQuery, reportUrl } as const;
-    return after(make(job, { group, version: profile, key: part }), ({ made: { rendered }, isOfRequest }) =>
+    return after(make(job, { group, version: profile, key: part, davitUrl }), ({ made: { rendered }, isOfRequest }) =>
       isOfRequest || rendered === undefined ? rendered : this.#kept.keep(machine, part, rendered),
     );
   }
 
-  #metadata(group: BootGroup, { labels, rawQuery }: ConfigRequest, make: Make): Soon<Rendered> {
-    const defaults = this.#index.defaultsOf(group);
+  #metadata(
+    { group, profile }: { readonly group: BootGroup; readonly profile: BootProfile | undefined },
+    { labels, rawQuery }: ConfigRequest,
+    make: Make,
+  ): Soon<Rendered> {
+    const defaults = profile?.content.metadata;
     if (group.lines !== undefined && group.defaults === defaults) return renderMetadata(group.lines, labels, rawQuery);
-    const job = { kind: "metadata", group, defaults, davitUrl: this.#davitUrl, labels, rawQuery } as const;
-    return after(make(job, { group, version: defaults, key: "metadata" }), ({ made: { rendered, lines } }) => {
-      if (rendered !== undefined) return rendered;
-      assert(lines !== undefined, "Metadata is made as lines, or as a whole");
-      group.lines = lines;
-      group.defaults = defaults;
-      return renderMetadata(lines, labels, rawQuery);
-    });
+    // Metadata is data: none of it is a template, so the URL is in none of it.
+    const davitUrl = this.#urls.plain;
+    const job = { kind: "metadata", group, defaults, davitUrl, labels, rawQuery } as const;
+    return after(
+      make(job, { group, version: defaults, key: "metadata", davitUrl }),
+      ({ made: { rendered, lines } }) => {
+        if (rendered !== undefined) return rendered;
+        assert(lines !== undefined, "Metadata is made as lines, or as a whole");
+        group.lines = lines;
+        group.defaults = defaults;
+        return renderMetadata(lines, labels, rawQuery);
+      },
+    );
   }
 
   readonly #atOnce: Make = (job) => {
@@ -289,8 +311,8 @@ export class BootConfigs {
 }
 
 function ofMachine(make: Make, key: string) {
-  return (job: BootJob, { group, profile }: Machine) =>
-    after(make(job, { group, version: profile, key }), ({ made }) => made);
+  return (job: BootJob, { group, profile, davitUrl }: AddressedMachine) =>
+    after(make(job, { group, version: profile, key, davitUrl }), ({ made }) => made);
 }
 
 /**

@@ -17,11 +17,14 @@ import type { Files } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
 import { writeWholeFile } from "../lib/whole-file.ts";
-import { type Issued, issueAuthority, issueServer, type Validity } from "./issue.ts";
+import { type Issued, issueAuthority, issueServer, type KeyKind, type Validity } from "./issue.ts";
 
 export interface OwnCertificateOptions {
   readonly files: Files;
   readonly directory: string;
+  /** What the listener serves, for people. */
+  readonly part: "store" | "boot service";
+  readonly keys: KeyKind;
   /** DNS names and addresses of the listener, at least one. */
   readonly hosts: readonly string[];
   readonly clock: Clock;
@@ -38,7 +41,6 @@ const renewal = { serverMs: 30 * dayMs, authorityMs: 730 * dayMs };
 /** A certificate is valid from this long before it is made, because a client's clock may be slow. */
 const backdatedMs = 60 * 60_000;
 const lookMs = 60 * 60_000;
-const authorityName = "davit store authority";
 
 export class OwnCertificate {
   readonly #options: OwnCertificateOptions;
@@ -73,9 +75,7 @@ export class OwnCertificate {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      throw new StartError(`Keeping the store's certificate in "${this.#options.directory}": ${code}`, {
-        cause: error,
-      });
+      throw new StartError(this.#failed(code), { cause: error });
     }
     this.#keeping = this.#keep();
   }
@@ -84,6 +84,11 @@ export class OwnCertificate {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#keeping;
+  }
+
+  #failed(code: string): string {
+    const { part, directory } = this.#options;
+    return `Keeping the certificate of the ${part} in "${directory}": ${code}`;
   }
 
   async #keep(): Promise<void> {
@@ -107,12 +112,17 @@ export class OwnCertificate {
     }
     const server = await this.#read("cert.pem", "key.pem");
     if (server !== undefined && this.#isGood(server)) return;
-    const made = await issueServer({ authority, hosts: this.#hosts, validity: this.#validity(serverLifeMs) });
+    const made = await issueServer({
+      authority,
+      name: `davit ${this.#options.part}`,
+      hosts: this.#hosts,
+      validity: this.#validity(serverLifeMs),
+    });
     // Between the two writes the files do not fit together. A listener that reads them at that moment keeps the pair
     // that it has.
     await this.#write("key.pem", made.key);
     await this.#write("cert.pem", made.cert);
-    this.#options.log.info({ hosts: this.#hosts }, "certificate of the store is made");
+    this.#options.log.info({ hosts: this.#hosts }, `certificate of the ${this.#options.part} is made`);
   }
 
   async #currentAuthority(): Promise<Issued> {
@@ -121,10 +131,15 @@ export class OwnCertificate {
     // With the old key, old and new certificates of the authority both verify server certificates. So clients need the
     // new one only before the old one expires.
     const key = old === undefined ? {} : { key: old.key };
-    const made = await issueAuthority({ name: authorityName, validity: this.#validity(authorityLifeMs), ...key });
+    const made = await issueAuthority({
+      name: `davit ${this.#options.part} authority`,
+      kind: this.#options.keys,
+      validity: this.#validity(authorityLifeMs),
+      ...key,
+    });
     await this.#write("ca-key.pem", made.key);
     await this.#write("ca.pem", made.cert);
-    this.#options.log.info({ isRenewed: old !== undefined }, "authority of the store is made");
+    this.#options.log.info({ isRenewed: old !== undefined }, `authority of the ${this.#options.part} is made`);
     return made;
   }
 

@@ -1,12 +1,13 @@
 /** Answers a machine's request from manifests alone: the boot service's code over a boot index filled from files. */
 
-import { advertisedAuthority } from "../app/advertise.ts";
+import { advertisedAuthority, advertisedTlsAddress } from "../app/advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/core/boot-error.ts";
 import { BootSnapshot } from "../boot/explaining/boot-snapshot.ts";
 import { requestWarnings, type Warning } from "../boot/explaining/warnings.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
 import { answerError } from "../http/errors.ts";
+import { authority as addressText } from "../lib/address.ts";
 import { LabelError, type Labels, labelsFromQuery } from "../model/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
 import { wantsOf } from "../model/wants.ts";
@@ -31,7 +32,7 @@ export type RenderedAnswer =
 /** The request, and the server's settings. */
 export type MachineAsking = Pick<
   RenderConfig,
-  "rawQuery" | "userAgent" | "advertiseAddress" | "grubSeparator" | "grubCommands" | "signed"
+  "rawQuery" | "userAgent" | "advertiseAddress" | "advertiseTlsAddress" | "grubSeparator" | "grubCommands" | "signed"
 >;
 
 /** The answers to one machine. */
@@ -49,9 +50,10 @@ export interface Asker {
 export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
   const authority = advertisedAuthority(advertiseAddress, defaultListening);
+  const tlsAuthority = addressText(advertisedTlsAddress(config, { ...defaultListening, port: usualTlsPort }));
   const index = bootIndexOf(manifests);
   const grub = { separator: config.grubSeparator, commands: config.grubCommands };
-  const configs = new BootConfigs({ index, authority, grub, isSigned, permits: "assumed" });
+  const configs = new BootConfigs({ index, authority, tlsAuthority, grub, isSigned, permits: "assumed" });
   const ask = (endpoint: RenderedEndpoint): RenderedAnswer => {
     if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
     try {
@@ -102,6 +104,9 @@ function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
 
 /** Where davit serve listens for machines by default. */
 const defaultListening = { host: "::", port: Number(serveOptions.bootAddress.preset.split(":").at(-1)) };
+
+/** Where the examples of the documentation listen by HTTPS. */
+const usualTlsPort = 8443;
 
 /** Returns the refusal that an error stands for. @throws the error itself if it is a bug. */
 function refusalOf(error: unknown, endpoint: string, manifests: Manifests): RenderedAnswer {

@@ -49,6 +49,11 @@ const renderOptions = {
     read: one(readText),
   } satisfies Option<string>,
   advertiseAddress: serveOptions.advertiseAddress,
+  advertiseTlsAddress: {
+    ...serveOptions.advertiseTlsAddress,
+    help: "where machines reach davit by HTTPS, for Profiles and Groups with requireTls; default: port 8443 of the address for HTTP",
+    needs: [],
+  },
   grubSeparator: serveOptions.grubSeparator,
   grubCommands: serveOptions.grubCommands,
   signed: switchOption(

@@ -2,6 +2,7 @@
 
 import type { Served } from "../app/app.ts";
 import type { ServedFromStore } from "../app/boot-app.ts";
+import type { MachineAddresses } from "../app/boot-service.ts";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /** Returns the welcome text of `davit serve`, with commands to try. */
@@ -13,7 +14,7 @@ export function welcome(served: Served): string {
     "",
     `davit ${served.version} serves ${objects} from ${served.source}${problems}`,
     "",
-    `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
+    `  boot service  ${boot}  (machines reach it as ${machineUrls(served)})`,
     `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
@@ -28,11 +29,15 @@ export function welcomeOfBoot(served: ServedFromStore): string {
     "",
     `davit ${served.version} serves ${count(served.groups, "group")} from the store at ${served.store}`,
     "",
-    `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
+    `  boot service  ${boot}  (machines reach it as ${machineUrls(served)})`,
     `  operations    ${url(served.opsAddress)}`,
     "",
     ...(served.groups === 0 ? firstStepsOfBoot : linesToTry(boot, served.opsAddress)),
   ].join("\n");
+}
+
+function machineUrls({ advertised, advertisedTls }: MachineAddresses): string {
+  return `http://${advertised}${advertisedTls === undefined ? "" : ` and https://${advertisedTls}`}`;
 }
 
 /** Lines for a davit without Groups. It answers every machine with 404, so there is nothing to try yet. */

@@ -268,11 +268,14 @@ function cautionOf(same: readonly Definition[]): ProfileCaution {
     if (definition.kind === "refused") return definition.caution ?? {};
     const spec = definition.object.kind === "Profile" ? definition.object.spec : undefined;
     const isInstall = spec?.effect === "Install" && { isInstall: true as const };
-    return { ...(spec?.boot?.kind === "local" && { local: spec.boot.local }), ...isInstall };
+    const local = spec?.boot?.kind === "local" && { local: spec.boot.local };
+    return { ...local, ...isInstall, ...(spec?.requireTls && { requireTls: true }) };
   });
   const [first] = all;
   const local = all.every((each) => each.local !== undefined) ? first?.local : undefined;
-  return { ...(local && { local }), ...(all.some(({ isInstall }) => isInstall) && { isInstall: true }) };
+  const isInstall = all.some((each) => each.isInstall) && { isInstall: true as const };
+  const requireTls = all.some((each) => each.requireTls) && { requireTls: true as const };
+  return { ...(local && { local }), ...isInstall, ...requireTls };
 }
 
 /** Returns the readable part of a Group; undefined if there is none, or for an object of another kind. */

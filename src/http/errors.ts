@@ -27,6 +27,7 @@ export const requestRefusals = {
   fromWebPage: { status: 403, text: "no web page may change machines: use davit machine" },
   /** The visitor of the console has no right to change this. */
   mayNotChange: { status: 403, text: "you may look, but not change this: sign in with another token" },
+  noClientCertificate: { status: 403, text: "configs need a client certificate of --boot-tls-client-ca-file" },
   notFound: { status: 404, text: "not found" },
   noSuchMachine: {
     status: 404,
@@ -125,6 +126,8 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   noPermit: 503,
   late: 503,
   withheld: 503,
+  needsTls: 403,
+  noTls: 503,
   busy: 503,
   // Ignition retries for ever after a 500. After a lower error status it enters its emergency shell.
   broken: 500,

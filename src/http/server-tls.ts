@@ -29,6 +29,24 @@ const secrecy = {
   ].join(":"),
 } as const;
 
+/**
+ * For machines. UEFI as Debian 12 has it knows Diffie-Hellman only without elliptic curves, and iPXE of that time has
+ * only RSA as its key exchange: without secrecy of recorded connections, and better than none.
+ */
+const forFirmware = {
+  minVersion: "TLSv1.2",
+  ciphers: [
+    secrecy.ciphers,
+    ...["DHE-RSA-AES256-GCM-SHA384", "DHE-RSA-AES128-GCM-SHA256", "DHE-RSA-AES256-SHA256", "DHE-RSA-AES128-SHA256"],
+    ...["AES256-GCM-SHA384", "AES128-GCM-SHA256", "AES256-SHA256", "AES128-SHA256"],
+  ].join(":"),
+  dhparam: "auto",
+  honorCipherOrder: true,
+} as const;
+
+/** Who connects. `machines`: firmware, too, and not each of them has a client certificate. */
+export type TlsClients = "programs" | "machines";
+
 // A client that stalls in its handshake keeps a connection open, also while davit stops. Node's default is 120 s.
 const handshakeTimeoutMs = 10_000;
 
@@ -60,8 +78,20 @@ export class ServerTls {
   /** The open servers with this TLS: `renew` updates them. */
   readonly #servers = new Set<Server>();
 
-  constructor(material: ServerTlsMaterial) {
+  readonly #clients: TlsClients;
+
+  constructor(material: ServerTlsMaterial, clients: TlsClients = "programs") {
     this.#material = material;
+    this.#clients = clients;
+  }
+
+  get #rules() {
+    return this.#clients === "machines" ? forFirmware : secrecy;
+  }
+
+  /** When the certificate expires, Unix milliseconds. */
+  get expiresAtMs(): number {
+    return this.#material.expiresAtMs;
   }
 
   /** Makes a server that speaks HTTP over TLS. */
@@ -69,7 +99,8 @@ export class ServerTls {
     const { cert, key, ca } = this.#material;
     const isAsking = ca !== undefined;
     const handshakeTimeout = handshakeTimeoutMs;
-    const tls = { ...secrecy, cert, key, ca, requestCert: isAsking, rejectUnauthorized: isAsking, handshakeTimeout };
+    const rejectUnauthorized = isAsking && this.#clients === "programs";
+    const tls = { ...this.#rules, cert, key, ca, requestCert: isAsking, rejectUnauthorized, handshakeTimeout };
     const server = createServer({ ...options, ...tls }, listener);
     this.#servers.add(server);
     server.on("close", () => this.#servers.delete(server));
@@ -80,7 +111,7 @@ export class ServerTls {
   renew(material: ServerTlsMaterial): void {
     this.#material = material;
     const { cert, key, ca } = material;
-    for (const server of this.#servers) server.setSecureContext({ ...secrecy, cert, key, ca });
+    for (const server of this.#servers) server.setSecureContext({ ...this.#rules, cert, key, ca });
   }
 }
 

@@ -238,9 +238,10 @@ function isSameShape(group: Group, other: Group): boolean {
 }
 
 /** Returns a text that is equal for Groups whose machines get the same answers, byte for byte. */
-export function outcomeText({ profileId, barrier, isOutdated, args, metadata, permits }: Group): string {
-  // Without permits, the text is that of older versions of davit: tombstones have its hash.
-  return JSON.stringify([profileId, barrier, isOutdated, args, metadata, ...(permits ? [permits] : [])]);
+export function outcomeText({ profileId, barrier, isOutdated, args, metadata, permits, requiresTls }: Group): string {
+  // Without the last two, the text is that of older versions of davit: tombstones have its hash.
+  const later = [...(permits ? [permits] : []), ...(requiresTls ? ["requireTls"] : [])];
+  return JSON.stringify([profileId, barrier, isOutdated, args, metadata, ...later]);
 }
 
 /** True for Groups with the same `outcomeText`. */
@@ -249,6 +250,7 @@ export function isSameOutcome(group: Group, other: Group): boolean {
     group.profileId === other.profileId &&
     group.barrier === other.barrier &&
     group.isOutdated === other.isOutdated &&
+    group.requiresTls === other.requiresTls &&
     isSameJson(group.args, other.args) &&
     isSameJson(group.metadata, other.metadata) &&
     isSameJson(group.permits, other.permits)

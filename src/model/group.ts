@@ -48,6 +48,8 @@ export interface GroupSpec {
   readonly enroll?: true;
   /** Absent if the Group grants no install. */
   readonly install?: InstallGrant;
+  /** True if davit serves the Group's configs only by HTTPS; absent if not. */
+  readonly requireTls?: true;
   /** Kernel arguments to append to those of the Profile. They are templates, too. Absent if there are none. */
   readonly args?: readonly string[];
   readonly metadata: JsonObject;
@@ -141,6 +143,8 @@ export interface Group {
   readonly metadata: JsonObject;
   /** Undefined in nearly every Group. */
   readonly permits: GroupPermits | undefined;
+  /** See `GroupSpec.requireTls`. */
+  readonly requiresTls: boolean;
   /** Undefined in nearly every Group. */
   readonly barrier: Barrier | undefined;
   /** No `Install` is served: see `outdated` and `doubted` of `GroupState`. */
@@ -180,6 +184,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
     args: spec.args ?? noArguments,
     metadata: spec.metadata,
     permits: permitsOf(spec),
+    requiresTls: spec.requireTls === true,
     barrier: barrierOf(spec, state),
     isOutdated: state.outdated === true || state.doubted === true,
     flaw: state.flaw,

@@ -140,13 +140,15 @@ export const effects = ["Install", "Boot"] as const;
 export type Effect = (typeof effects)[number];
 
 /**
- * What davit reads of a refused Profile. Both members take effect immediately, because they only make machines safer.
+ * What davit reads of a refused Profile. Its members take effect immediately, because they only make machines safer.
  */
 export interface ProfileCaution {
   /** The refused version boots machines from their own disk. */
   readonly local?: LocalBoot;
   /** The refused version has the effect `Install`. */
   readonly isInstall?: true;
+  /** The refused version demands HTTPS. */
+  readonly requireTls?: true;
 }
 
 /** A Profile's spec after admission. */
@@ -160,6 +162,8 @@ export interface ProfileSpec {
   readonly reports?: ReportRules;
   /** Files that davit fetches into the assets directory. */
   readonly assets?: readonly ProfileAsset[];
+  /** True if davit serves the Profile's configs only by HTTPS; absent if not. */
+  readonly requireTls?: true;
   /** Defaults for a Group's metadata. A top-level name of the Group replaces the default with this name. */
   readonly metadata?: JsonObject;
   readonly boot?: Boot;
@@ -216,6 +220,8 @@ export interface ProfileContent {
   readonly reports?: ReportRules;
   /** See `ProfileSpec`. */
   readonly assets?: readonly ProfileAsset[];
+  /** See `ProfileSpec`. */
+  readonly requireTls?: true;
   readonly metadata?: JsonObject;
   readonly grubScript?: string;
   readonly boot?: Boot | { readonly kind: "broken" };

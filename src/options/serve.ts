@@ -43,6 +43,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
     ...(isMeant ? [] : ["No source of objects: give --manifests DIR, or --kubernetes"]),
     ...ruleProblems(serveOptions, { values: ruled, faulty }, paths),
     ...signingProblems(config),
+    ...bootTlsProblems(config),
     ...storeDoorProblems(config),
     ...memberProblems(config),
     ...placeProblems(config),
@@ -58,7 +59,7 @@ export function readBootConfig(args: readonly string[], environment: Environment
   // `davit boot` reads only the flag `--data-dir`. The variable may be for a davit serve in the same container.
   const { values, problems } = readOptions(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined }, paths);
   const config = { ...values, ...signingPassphrase(environment) };
-  problems.push(...signingProblems(config), ...storesProblems(values, paths));
+  problems.push(...signingProblems(config), ...bootTlsProblems(config), ...storesProblems(values, paths));
   return configWithout(problems, config);
 }
 
@@ -98,6 +99,27 @@ function signingProblems(config: SigningConfig): string[] {
     ...keyProblems("signing", signingKey, signingPassphraseFile, signingPassphrase),
     ...keyProblems("grub-signing", grubSigningKey, grubSigningPassphraseFile, grubSigningPassphrase),
   ];
+}
+
+/** The options of `davit serve` about a certificate of its own for machines. `davit boot` has none of them. */
+interface OwnCertificateConfig {
+  readonly bootTlsOwnCertificate?: boolean;
+  readonly storeEtcdEndpoints?: readonly URL[] | undefined;
+}
+
+/** Refuses a listener for HTTPS without a certificate. */
+function bootTlsProblems(config: ServiceConfig & OwnCertificateConfig): string[] {
+  const { bootTlsAddress, bootTlsCertFile, bootTlsKeyFile, bootTlsOwnCertificate = false } = config;
+  if (bootTlsAddress === undefined) return [];
+  if (bootTlsOwnCertificate) {
+    const isMember = config.storeEtcdEndpoints !== undefined;
+    return isMember
+      ? ["Members need certificates of the boot service by one authority: give --boot-tls-cert-file"]
+      : [];
+  }
+  if ((bootTlsCertFile ?? bootTlsKeyFile) !== undefined) return [];
+  const own = "bootTlsOwnCertificate" in config ? ", or --boot-tls-own-certificate" : "";
+  return [`No certificate for --boot-tls-address: give --boot-tls-cert-file and --boot-tls-key-file${own}`];
 }
 
 /** @param name the prefix of the key's options. */

@@ -4,6 +4,7 @@ import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import { assetOptions, fetchAssets, fetchAssetsFrom } from "./assets.ts";
+import { bootTlsOptions, bootTlsOwnCertificate } from "./boot-tls.ts";
 import { etcdOptions } from "./etcd.ts";
 import { opsOptions } from "./ops.ts";
 import type { Option } from "./parsing.ts";
@@ -70,6 +71,7 @@ export const serviceOptions = {
       "if that is a wildcard, the first global address",
     read: one(readAddress),
   } satisfies Option<Address>,
+  ...bootTlsOptions,
   clientLimitExempt: {
     flag: "client-limit-exempt",
     value: "CIDR",
@@ -259,6 +261,7 @@ export const serveOptions = {
     ),
     excludes: { name: "storeCertFile", excess: "Two certificates of the store" },
   },
+  bootTlsOwnCertificate,
   storeCertificateNames: {
     flag: "store-certificate-name",
     value: "HOST",

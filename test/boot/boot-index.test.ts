@@ -327,7 +327,7 @@ describe("a Profile that was removed a moment ago", () => {
     const group = index.selectGroup(labelsFromQuery(query));
     index.changed(removal);
     expect(refusal(index, query)).toBe("vanished");
-    expect(() => index.defaultsOf(group)).toThrow(expect.objectContaining({ reason: "vanished" }));
+    expect(() => index.profileOf(group)).toThrow(expect.objectContaining({ reason: "vanished" }));
   });
 
   it("is one that does not exist, once its tombstone has ended", () => {
@@ -335,7 +335,7 @@ describe("a Profile that was removed a moment ago", () => {
     index.changed(removal);
     index.changed([{ path: profileTombstonePath("lab", "web"), text: undefined }]);
     expect(refusal(index, query)).toBe("noProfile");
-    expect(index.defaultsOf(index.selectGroup(labelsFromQuery(query)))).toBeUndefined();
+    expect(index.profileOf(index.selectGroup(labelsFromQuery(query)))).toBeUndefined();
   });
 
   it("is given again as soon as it is back", () => {

@@ -75,7 +75,7 @@ describe("a Profile that installs", () => {
     expect(refusal(index, "serial=1")).toBe("doubtful");
     expect(refusal(index, "serial=2")).toBe("held");
     expect(selected(index, "serial=3")).toBe("lab/other lab/disk");
-    expect(index.defaultsOf(index.selectGroup(labelsFromQuery("serial=1")))).toBeUndefined();
+    expect(index.profileOf(index.selectGroup(labelsFromQuery("serial=1")))?.content.metadata).toBeUndefined();
   });
 
   it("alone has them wait: last good content that boots is given", () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
-import type { Machine } from "../../src/boot/core/selected.ts";
+import type { AddressedMachine } from "../../src/boot/making/boot-scripts.ts";
 import { KeptConfigs } from "../../src/boot/making/kept-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { secretPath } from "../../src/model/documents.ts";
@@ -89,14 +89,14 @@ describe("a config", () => {
 
 describe("kept configs", () => {
   const profile = { id: "lab/web", content: contentOf(), hasFailed: false, isInstall: false, isOutdated: false };
-  const machine: Machine = { group: selected(), profile };
+  const machine: AddressedMachine = { group: selected(), profile, davitUrl: "http://192.0.2.1:80" };
   const config = (body: string): Rendered => ({ body, contentType: "text/plain" });
 
   function contentOf() {
     return { displayName: "web", templates: {} };
   }
 
-  function selected(): Machine["group"] {
+  function selected(): AddressedMachine["group"] {
     const fresh = new BootIndex({ log: silentLog });
     fresh.replaced([profileDocument("lab/web"), groupDocument("lab/web", web), syncedDocument()]);
     fresh.open();
@@ -123,10 +123,11 @@ describe("kept configs", () => {
     expect(kept.get(machine, "ignition")).toBeUndefined();
   });
 
-  it("are those of one part and of one version of the Profile", () => {
+  it("are those of one part, of one version of the Profile and of one URL of davit", () => {
     const kept = new KeptConfigs({ limitBytes: 1_000 });
     kept.keep(machine, "generic", config("x"));
     expect(kept.get(machine, "ignition")).toBeUndefined();
     expect(kept.get({ ...machine, profile: { ...machine.profile } }, "generic")).toBeUndefined();
+    expect(kept.get({ ...machine, davitUrl: "https://192.0.2.1:8443" }, "generic")).toBeUndefined();
   });
 });

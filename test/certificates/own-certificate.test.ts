@@ -37,6 +37,8 @@ async function start(hosts: readonly string[] = ["127.0.0.1", "::1", "store.lab.
     hosts,
     clock,
     log: silentLog,
+    part: "store",
+    keys: "ec",
     authorityChanged: (cert) => told.push(cert),
   });
   running.push(certificate);

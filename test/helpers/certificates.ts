@@ -15,12 +15,18 @@ export interface Certificate extends CertificateFiles {
   readonly key: string;
 }
 
+interface IssueOptions {
+  readonly isExpired?: boolean;
+  /** In the form of OpenSSL; the hosts below unless given. */
+  readonly hosts?: string;
+}
+
 /** Signs certificates for `127.0.0.1` and `localhost`. */
 export interface Authority {
   readonly certFile: string;
   readonly cert: string;
   /** @param name distinguishes the files. */
-  issue(name: string, options?: { readonly isExpired?: boolean }): Certificate;
+  issue(name: string, options?: IssueOptions): Certificate;
 }
 
 const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
@@ -31,11 +37,11 @@ export function makeAuthority(folder: string, name = "authority"): Authority {
   mkdirSync(home, { recursive: true });
   const file = (base: string) => join(home, base);
   openssl("req", "-x509", ...newKey, "-keyout", file("ca.key"), "-out", file("ca.pem"), "-subj", `/CN=${name}`);
-  writeFileSync(file("leaf.ext"), "basicConstraints=critical,CA:FALSE\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n");
   return {
     certFile: file("ca.pem"),
     cert: readFileSync(file("ca.pem"), "utf8"),
-    issue: (leaf, { isExpired = false } = {}) => {
+    issue: (leaf, { isExpired = false, hosts = "IP:127.0.0.1,DNS:localhost" } = {}) => {
+      writeFileSync(file("leaf.ext"), `basicConstraints=critical,CA:FALSE\nsubjectAltName=${hosts}\n`);
       const [certFile, keyFile, request] = [file(`${leaf}.pem`), file(`${leaf}.key`), file(`${leaf}.csr`)];
       openssl("req", "-new", ...newKey, "-keyout", keyFile, "-out", request, "-subj", `/CN=${leaf}`);
       const by = ["-CA", file("ca.pem"), "-CAkey", file("ca.key"), "-extfile", file("leaf.ext")];

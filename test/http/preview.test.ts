@@ -202,7 +202,7 @@ describe("a preview", () => {
   it("warns of none that davit has not cached", async () => {
     const grub = { separator: "auto", commands: "auto" } as const;
     const uncached = (view: BootView): BootView => ({
-      ...{ selectGroup: (labels) => view.selectGroup(labels), defaultsOf: (group) => view.defaultsOf(group) },
+      ...{ selectGroup: (labels) => view.selectGroup(labels), profileOf: (group) => view.profileOf(group) },
       candidate: (labels, purpose) => ({
         machine: { ...view.candidate(labels, purpose).machine, group: { ...view.selectGroup(labels) } },
         ask: undefined,

@@ -46,6 +46,8 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   noPermit: noMistake,
   late: noMistake,
   withheld: noMistake,
+  needsTls: noMistake,
+  noTls: noMistake,
   busy: noMistake,
   broken: ["undefined-variable", "invalid-ignition", "invalid-cloud-config", "empty-kernel"],
 };

@@ -36,6 +36,10 @@ export const bootRefusals = {
   late: "permit not logged yet",
   /** Part of the source is unreadable, and an object in that part could change the answer. */
   withheld: "withheld until every object is readable",
+  /** The Profile or Group demands HTTPS for its configs, and the machine asks by HTTP. */
+  needsTls: "only by HTTPS",
+  /** The Profile or Group demands HTTPS for its configs, and davit does not listen for it. */
+  noTls: "davit does not listen for HTTPS",
   /** Too many slow configs already wait for the thread that makes them. */
   busy: "too many large configs are being made",
   /** A template or its result cannot be used. */

@@ -45,6 +45,8 @@ export interface RenderedTexts {
 /** A text made from a Group and the version `profile` of its Profile. */
 export interface KeptText extends Rendered {
   readonly profile: BootProfile;
+  /** The URL of davit with which it was made: davit has two, for HTTP and HTTPS. */
+  readonly davitUrl: string;
 }
 
 export interface KeptConfig extends KeptText {
@@ -54,6 +56,8 @@ export interface KeptConfig extends KeptText {
 /** A boot config made from a Group and the version `profile` of its Profile. */
 export interface KeptBoot {
   readonly profile: BootProfile;
+  /** As `KeptText.davitUrl`. */
+  readonly davitUrl: string;
   readonly boot: GrubSource;
 }
 
@@ -220,7 +224,7 @@ export function toBootGroup(
   { metadata, machine }: OfMachine = { metadata: group.metadata, machine: undefined },
 ): BootGroup {
   const { id, selector, expressions, requirementCount, selectorText, priority, args, permits } = group;
-  const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
+  const { requiresTls, barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
   return {
     id,
     profileId,
@@ -232,6 +236,7 @@ export function toBootGroup(
     args,
     metadata,
     permits,
+    requiresTls,
     machine,
     barrier,
     isOutdated,

@@ -4,7 +4,6 @@
  * in the index.
  */
 
-import type { JsonObject } from "../../model/json.ts";
 import type { Labels } from "../../model/labels.ts";
 import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from "../../model/permit.ts";
 import { type ProfileContent, partsOf, type TemplatePart } from "../../model/profile.ts";
@@ -35,7 +34,7 @@ export class BootSnapshot implements BootView {
   readonly #candidates: Readonly<Record<PermitPurpose, CallOutcome<Candidate>>>;
   /** By the purpose of the question. */
   readonly #verdicts: Readonly<Record<PermitPurpose, Verdict | undefined>>;
-  readonly #defaults: CallOutcome<JsonObject | undefined>;
+  readonly #profileOfGroup: CallOutcome<BootProfile | undefined>;
   readonly #templates: ReadonlyMap<TemplatePart, CallOutcome<TemplateText>>;
 
   /** Queries the index, as a request of a machine with these labels would. */
@@ -55,7 +54,7 @@ export class BootSnapshot implements BootView {
       return ask && index.verdictOn(ask);
     };
     this.#verdicts = { script: verdict("script"), config: verdict("config") };
-    this.#defaults = outcomeOf(() => index.defaultsOf(given(group)));
+    this.#profileOfGroup = outcomeOf(() => index.profileOf(given(group)));
     const { config } = this.#candidates;
     const parts = config.kind === "given" ? partsOf(config.value.machine.profile.content.templates) : [];
     this.#templates = new Map(
@@ -109,8 +108,8 @@ export class BootSnapshot implements BootView {
   }
 
   /** @throws {BootError} as the index did. */
-  defaultsOf(): JsonObject | undefined {
-    return given(this.#defaults);
+  profileOf(): BootProfile | undefined {
+    return given(this.#profileOfGroup);
   }
 
   /** @throws {BootError} as the index did. */

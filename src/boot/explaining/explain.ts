@@ -114,6 +114,8 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   noPermit: "the Profile installs only with a permit, and the machine has none: it waits",
   late: "the ledger did not log the permit in time, or the objects changed meanwhile: the machine asks again",
   withheld: "part of the source cannot be read and may hold this machine's own Group or its Profile: it waits",
+  needsTls: "the Profile or Group demands HTTPS for its configs (requireTls), and the machine asks by HTTP",
+  noTls: "the Profile or Group demands HTTPS (requireTls), and this davit has no --boot-tls-address: the machine waits",
   busy: "too many configs that take long to make wait already: the machine asks again",
   broken: "a template, or what it yields, cannot be used",
 };

@@ -13,20 +13,23 @@ import { counted, type Rendered } from "../../render/core/rendered.ts";
 import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../../render/grub/grub.ts";
 import { type GrubGuard, guardedScript, guardOf } from "../../render/grub/guard.ts";
 import { BootError } from "../core/boot-error.ts";
-import type { BootProfile, KeptText } from "../core/known-documents.ts";
+import type { KeptText } from "../core/known-documents.ts";
 import type { Machine } from "../core/selected.ts";
 import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
 
 export interface BootScriptsOptions {
-  /** `host:port` at which machines reach the boot service. It comes from the configuration, never from a request. */
+  /** See `DavitUrlOptions`. GRUB gets assets from there, by HTTP: it knows no HTTPS. */
   readonly authority: string;
   readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
   /** True if GRUB's configs are signed. Then the config of an Install runs only on the machine that asked for it. */
   readonly isSigned?: boolean;
 }
 
+/** A machine, and the URL of davit in its texts. */
+export type AddressedMachine = Machine & { readonly davitUrl: string };
+
 /** Does a job for a machine: now, or in another thread. */
-export type MakeScript = (job: BootJob, machine: Machine) => Soon<Made>;
+export type MakeScript = (job: BootJob, machine: AddressedMachine) => Soon<Made>;
 
 /** The files that a boot section names. */
 export interface BootFiles {
@@ -42,11 +45,9 @@ interface GrubRequest {
 
 export class BootScripts {
   readonly #options: BootScriptsOptions;
-  readonly #davitUrl: string;
 
   constructor(options: BootScriptsOptions) {
     this.#options = options;
-    this.#davitUrl = `http://${options.authority}`;
   }
 
   /**
@@ -54,24 +55,24 @@ export class BootScripts {
    * @throws {BootError} noPart or broken.
    * @throws {RenderError} if the script cannot be made.
    */
-  ipxe(machine: Machine, make: MakeScript): Soon<Rendered | undefined> {
-    const { group, profile } = machine;
-    if (group.script?.profile === profile) return group.script;
-    const job = { kind: "ipxe", boot: bootOf(machine), args: group.args, ...this.#scope(machine) } as const;
+  ipxe(machine: AddressedMachine, make: MakeScript): Soon<Rendered | undefined> {
+    const { group } = machine;
+    if (isFor(group.script, machine)) return group.script;
+    const job = { kind: "ipxe", boot: bootOf(machine), args: group.args, ...scopeOf(machine) } as const;
     return after(make(job, machine), ({ rendered }) => {
-      group.script = rendered && keptText(rendered, profile);
+      group.script = rendered && keptText(rendered, machine);
       return group.script;
     });
   }
 
   /** Returns the config for GRUB; undefined and errors as for `ipxe`. */
-  grub(machine: Machine, request: GrubRequest, make: MakeScript): Soon<Rendered | undefined> {
-    const { group, profile } = machine;
-    if (group.boot?.profile === profile) return this.#grubConfig(group.boot.boot, machine, request);
-    const job = { kind: "grub", boot: grubBootOf(machine), args: group.args, ...this.#scope(machine) } as const;
+  grub(machine: AddressedMachine, request: GrubRequest, make: MakeScript): Soon<Rendered | undefined> {
+    const { group, profile, davitUrl } = machine;
+    if (isFor(group.boot, machine)) return this.#grubConfig(group.boot.boot, machine, request);
+    const job = { kind: "grub", boot: grubBootOf(machine), args: group.args, ...scopeOf(machine) } as const;
     return after(make(job, machine), ({ source }) => {
       if (source === undefined) return undefined;
-      group.boot = { profile, boot: source };
+      group.boot = { profile, davitUrl, boot: source };
       return this.#grubConfig(source, machine, request);
     });
   }
@@ -82,10 +83,10 @@ export class BootScripts {
    * @throws {BootError} as `ipxe`.
    * @throws {RenderError} as `ipxe`.
    */
-  files(machine: Machine, make: MakeScript): BootFiles | undefined {
+  files(machine: AddressedMachine, make: MakeScript): BootFiles | undefined {
     const boot = bootOf(machine);
     if (boot.kind !== "kernel") return undefined;
-    const made = make({ kind: "grub", boot, args: [], ...this.#scope(machine) }, machine);
+    const made = make({ kind: "grub", boot, args: [], ...scopeOf(machine) }, machine);
     if (made instanceof Promise) return undefined;
     return made.source?.kind === "kernel" ? made.source : undefined;
   }
@@ -103,10 +104,18 @@ export class BootScripts {
     const { selector, expressions } = group;
     return guardOf(labels, (name) => Object.hasOwn(selector, name) || expressions.some(({ key }) => key === name));
   }
+}
 
-  #scope({ group, profile }: Machine) {
-    return { group, defaults: profile.content.metadata, davitUrl: this.#davitUrl };
-  }
+function scopeOf({ group, profile, davitUrl }: AddressedMachine) {
+  return { group, defaults: profile.content.metadata, davitUrl };
+}
+
+/** True for a text that was made from this version of the Profile, with this URL. */
+function isFor<Kept extends Pick<KeptText, "profile" | "davitUrl">>(
+  kept: Kept | undefined,
+  { profile, davitUrl }: AddressedMachine,
+): kept is Kept {
+  return kept?.profile === profile && kept.davitUrl === davitUrl;
 }
 
 function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rendered {
@@ -114,9 +123,9 @@ function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rende
 }
 
 /** Copies each member by name. With a spread, V8 would put the last member into a second object. */
-function keptText(script: Rendered, profile: BootProfile): KeptText {
+function keptText(script: Rendered, { profile, davitUrl }: AddressedMachine): KeptText {
   const { body, contentType, byteLength } = counted(script);
-  return { body, contentType, byteLength, isShared: true, profile };
+  return { body, contentType, byteLength, isShared: true, profile, davitUrl };
 }
 
 /**

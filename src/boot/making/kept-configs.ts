@@ -7,7 +7,7 @@
 import type { TemplatePart } from "../../model/profile.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { BootGroup, KeptConfig } from "../core/known-documents.ts";
-import type { Machine } from "../core/selected.ts";
+import type { AddressedMachine } from "./boot-scripts.ts";
 
 export class KeptConfigs {
   readonly #limitBytes: number;
@@ -21,12 +21,12 @@ export class KeptConfigs {
   }
 
   /**
-   * Returns the cached config of a part; undefined unless it was made from this version of the Profile. A version fixes
-   * the text of every template. If the text is in a Secret, the version has its hash.
+   * Returns the cached config of a part; undefined unless it was made from this version of the Profile, with this URL of
+   * davit. A version fixes the text of every template. If the text is in a Secret, the version has its hash.
    */
-  get({ group, profile }: Machine, part: TemplatePart): Rendered | undefined {
+  get({ group, profile, davitUrl }: AddressedMachine, part: TemplatePart): Rendered | undefined {
     const kept = keptOf(group, part);
-    return kept !== undefined && kept.profile === profile ? kept : undefined;
+    return kept?.profile === profile && kept.davitUrl === davitUrl ? kept : undefined;
   }
 
   /**
@@ -35,13 +35,13 @@ export class KeptConfigs {
    * @returns the cached object, which `get` returns from now on. If the config is too large to cache, it returns a copy
    * that is not cached. Both are marked as shared.
    */
-  keep({ group, profile }: Machine, part: TemplatePart, rendered: Rendered): Rendered {
+  keep({ group, profile, davitUrl }: AddressedMachine, part: TemplatePart, rendered: Rendered): Rendered {
     const bytes = sizeOf(rendered);
     if (bytes > this.#limitBytes) return { ...rendered, isShared: true };
     if (this.#sizeBytes + bytes > this.#limitBytes) this.#letGo();
     if (group.configs === undefined) this.#groups.push(group);
     const { body, contentType, byteLength } = rendered;
-    const kept = { body, contentType, byteLength, isShared: true, profile, part } as const;
+    const kept = { body, contentType, byteLength, isShared: true, profile, davitUrl, part } as const;
     put(group, kept);
     // If a config replaces an older one, both are counted until all are dropped. So the sum can be too large, but never
     // too small.

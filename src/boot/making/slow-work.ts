@@ -24,11 +24,14 @@ export interface Subject {
   readonly version: object | undefined;
   /** Which config of the Group. */
   readonly key: string;
+  /** The URL of davit in the config. */
+  readonly davitUrl: string;
 }
 
 /** What davit knows of a config that took too long, as long as its Group and Profile stay the same. */
 interface KnownSlow {
   readonly version: object | undefined;
+  readonly davitUrl: string;
   /** True if the config takes too long for every request. */
   isAlwaysSlow: boolean;
   /** True if the config depends on the request. */
@@ -98,14 +101,15 @@ export class SlowWork {
     }
   }
 
-  #find({ group, version, key }: Subject): KnownSlow | undefined {
+  #find({ group, version, key, davitUrl }: Subject): KnownSlow | undefined {
     const known = this.#known.get(group)?.get(key);
-    return known !== undefined && known.version === version ? known : undefined;
+    return known?.version === version && known?.davitUrl === davitUrl ? known : undefined;
   }
 
-  #add({ group, version, key }: Subject): KnownSlow {
+  #add({ group, version, key, davitUrl }: Subject): KnownSlow {
     const ofGroup = this.#known.get(group) ?? new Map<string, KnownSlow>();
-    const known = { version, isAlwaysSlow: false, isOfRequest: false, flight: undefined, failed: undefined };
+    const begun = { isAlwaysSlow: false, isOfRequest: false, flight: undefined, failed: undefined };
+    const known = { version, davitUrl, ...begun };
     this.#known.set(group, ofGroup.set(key, known));
     return known;
   }

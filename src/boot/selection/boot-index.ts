@@ -11,7 +11,6 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import { isCatchAll } from "../../model/group.ts";
-import type { JsonObject } from "../../model/json.ts";
 import type { Labels } from "../../model/labels.ts";
 import {
   type InstallPlan,
@@ -38,10 +37,7 @@ import { assertSole, type ChosenGroup, type LabelledRequest, namespaceOf } from 
 import { Settling } from "./settling.ts";
 
 /** The methods of the index that making a config needs. */
-export type BootView = Pick<
-  BootIndex,
-  "selectGroup" | "candidate" | "select" | "verdictOn" | "template" | "defaultsOf"
->;
+export type BootView = Pick<BootIndex, "selectGroup" | "candidate" | "select" | "verdictOn" | "template" | "profileOf">;
 
 export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
@@ -221,15 +217,15 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * Returns the Profile's defaults for a group's metadata; undefined without a Profile, or if it has no defaults.
-   * @throws {BootError} failed or vanished, if the defaults are unknown.
+   * Returns the Profile of a group, for what every machine gets of it; undefined if it does not exist.
+   * @throws {BootError} failed or vanished, if its content is unknown.
    */
-  defaultsOf(group: BootGroup): JsonObject | undefined {
+  profileOf(group: BootGroup): BootProfile | undefined {
     const profile = this.#known.profiles.get(group.profileId);
     const subject = { group: group.id, profile: group.profileId };
     if (profile?.hasFailed === true) throw new BootError("failed", subject);
     if (profile === undefined && this.#whyNoProfile(group) === "vanished") throw new BootError("vanished", subject);
-    return profile?.content.metadata;
+    return profile;
   }
 
   /**

@@ -175,11 +175,22 @@ function documentChanges(
 /**
  * Makes an older version as safe as the newest version, even if the newest version is otherwise not usable. If the
  * newest version boots machines from their disk, so does the result. If the newest version has the effect `Install`, so
- * has the result, and its machines wait.
+ * has the result, and its machines wait. If the newest version demands HTTPS, so does the result.
  */
 function cautious(
   older: ProfileDocument,
-  { local, isInstall }: ProfileCaution = {},
+  { requireTls, ...ofDisks }: ProfileCaution = {},
+  world: Pick<ProfileWorld, "sha256">,
+): ProfileDocument {
+  const safe = cautiousOfDisks(older, ofDisks, world);
+  if (requireTls !== true || safe.content.requireTls === true) return safe;
+  const revision = world.sha256(JSON.stringify([safe.revision, "requireTls"]));
+  return { ...safe, revision, content: { ...safe.content, requireTls } };
+}
+
+function cautiousOfDisks(
+  older: ProfileDocument,
+  { local, isInstall }: Omit<ProfileCaution, "requireTls">,
   { sha256 }: Pick<ProfileWorld, "sha256">,
 ): ProfileDocument {
   const { boot, grubScript, effect, ...content } = older.content;
@@ -195,9 +206,10 @@ function cautious(
   return { ...older, revision, content: { ...content, ...(mark && { effect: mark }), ...own } };
 }
 
-function cautionIn({ spec: { boot, effect, install } }: ProfileObject): ProfileCaution {
+function cautionIn({ spec: { boot, effect, install, requireTls } }: ProfileObject): ProfileCaution {
   const isInstall = effect === "Install" || install !== undefined;
-  return { ...(boot?.kind === "local" && { local: boot.local }), ...(isInstall && { isInstall }) };
+  const local = boot?.kind === "local" && { local: boot.local };
+  return { ...local, ...(isInstall && { isInstall }), ...(requireTls && { requireTls }) };
 }
 
 /** What is stored of an object, as far as it may stay while its newest version cannot be used. */

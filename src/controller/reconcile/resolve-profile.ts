@@ -76,7 +76,7 @@ export function resolveProfile(object: ProfileObject, world: ProfileWorld): Reso
   const bootFindings = checkBoot(spec, world);
   const { templates, findings, secretTexts } = resolveTemplates(object, world);
   const assets = permittedAssets(object, world);
-  const { displayName = name, effect, metadata, install, reports } = spec;
+  const { displayName = name, effect, metadata, install, reports, requireTls } = spec;
   const boot = bootFindings.length > 0 ? { boot: { kind: "broken" } as const } : bootOf(spec);
   const permits = { ...(install && { install }), ...(reports && { reports }) };
   const content = {
@@ -84,6 +84,7 @@ export function resolveProfile(object: ProfileObject, world: ProfileWorld): Reso
     ...(effect && { effect }),
     ...permits,
     ...(assets.permitted.length > 0 && { assets: assets.permitted }),
+    ...(requireTls && { requireTls }),
     ...(metadata && { metadata }),
     ...boot,
     templates,

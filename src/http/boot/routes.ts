@@ -5,7 +5,10 @@
  * and signatures are answered without a wait.
  */
 
+import type { IncomingMessage } from "node:http";
+import { TLSSocket } from "node:tls";
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
+import type { Transport } from "../../boot/transport.ts";
 import { after, type Soon } from "../../lib/soon.ts";
 import { genericPart, isPartName } from "../../model/profile.ts";
 import { plainText, type Rendered } from "../../render/core/rendered.ts";
@@ -30,6 +33,10 @@ import {
 } from "./signatures.ts";
 
 export interface BootHandlerOptions extends BootSigners {
+  /** How requests arrive; `http` unless given. */
+  readonly transport?: Transport;
+  /** Configs other than boot scripts need a client certificate that TLS has verified. */
+  readonly asksForCertificate?: boolean;
   /** Finds a machine's config, or throws a BootError, which `errors.ts` converts into an answer. */
   readonly configs: Configs;
   readonly accessLog?: AccessLog;
@@ -68,15 +75,20 @@ type Limits = Required<Pick<BootHandlerOptions, "clients" | "large">>;
 
 /** Makes the handler of the boot listener. */
 export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
-  const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), routes = [], ...signers } = options;
+  const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), routes = [], ...others } = options;
+  const { transport = "http", asksForCertificate = false, ...signers } = others;
   const machinesOwn = (nameIn: (visit: BootVisit) => ConfigName): Endpoint["render"] => {
     return (exchange, visit, rawQuery) => {
       const { request } = exchange;
+      const name = nameIn(visit);
+      if (asksForCertificate && !isScript(name) && !hasCertificate(request))
+        throw new RequestError("noClientCertificate");
       const userAgent = request.headers["user-agent"] ?? "";
       // Called only for large or slow configs: reading an address takes time.
       const client = () => clients.ofRequest(request);
       const address = () => clients.addressOf(request);
-      const asked = { name: nameIn(visit), rawQuery, userAgent, client, mayClaim: mayClaim(exchange, visit), address };
+      const asking = { rawQuery, userAgent, transport, client, mayClaim: mayClaim(exchange, visit), address };
+      const asked = { name, ...asking };
       return answerMachine(configs, asked, (machine) => {
         visit.machine = machine;
       });
@@ -117,6 +129,15 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
  */
 function mayClaim(exchange: Exchange, { isSignature }: BootVisit): boolean {
   return exchange.request.method === "GET" && !isSignature && queryGrubWantsSigned(exchange) === undefined;
+}
+
+/** Boot scripts are for firmware, which has no client certificate. */
+function isScript(name: ConfigName): boolean {
+  return name === "ipxe" || name === "grub";
+}
+
+function hasCertificate({ socket }: IncomingMessage): boolean {
+  return socket instanceof TLSSocket && socket.authorized;
 }
 
 const reading = ["GET", "HEAD"];

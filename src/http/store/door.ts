@@ -16,15 +16,15 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import type { Soon } from "../../lib/soon.ts";
-import { WatchedFiles } from "../../lib/watched-files.ts";
 import { historyPath } from "../../model/history-batch.ts";
 import { closingPath, permitPath } from "../../model/permit-wire.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { TokenFile, tokenOf } from "../bearer-tokens.ts";
-import { isForHost, namesOf, readTlsMaterial, ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
+import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
 import { pathEnd } from "../target.ts";
+import { TlsFiles } from "../tls-files.ts";
 import { RefusalLog } from "./refusal-log.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
@@ -68,8 +68,7 @@ export class StoreDoor {
   readonly #open = new Map<string, Set<ServerResponse>>();
   readonly #refusals: RefusalLog;
   readonly #stopping = new AbortController();
-  #tls: ServerTls | undefined;
-  #tlsFiles: { stop(): void } | undefined;
+  #tlsFiles: TlsFiles | undefined;
   #tokens: TokenFile | undefined;
 
   private constructor(options: StoreDoorOptions) {
@@ -97,7 +96,7 @@ export class StoreDoor {
 
   /** Undefined for a door without TLS. */
   get tls(): ServerTls | undefined {
-    return this.#tls;
+    return this.#tlsFiles?.tls;
   }
 
   /** True when every client needs a certificate or a token. */
@@ -195,16 +194,8 @@ export class StoreDoor {
   async #openTls(): Promise<void> {
     const { certFile, keyFile, clientCaFile, clock, log } = this.#options;
     if (certFile === undefined || keyFile === undefined) return;
-    const paths = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
-    const changed = (renewed: ServerTlsMaterial) => {
-      this.#tls?.renew(renewed);
-      this.#warnOf(renewed);
-    };
-    const files = new WatchedFiles({ paths, secretPaths: [keyFile], parse: readTlsMaterial, changed, clock, log });
-    this.#tlsFiles = files;
-    const material = await files.start();
-    this.#tls = new ServerTls(material);
-    this.#warnOf(material);
+    const accept = (material: ServerTlsMaterial) => this.#warnOf(material);
+    this.#tlsFiles = await TlsFiles.open({ certFile, keyFile, clientCaFile, clients: "programs", accept, clock, log });
   }
 
   async #openTokens(): Promise<void> {

@@ -30,11 +30,11 @@ export interface Dropped {
 export const specNames: Readonly<Record<OwnName["kind"], readonly string[]>> = {
   Profile: [
     ...["assets", "boot", "cloudConfig", "displayName", "effect", "generic"],
-    ...["genericParts", "ignition", "install", "metadata", "reports"],
+    ...["genericParts", "ignition", "install", "metadata", "reports", "requireTls"],
   ],
   Group: [
     ...["approval", "args", "displayName", "enroll", "hold", "install"],
-    ...["matchAll", "metadata", "priority", "profileRef", "selector"],
+    ...["matchAll", "metadata", "priority", "profileRef", "requireTls", "selector"],
   ],
   Machine: ["approved", "hold", "identity", "install", "labels", "metadata"],
 };
@@ -42,8 +42,8 @@ export const selectorNames: readonly string[] = ["matchLabels", "matchExpression
 
 /** Without one of these fields an object opens a boot, or another one. Those that only open are not among them. */
 const closingFields: Readonly<Record<OwnName["kind"], readonly string[]>> = {
-  Profile: ["effect", "install", "boot.grubScript"],
-  Group: ["hold", "approval", "args"],
+  Profile: ["effect", "install", "boot.grubScript", "requireTls"],
+  Group: ["hold", "approval", "args", "requireTls"],
   Machine: ["hold", "labels"],
 };
 
@@ -53,6 +53,7 @@ const safest: Readonly<Record<string, JsonObject>> = {
   install: { effect: "Install" },
   hold: { hold: true },
   approval: { approval: "Required" },
+  requireTls: { requireTls: true },
 };
 
 export const nothingDropped: Dropped = { labels: [], expressions: false, closing: [] };

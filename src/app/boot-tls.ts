@@ -1,0 +1,126 @@
+/**
+ * HTTPS of the boot service: the certificate, and what it must be for. davit judges a certificate where an operator
+ * writes it, because firmware refuses a bad one without a word about the reason.
+ */
+
+import type { OwnCertificate } from "../certificates/own-certificate.ts";
+import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../http/server-tls.ts";
+import { TlsFiles } from "../http/tls-files.ts";
+import { type Address, authority, isWildcard } from "../lib/address.ts";
+import type { Clock } from "../lib/clock.ts";
+import { diskFiles } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import { FileError } from "../lib/watched-files.ts";
+import type { ServiceConfig } from "../options/serve.ts";
+import { advertisedTlsAddress } from "./advertise.ts";
+
+export interface BootTlsOptions {
+  readonly config: ServiceConfig;
+  /** Where davit keeps a certificate of its own; undefined if the operator gives one. */
+  readonly ownDirectory: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class BootTls {
+  /** Where davit listens for HTTPS, as configured. */
+  readonly address: Address;
+  readonly #options: BootTlsOptions;
+  #own: OwnCertificate | undefined;
+  #files: TlsFiles | undefined;
+
+  private constructor(options: BootTlsOptions, address: Address) {
+    this.#options = options;
+    this.address = address;
+  }
+
+  /**
+   * Opens the certificate; undefined if davit does not listen for HTTPS.
+   * @throws {StartError} if the files cannot be used, or the certificate is for other hosts.
+   */
+  static async open(options: BootTlsOptions): Promise<BootTls | undefined> {
+    const { bootTlsAddress } = options.config;
+    if (bootTlsAddress === undefined) return undefined;
+    const opened = new BootTls(options, bootTlsAddress);
+    await opened.#open(options);
+    return opened;
+  }
+
+  /** @throws {TypeError} before `open` has ended. */
+  get tls(): ServerTls {
+    if (this.#files === undefined) throw new TypeError("The certificate is not open");
+    return this.#files.tls;
+  }
+
+  /** Returns `HOST:PORT` for machines. @param listening the address with its actual port. */
+  advertised(listening: Address): string {
+    return authority(advertisedTlsAddress(this.#options.config, listening));
+  }
+
+  /** Problems of the certificate for the operator, one per line. */
+  attention(): readonly string[] {
+    const files = this.#files;
+    if (files === undefined) return [];
+    const isExpired = files.expiresAtMs <= this.#options.clock.nowMs();
+    return [
+      ...(isExpired ? ["boot: the certificate for HTTPS has expired, machines refuse it: renew it"] : []),
+      ...(files.problem === "" ? [] : [`boot: HTTPS keeps the certificate that it has: ${files.problem}`]),
+    ];
+  }
+
+  /** Stops following files and renewing the own certificate. Idempotent. */
+  async stop(): Promise<void> {
+    this.#files?.stop();
+    await this.#own?.stop();
+  }
+
+  async #open({ config, ownDirectory, clock, log }: BootTlsOptions): Promise<void> {
+    const { bootTlsCertFile, bootTlsKeyFile, bootTlsClientCaFile: clientCaFile } = config;
+    if (ownDirectory !== undefined) this.#own = await this.#makeOwn(ownDirectory);
+    const { certFile = bootTlsCertFile, keyFile = bootTlsKeyFile } = this.#own?.paths ?? {};
+    if (certFile === undefined || keyFile === undefined) throw new TypeError("The options demand a certificate");
+    const accept = (material: ServerTlsMaterial, isFirst: boolean) => this.#judge(material, isFirst);
+    this.#files = await TlsFiles.open({ certFile, keyFile, clientCaFile, clients: "machines", accept, clock, log });
+  }
+
+  async #makeOwn(directory: string): Promise<OwnCertificate> {
+    const { clock, log } = this.#options;
+    // The package that makes certificates takes time and memory: davit loads it only if needed.
+    const { OwnCertificate: Certificate } = await import("../certificates/own-certificate.ts");
+    const hosts = [...(isWildcard(this.address.host) ? [] : [this.address.host]), this.#host, "localhost", "127.0.0.1"];
+    const files = { files: diskFiles, directory, hosts };
+    const own = new Certificate({
+      ...files,
+      part: "boot service",
+      keys: "rsa",
+      clock,
+      log,
+      authorityChanged: () => undefined,
+    });
+    await own.start();
+    return own;
+  }
+
+  /** The host by which machines come. */
+  get #host(): string {
+    return advertisedTlsAddress(this.#options.config, this.address).host;
+  }
+
+  /**
+   * Refuses a certificate for other hosts, and an expired one that would replace another. An expired one at the start is
+   * only reported: HTTP must not end with it.
+   */
+  #judge({ cert, expiresAtMs }: ServerTlsMaterial, isFirst: boolean): void {
+    const { clock, log } = this.#options;
+    if (!isForHost(cert, this.#host)) {
+      const names = namesOf(cert).join(", ");
+      throw new FileError(
+        `the certificate is for ${names || "no host"}, and machines come by "${this.#host}": get one for that, or give ` +
+          "--advertise-tls-address",
+      );
+    }
+    if (expiresAtMs > clock.nowMs()) return;
+    if (!isFirst) throw new FileError("the certificate has expired: renew it");
+    log.error({}, "certificate for HTTPS has expired, machines refuse it: renew it");
+  }
+}
