@@ -4,8 +4,9 @@ import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /**
- * Returns the address for absolute URLs: the configured one, else the listening address. If davit listens on a wildcard, the host is this computer's first address that is neither internal nor link-local, or else
- * loopback. davit prefers an IPv4 address to an IPv6 address, because more firmware supports IPv4.
+ * Returns the address for absolute URLs: the configured one, else the listening address. If davit listens on a
+ * wildcard, the host is this computer's first address that is neither internal nor link-local, or else loopback. davit
+ * prefers an IPv4 address to an IPv6 address, because more firmware supports IPv4.
  */
 export function advertisedAddress(
   given: Address | undefined,

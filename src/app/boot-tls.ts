@@ -107,16 +107,16 @@ export class BootTls {
   }
 
   /**
-   * Refuses a certificate for other hosts, and an expired one that would replace another. An expired one at the start is
-   * only reported: HTTP must not end with it.
+   * Refuses a certificate for other hosts, and an expired one that would replace another. At the start davit only
+   * reports an expired one: HTTP must not end with it.
    */
   #judge({ cert, expiresAtMs }: ServerTlsMaterial, isFirst: boolean): void {
     const { clock, log } = this.#options;
     if (!isForHost(cert, this.#host)) {
       const names = namesOf(cert).join(", ");
       throw new FileError(
-        `the certificate is for ${names || "no host"}, and machines come by "${this.#host}": get one for that, or give ` +
-          "--advertise-tls-address",
+        `the certificate is for ${names || "no host"}, and machines come by "${this.#host}": get one for that host, ` +
+          "or give --advertise-tls-address",
       );
     }
     if (expiresAtMs > clock.nowMs()) return;

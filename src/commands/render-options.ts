@@ -51,7 +51,9 @@ const renderOptions = {
   advertiseAddress: serveOptions.advertiseAddress,
   advertiseTlsAddress: {
     ...serveOptions.advertiseTlsAddress,
-    help: "where machines reach davit by HTTPS, for Profiles and Groups with requireTls; default: port 8443 of the address for HTTP",
+    help:
+      "where machines reach davit by HTTPS, for Profiles and Groups with requireTls; default: port 8443 of the " +
+      "address for HTTP",
     needs: [],
   },
   grubSeparator: serveOptions.grubSeparator,

@@ -56,6 +56,7 @@ export const boots = {
   uefiIpxeTftp: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP; dnsmasq as DHCP server" },
   uefiIpxeProxy: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP; dnsmasq as proxy-DHCP" },
   uefiIpxeHttp: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot from `/assets/`" },
+  uefiIpxeHttps: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot over HTTPS from `/assets/`" },
   uefiGrub: { firmware: "uefi", loader: "grub-uefi", how: "`core.efi` by TFTP" },
   uefiGrubSigned: { firmware: "uefi", loader: "grub-signed", how: "`grubnetx64.efi` by TFTP, Secure Boot off" },
   secureHttp: {

@@ -22,6 +22,8 @@ type DnsmasqRole = (typeof dnsmasqRoles)[number];
 
 export interface LanServerOptions {
   readonly architecture: Architecture;
+  /** Further words of davit's command line. */
+  readonly args?: readonly string[];
   /** Changes the page's config. */
   readonly placed?: (config: string) => string;
 }
@@ -31,7 +33,7 @@ const manifests = join(import.meta.dirname, "manifests");
 /** Starts all of it. As proxy-DHCP dnsmasq has a router beside it, which gives the addresses. */
 export async function startLanServer(
   role: DnsmasqRole,
-  { architecture, placed = (config) => config }: LanServerOptions,
+  { architecture, args = [], placed = (config) => config }: LanServerOptions,
 ): Promise<LanServer> {
   const folder = mkdtempSync(join(tmpdir(), "davit-lan-"));
   const tftp = join(folder, "tftp");
@@ -44,7 +46,7 @@ export async function startLanServer(
   try {
     if (role === "proxy-DHCP") await lan.startRouter();
     await lan.startDnsmasq(placed(configOf(role)).replace("/srv/tftp", tftp));
-    const server = await startBootServer(["--manifests", manifests], { architecture, lan });
+    const server = await startBootServer(["--manifests", manifests, ...args], { architecture, lan });
     return { lan, server, tftp, stop: () => server.stop().then(stop) };
   } catch (cause) {
     await stop();

@@ -23,6 +23,8 @@ export interface BootServer {
   readonly authoritySeenByMachine: string;
   /** Of the listener for operators, on this computer. */
   readonly opsUrl: string;
+  /** davit's data directory. */
+  readonly dataDir: string;
   /** The directory that `/assets/` serves. */
   readonly assets: string;
   /** A new directory, which goes when the server stops. */
@@ -54,9 +56,10 @@ export async function startBootServer(
   const folder = mkdtempSync(join(tmpdir(), "davit-firmware-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   const assets = join(folder, "assets");
+  const dataDir = join(folder, "data");
   const start = (place: readonly string[]) => {
     const args = [...source, "--assets-dir", assets, ...place];
-    return startDavit({ dataDir: join(folder, "data"), args, ...(lan && { within: lan.enter }) });
+    return startDavit({ dataDir, args, ...(lan && { within: lan.enter }) });
   };
   let davit = await buildBootAssets(join(assets, "quickstart"), architecture)
     .then(() => start(lan === undefined ? [] : ["--boot-address", lan.authority]))
@@ -73,6 +76,7 @@ export async function startBootServer(
       return davit.opsUrl;
     },
     assets,
+    dataDir,
     makeDirectory: () => mkdtempSync(join(folder, "more-")),
     boot: async (machine, onlooker) => {
       const run = await powerOn(machine, { timeoutMs: bootLimitMs, ...(onlooker && { onlooker }) });

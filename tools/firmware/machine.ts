@@ -68,6 +68,8 @@ export interface Machine {
   readonly disk?: string;
   /** What its SMBIOS calls the serial number. */
   readonly serial?: string;
+  /** The authorities that UEFI trusts for HTTPS: a file with an EFI signature list. */
+  readonly tlsAuthorities?: string;
   /** The name that DHCP gives it. */
   readonly hostname?: string;
   /** A BIOS that begins anew when nothing booted, as those of real machines do. Else it stays where it is. */
@@ -78,7 +80,7 @@ export interface Machine {
 
 /** The options of QEMU for a machine, without those of its serial line. */
 export function qemuArguments(machine: Machine): readonly string[] {
-  const { uuid, accelerator = "auto", disk, serial, isPersistent = false, secureBoot } = machine;
+  const { uuid, accelerator = "auto", disk, serial, tlsAuthorities, isPersistent = false, secureBoot } = machine;
   return [
     ...["-nodefaults", "-display", "none"],
     ...(secureBoot === undefined ? firmwareArguments(machine.firmware) : secureBootArguments(secureBoot)),
@@ -87,6 +89,9 @@ export function qemuArguments(machine: Machine): readonly string[] {
     ...(isPersistent ? ["-boot", `reboot-timeout=${nothingBootedMs}`] : ["-no-reboot"]),
     ...(serial === undefined ? [] : ["-smbios", `type=1,serial=${escaped(serial)}`]),
     ...loaderArguments(machine.loader),
+    ...(tlsAuthorities === undefined
+      ? []
+      : ["-fw_cfg", `name=etc/edk2/https/cacerts,file=${escaped(tlsAuthorities)}`]),
     ...(disk === undefined ? [] : diskArguments(disk)),
     ...["-netdev", networkOptions(machine), "-device", `virtio-net-pci,netdev=net0,${cardOptions(machine)}`],
   ];

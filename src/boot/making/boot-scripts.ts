@@ -110,7 +110,7 @@ function scopeOf({ group, profile, davitUrl }: AddressedMachine) {
   return { group, defaults: profile.content.metadata, davitUrl };
 }
 
-/** True for a text that was made from this version of the Profile, with this URL. */
+/** True if davit made the text from this version of the Profile, with this URL. */
 function isFor<Kept extends Pick<KeptText, "profile" | "davitUrl">>(
   kept: Kept | undefined,
   { profile, davitUrl }: AddressedMachine,

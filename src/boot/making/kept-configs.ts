@@ -21,8 +21,8 @@ export class KeptConfigs {
   }
 
   /**
-   * Returns the cached config of a part; undefined unless it was made from this version of the Profile, with this URL of
-   * davit. A version fixes the text of every template. If the text is in a Secret, the version has its hash.
+   * Returns the cached config of a part; undefined unless it was made from this version of the Profile, with this URL
+   * of davit. A version fixes the text of every template. If the text is in a Secret, the version has its hash.
    */
   get({ group, profile, davitUrl }: AddressedMachine, part: TemplatePart): Rendered | undefined {
     const kept = keptOf(group, part);
