@@ -12,6 +12,7 @@ import { boots } from "./firmware-table.ts";
 import { copyIpxe } from "./ipxe-files.ts";
 import { type LanServer, startLanServer } from "./lan-server.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
+import type { Controls } from "./power-on.ts";
 
 const isMissing =
   missing("qemu", "ipxe", "ovmf", "cloud-kernel", "busybox-static", "openssl") ||
@@ -60,9 +61,11 @@ describe.skipIf(isMissing)("UEFI HTTP Boot by HTTPS", () => {
     async () => {
       const stranger = makeAuthority(network.server.makeDirectory());
       const machine = { ...quickstartMachine, firmware: "uefi", tlsAuthorities: signatureList(stranger.cert) } as const;
-      const lines: string[] = [];
-      await network.server.boot({ ...machine, loader: loader() }).catch((error: unknown) => lines.push(String(error)));
-      expect(lines.join("")).toContain("HTTP Boot");
+      const failure = "Error: Unexpected network error.";
+      const onlooker = { waitsFor: failure, does: (by: Controls) => by.cutPower() };
+      const { screen } = await network.server.boot({ ...machine, loader: loader() }, onlooker);
+      expect(screen).toContain(`URI: https://${address}/assets/ipxe.efi`);
+      expect(screen).toContain("Error: Could not retrieve NBP file size from HTTP server.");
     },
     bootTestLimitMs,
   );

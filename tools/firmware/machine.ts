@@ -89,9 +89,7 @@ export function qemuArguments(machine: Machine): readonly string[] {
     ...(isPersistent ? ["-boot", `reboot-timeout=${nothingBootedMs}`] : ["-no-reboot"]),
     ...(serial === undefined ? [] : ["-smbios", `type=1,serial=${escaped(serial)}`]),
     ...loaderArguments(machine.loader),
-    ...(tlsAuthorities === undefined
-      ? []
-      : ["-fw_cfg", `name=etc/edk2/https/cacerts,file=${escaped(tlsAuthorities)}`]),
+    ...(tlsAuthorities === undefined ? [] : ["-fw_cfg", `name=etc/edk2/https/cacerts,file=${escaped(tlsAuthorities)}`]),
     ...(disk === undefined ? [] : diskArguments(disk)),
     ...["-netdev", networkOptions(machine), "-device", `virtio-net-pci,netdev=net0,${cardOptions(machine)}`],
   ];

@@ -47,6 +47,17 @@
 {{- with .Values.advertiseAddress }}
 - --advertise-address={{ . }}
 {{- end }}
+{{- with .Values.https }}
+{{- if .enabled }}
+- --boot-tls-address=[::]:8443
+- --advertise-tls-address={{ .advertiseAddress }}
+- --boot-tls-cert-file=/etc/davit/https/tls.crt
+- --boot-tls-key-file=/etc/davit/https/tls.key
+{{- if .clientCaKey }}
+- --boot-tls-client-ca-file=/etc/davit/https/client-ca.crt
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if .Values.signing.enabled }}
 - --signing-key=/etc/davit/signing/key
 {{- if .Values.signing.passphraseKey }}

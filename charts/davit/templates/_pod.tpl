@@ -148,6 +148,11 @@ resources:
   mountPath: /etc/davit/signing
   readOnly: true
 {{- end }}
+{{- if (.root.Values.https).enabled }}
+- name: https
+  mountPath: /etc/davit/https
+  readOnly: true
+{{- end }}
 {{- if .root.Values.operations.tokens.existingSecret }}
 - name: ops-tokens
   mountPath: /etc/davit/ops-tokens
@@ -194,6 +199,23 @@ resources:
       {{- with .grubPassphraseKey }}
       - key: {{ . }}
         path: grub-passphrase
+      {{- end }}
+{{- end }}
+{{- end }}
+{{- with .root.Values.https }}
+{{- if .enabled }}
+- name: https
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: tls.crt
+        path: tls.crt
+      - key: tls.key
+        path: tls.key
+      {{- with .clientCaKey }}
+      - key: {{ . }}
+        path: client-ca.crt
       {{- end }}
 {{- end }}
 {{- end }}

@@ -85,6 +85,16 @@
 - advertiseAddress is {{ quote . }}: write HOST:PORT, such as 192.0.2.10:8080 or [2001:db8::10]:8080
 {{- end }}
 {{- end }}
+{{- with .Values.https }}
+{{- if .enabled }}
+{{- if not .existingSecret }}
+- https.existingSecret is empty: name a Secret of type kubernetes.io/tls, as https.enabled is true
+{{- end }}
+{{- if not (regexMatch "^(\\[[0-9A-Fa-f:.]+\\]|[^]:/\\[[:space:]]+):[1-9][0-9]{0,4}$" (.advertiseAddress | default "")) }}
+- https.advertiseAddress is {{ quote .advertiseAddress }}: write HOST:PORT, such as boot.example.org:8443
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with .Values.service }}
 {{- if and .nodePort (eq .type "ClusterIP") }}
 - service.nodePort is {{ .nodePort }}, and service.type is ClusterIP: set service.type to NodePort or LoadBalancer

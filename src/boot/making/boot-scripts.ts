@@ -111,11 +111,11 @@ function scopeOf({ group, profile, davitUrl }: AddressedMachine) {
 }
 
 /** True if davit made the text from this version of the Profile, with this URL. */
-function isFor<Kept extends Pick<KeptText, "profile" | "davitUrl">>(
-  kept: Kept | undefined,
+function isFor<Text extends Pick<KeptText, "profile" | "davitUrl">>(
+  text: Text | undefined,
   { profile, davitUrl }: AddressedMachine,
-): kept is Kept {
-  return kept?.profile === profile && kept.davitUrl === davitUrl;
+): text is Text {
+  return text?.profile === profile && text.davitUrl === davitUrl;
 }
 
 function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rendered {
