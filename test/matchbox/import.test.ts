@@ -199,7 +199,7 @@ describe("files that cannot be used are told, and end it with 1", () => {
     writeFileSync(at("out"), "");
     const { code, complaints } = await run();
     expect(code).toBe(1);
-    expect(complaints).toMatch(/^Writing ".*out\/profiles": the disk answers ENOTDIR\n$/);
+    expect(complaints).toMatch(/^Writing ".*out\/profiles": a part of its path is a file\n$/);
   });
 
   it("a folder without permission", async () => {
