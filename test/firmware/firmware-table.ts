@@ -57,6 +57,8 @@ export const boots = {
   uefiIpxeProxy: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP; dnsmasq as proxy-DHCP" },
   uefiIpxeHttp: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot from `/assets/`" },
   uefiIpxeHttps: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot over HTTPS from `/assets/`" },
+  uefiIpxeTftp6: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP, by IPv6 only" },
+  uefiIpxeHttp6: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot, by IPv6 only" },
   uefiGrub: { firmware: "uefi", loader: "grub-uefi", how: "`core.efi` by TFTP" },
   uefiGrubSigned: { firmware: "uefi", loader: "grub-signed", how: "`grubnetx64.efi` by TFTP, Secure Boot off" },
   secureHttp: {

@@ -17,7 +17,7 @@ export interface LanServer {
 }
 
 /** The configs that the page shows, in its order. */
-export const dnsmasqRoles = ["DHCP server", "proxy-DHCP"] as const;
+export const dnsmasqRoles = ["DHCP server", "proxy-DHCP", "DHCPv6 server"] as const;
 type DnsmasqRole = (typeof dnsmasqRoles)[number];
 
 export interface LanServerOptions {
@@ -38,7 +38,7 @@ export async function startLanServer(
   const folder = mkdtempSync(join(tmpdir(), "davit-lan-"));
   const tftp = join(folder, "tftp");
   mkdirSync(tftp);
-  const lan = await startLan(folder);
+  const lan = await startLan(folder, role === "DHCPv6 server" ? "IPv6" : "IPv4");
   const stop = async () => {
     await lan.stop();
     rmSync(folder, { recursive: true });

@@ -1,7 +1,8 @@
 /**
- * A network like the one that docs/reference/firmware.md configures, in kernel namespaces of its own: davit and dnsmasq on a host
- * that is 192.168.1.10 and has the network on `eth0`, and beside them, if wanted, a router at 192.168.1.1 that gives
- * addresses and knows nothing of booting. A machine joins it by the network device `tap0`.
+ * A network like the one that docs/reference/firmware.md configures, in kernel namespaces of its own: davit and dnsmasq
+ * on a host that is 192.168.1.10 and has the network on `eth0`, and beside them, if wanted, a router at 192.168.1.1 that
+ * gives addresses and knows nothing of booting. With IPv6 the host is fd00::10, and nobody has an IPv4 address. A machine
+ * joins it by the network device `tap0`.
  *
  * Needs no root where users may make namespaces. Nothing outside is changed, and when the processes inside have ended,
  * the kernel removes it all.
@@ -12,7 +13,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ChildProgram, end, says } from "../child-program.ts";
 
+export type IpVersion = "IPv4" | "IPv6";
+
 export interface Lan {
+  readonly version: IpVersion;
   /** davit's boot service, to be started there. */
   readonly authority: string;
   /** The network device of a machine's card. */
@@ -39,12 +43,18 @@ export interface LanHost {
   readonly cable: string;
 }
 
-const hostScript = ({ bridge, tap }: Omit<LanHost, "enter">) => `
+const hosts = {
+  IPv4: { address: "192.168.1.10/24", authority: "192.168.1.10:8080" },
+  // Without the search for duplicates, for which the network would have to be there already.
+  IPv6: { address: "fd00::10/64 nodad", authority: "[fd00::10]:8080" },
+} as const;
+
+const hostScript = ({ bridge, tap }: Omit<LanHost, "enter">, version: IpVersion) => `
 set -e
 ip link add ${bridge} type bridge
 ip tuntap add ${tap} mode tap
 ip link set ${tap} master ${bridge} up
-ip addr add 192.168.1.10/24 dev ${bridge}
+ip addr add ${hosts[version].address} dev ${bridge}
 ip link set ${bridge} up
 echo ready
 exec cat`;
@@ -60,12 +70,13 @@ dhcp-range=192.168.1.100,192.168.1.199
  * @param folder where the files of its servers are.
  * @throws {Error} with what a command wrote that failed.
  */
-export async function startLan(folder: string): Promise<Lan> {
+export async function startLan(folder: string, version: IpVersion = "IPv4"): Promise<Lan> {
   const names = { bridge: "eth0", tap: "tap0", cable: "router" };
   // `cat` ends with this process, however that ends, and the network with it.
-  const script = `ip link set lo up\n${hostScript(names)}`;
+  const script = `ip link set lo up\n${hostScript(names, version)}`;
   const host = await start([...unshare, "--map-root-user", "sh", "-c", script], "ready");
-  return lanOf(folder, { ...names, enter: enterNamespace(host, true) }, [host], true);
+  const lan = lanOf(folder, { ...names, enter: enterNamespace(host, true) }, [host], true);
+  return { ...lan, version, authority: hosts[version].authority };
 }
 
 /**
@@ -73,7 +84,7 @@ export async function startLan(folder: string): Promise<Lan> {
  * @throws {Error} with what a command wrote that failed.
  */
 export async function startLanAt(folder: string, host: LanHost): Promise<Lan> {
-  const script = await start([...host.enter, "sh", "-c", hostScript(host)], "ready");
+  const script = await start([...host.enter, "sh", "-c", hostScript(host, "IPv4")], "ready");
   const lan = lanOf(folder, host, [script], false);
   return {
     ...lan,
@@ -99,7 +110,8 @@ function lanOf(folder: string, host: LanHost, children: ChildProgram[], hasUsers
     router = [];
   };
   return {
-    authority: "192.168.1.10:8080",
+    version: "IPv4",
+    authority: hosts.IPv4.authority,
     tap,
     enter,
     startDnsmasq: async (config) => void children.unshift(await startDnsmasq("dnsmasq", config, enter)),

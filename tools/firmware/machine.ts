@@ -143,14 +143,15 @@ function loaderArguments(loader: Loader): readonly string[] {
       return ["-drive", drive, "-device", `${device},drive=medium,bootindex=0`];
     }
     case "lan":
-      return clientArguments(loader.by);
+      return clientArguments(loader);
     default:
       return unreachable(loader);
   }
 }
 
-function clientArguments(by: LanClient): readonly string[] {
-  if (by === "pxe") return [];
+function clientArguments({ by, lan }: Extract<Loader, { kind: "lan" }>): readonly string[] {
+  // OVMF would try PXE by IPv4 first, and wait a minute for it.
+  if (by === "pxe") return lan.version === "IPv6" ? withoutPxe("IPv4") : [];
   if (by !== "http") return ["-kernel", ipxeKernel, "-initrd", by.script];
   // OVMF would try both PXEs first.
   return withoutPxe("IPv4", "IPv6");

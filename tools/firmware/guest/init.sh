@@ -49,7 +49,21 @@ start_network() {
     usleep 100000
     tries=$((tries + 1))
   done
-  udhcpc -q -n -i eth0 -s /etc/udhcpc.sh || echo "No DHCP lease: this machine has no network"
+  case $(argument davit.url) in
+    *\[*) start_ipv6 ;;
+    *) udhcpc -q -n -i eth0 -s /etc/udhcpc.sh || echo "No DHCP lease: this machine has no network" ;;
+  esac
+}
+
+# Waits for an address from the router's advertisements, at most 15 s.
+start_ipv6() {
+  ip link set eth0 up
+  tries=0
+  until ip -6 addr show dev eth0 scope global | grep inet6 | grep -qv tentative; do
+    tries=$((tries + 1))
+    [ $tries -lt 150 ] || { echo "No IPv6 address: this machine has no network"; return; }
+    usleep 100000
+  done
 }
 
 # Prints the value of NAME=value on the kernel command line.
