@@ -1,6 +1,6 @@
 /** UEFI machines that boot over IPv6 only, with the dnsmasq of docs/reference/firmware.md. */
 
-import { beforeAll, describe, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { expectBoot } from "./checked-boot.ts";
 import { boots } from "./firmware-table.ts";
@@ -11,6 +11,9 @@ import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 const isMissing =
   missing("all-firmware") ||
   missing("qemu", "ipxe", "ovmf", "cloud-kernel", "busybox-static", "network-namespace", "dnsmasq");
+
+/** As iPXE names what it loads. */
+const script = "http://[fd00::10]:8080/boot.ipxe";
 
 describe.skipIf(isMissing)("over IPv6 alone", () => {
   let network: LanServer;
@@ -24,13 +27,19 @@ describe.skipIf(isMissing)("over IPv6 alone", () => {
 
   it(
     "a UEFI machine boots by PXE",
-    () => expectBoot(network.server, boots.uefiIpxeTftp6, { kind: "lan", lan: network.lan, by: "pxe" }),
+    async () => {
+      const { server, lan } = network;
+      expect(await expectBoot(server, boots.uefiIpxeTftp6, { kind: "lan", lan, by: "pxe" })).toContain(script);
+    },
     bootTestLimitMs,
   );
 
   it(
     "a UEFI machine boots by HTTP Boot",
-    () => expectBoot(network.server, boots.uefiIpxeHttp6, { kind: "lan", lan: network.lan, by: "http" }),
+    async () => {
+      const { server, lan } = network;
+      expect(await expectBoot(server, boots.uefiIpxeHttp6, { kind: "lan", lan, by: "http" })).toContain(script);
+    },
     bootTestLimitMs,
   );
 });
