@@ -28,7 +28,7 @@ import { identify, toObjectName } from "./identity.ts";
 import { mayHold, objectOf, textEntries } from "./json-parts.ts";
 import { machineFindings, machineStandIn, toMachineSpec } from "./machines.ts";
 import { sizeFindings } from "./object-size.ts";
-import { toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
+import { mayDemandTls, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
 import { readSecretData } from "./secret-data.ts";
 
@@ -169,7 +169,15 @@ export class Admission {
    * Returns the valid parts of a refused Group. Undefined if its selector is not valid, or if it has both a selector
    * and `matchAll`, or neither.
    */
-  #standIn({ selector, matchAll, profileRef, priority, hold, approval }: JsonObject): GroupSpec | undefined {
+  #standIn({
+    selector,
+    matchAll,
+    profileRef,
+    priority,
+    hold,
+    approval,
+    requireTls,
+  }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
     const { matchLabels, matchExpressions } = checked.value;
@@ -183,8 +191,10 @@ export class Admission {
       profileRef: { name: typeof profile === "string" && isObjectName(profile) ? profile : "" },
       priority: readPriority(priority ?? 0),
       hold: mayHold(hold),
-      // Like an unreadable `hold`, an unreadable `approval` keeps machines waiting.
+      // Like an unreadable `hold`, an unreadable `approval` keeps machines waiting. An unreadable `requireTls` keeps
+      // configs from HTTP.
       ...(approval !== undefined && approval !== null && { approval: "Required" }),
+      requireTls: mayDemandTls(requireTls),
     });
     // `toGroupSpec` drops values that no machine can have. An expression that has no value left selects no machine.
     return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;

@@ -108,9 +108,15 @@ function toLocalBoot(value: JsonValue): LocalBoot {
  * `requireTls`. They only make the Profile's machines safer.
  */
 export function toCaution(spec: JsonValue | undefined): ProfileCaution {
-  const { boot, effect } = objectOf(spec);
+  const { boot, effect, requireTls: written } = objectOf(spec);
+  const demand = mayDemandTls(written) && { requireTls: true as const };
   const local = readLocalBoot(objectOf(boot).local);
-  return { ...(local && { local }), ...(effect === "Install" && { isInstall: true }), ...requireTls(objectOf(spec)) };
+  return { ...(local && { local }), ...(effect === "Install" && { isInstall: true }), ...demand };
+}
+
+/** True for a `requireTls` of a refused object that may have been meant as true. */
+export function mayDemandTls(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && value !== false;
 }
 
 function requireTls({ requireTls: isRequired }: JsonObject): { readonly requireTls?: true } {

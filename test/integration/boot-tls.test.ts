@@ -123,7 +123,10 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
     expect(await (await fetch(`${davit.opsUrl}/preview?role=web`)).text()).toContain(`https://${tlsAuthority(davit)}`);
   });
 
-  it("takes effect with its object, and a newest version that is refused still demands it", async () => {
+  it.each([
+    ["Profile", "profile"],
+    ["Group", "group"],
+  ] as const)("takes effect with its %s, and a newest version that is refused still demands it", async (_, part) => {
     const davit = await serve(objects(), filesOf(authority.issue("boot")));
     const old = `from http://${new URL(davit.bootUrl).host} of debian`;
     const seen = new Set<string>();
@@ -133,9 +136,9 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
       return answer;
     };
     expect(await asked()).toBe(old);
-    await world.writeText(objects({ profile: "  requireTls: true\n  bot: {}\n" }));
+    await world.writeText(objects({ [part]: "  requireTls: true\n  bot: {}\n" }));
     await expect.poll(asked, soon).toBe(needsTls);
-    await world.writeText(objects({ profile: "  requireTls: true\n" }));
+    await world.writeText(objects({ [part]: "  requireTls: true\n" }));
     await expect
       .poll(async () => await (await fetch(`${davit.opsUrl}/readyz?verbose`)).text(), soon)
       .not.toContain("bot");

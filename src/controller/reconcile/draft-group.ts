@@ -84,12 +84,13 @@ function draftRefused({ id, object, stored }: KnownGroup, refusal: Refusal, allo
 }
 
 /**
- * The last accepted version, held if a refused version sets `hold`, and with the `approval` that a refused version asks
- * for. Its machines wait unless the refused versions have the same selector and Profile.
+ * The last accepted version, held if a refused version sets `hold`, and with the `approval` and the `requireTls` of a
+ * refused version. Its machines wait unless the refused versions have the same selector and Profile.
  */
 function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: boolean): GroupDocument {
   const asks = known.some(({ approval }) => approval !== undefined);
-  const spec: GroupSpec = { ...accepted.spec, ...(asks && { approval: "Required" }) };
+  const demand = known.some(({ requireTls }) => requireTls) && { requireTls: true as const };
+  const spec: GroupSpec = { ...accepted.spec, ...(asks && { approval: "Required" }), ...demand };
   const isHeld = !spec.hold && known.some(({ hold }) => hold);
   return {
     ...accepted,
@@ -198,8 +199,8 @@ const hiddenText =
   "apply the CRDs of this version of davit; if the Group has none any more, apply it with another change";
 
 function isSameButMetadata(a: GroupSpec, b: GroupSpec | undefined): boolean {
-  const own = ({ priority, hold, args = [], ...spec }: GroupSpec) =>
-    JSON.stringify([priority, hold, args, permitsOf(spec) ?? {}]);
+  const own = ({ priority, hold, args = [], requireTls, ...spec }: GroupSpec) =>
+    JSON.stringify([priority, hold, args, permitsOf(spec) ?? {}, requireTls === true]);
   return b !== undefined && leadsAlike(a, b) && own(a) === own(b);
 }
 
