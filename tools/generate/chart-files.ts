@@ -72,7 +72,8 @@ const installHead = `# davit in the namespace davit: kubectl apply --server-side
 # NEVER kubectl delete -f THIS FILE: it deletes the CRDs, and with them every Profile and Group of the cluster. To remove
 # davit, and leave the namespace, the CRDs, their objects and the store's volume:
 #
-#   kubectl -n davit delete statefulset,service,serviceaccount,role,rolebinding -l app.kubernetes.io/instance=davit
+#   kubectl -n davit delete statefulset,service,networkpolicy -l app.kubernetes.io/instance=davit
+#   kubectl -n davit delete serviceaccount,role,rolebinding -l app.kubernetes.io/instance=davit
 #   kubectl delete clusterrole -l app.kubernetes.io/instance=davit
 #
 # Made of charts/davit with its default values by \`make chart\`, and without followers and what they need. Set the image to

@@ -53,6 +53,11 @@
 {{- if and .Values.rbac.secrets.names (not .Values.rbac.create) -}}
 {{- $idle = append $idle "rbac.secrets.names: rbac.create is false" -}}
 {{- end -}}
+{{- with .Values.networkPolicy -}}
+{{- if and .enabled .extraEgress (not .restrictEgress) -}}
+{{- $idle = append $idle "networkPolicy.extraEgress: networkPolicy.restrictEgress is false" -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.dnsmasq -}}
 {{- if and .enabled .download (ne .tftpRoot "/var/lib/tftpboot") -}}
 {{- $idle = append $idle "dnsmasq.tftpRoot: dnsmasq.download has the files" -}}

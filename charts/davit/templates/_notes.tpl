@@ -42,6 +42,11 @@ WARNING: service.type is ClusterIP, which machines outside of the cluster do not
 
 WARNING: persistence.enabled is false. A pod that restarts while the API server is away answers no machine.
 {{- end }}
+{{- if and .Values.store.expose .Values.networkPolicy.enabled (not .Values.networkPolicy.storeFrom) }}
+
+WARNING: store.expose is true, but the NetworkPolicy lets only followers reach the store. List its clients in
+networkPolicy.storeFrom.
+{{- end }}
 {{- if and (or .Values.serviceMonitor.enabled .Values.podMonitor.enabled .Values.prometheusRule.enabled) (not (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1")) }}
 
 WARNING: the cluster does not seem to have the Prometheus operator's CRDs, which monitors and rules are of.
