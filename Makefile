@@ -10,9 +10,9 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses bench-members boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses faults boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
-.PHONY: bench-boot bundle image image-dnsmasq fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
+.PHONY: bench-boot bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,11 +79,14 @@ bench-controller: install ## how soon a change in a cluster is what machines get
 bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
 	@npm --silent run bench:store
 
-bench-members: install ## three davits on three etcds lose what they need: gaps of writes, failed boots (needs etcd-server)
-	@npm --silent run bench:members-faults
+faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes docs/operate/reliability.md (needs root, etcd-server, faketime and make cluster-tools)
+	@npm --silent run faults -- --write
 
 bench-pauses: install ## how long requests wait beside a listing, and a snapshot, of a million keys
 	@npm --silent run bench:pauses
+
+fuzz: install ## mutants of requests, manifests, templates, matchbox trees, logs, backups and copies, DAVIT_FUZZ_SECONDS (60) for each; DAVIT_FUZZ_SEED repeats a run
+	@DAVIT_FUZZ_SECONDS=$${DAVIT_FUZZ_SECONDS:-60} npm --silent run fuzz
 
 fuzz-store: install ## compare the store with etcd 3.4, FUZZ_OPERATIONS (1,000,000) random operations from FUZZ_SEED on
 	@FUZZ_OPERATIONS=$${FUZZ_OPERATIONS:-1000000} npm --silent run fuzz:store

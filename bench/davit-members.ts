@@ -3,7 +3,8 @@
  * the image runs them (`npm run bundle`).
  */
 
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EtcdMembers, startEtcdV3 } from "../test/helpers/etcd-v3.ts";
@@ -27,18 +28,19 @@ export interface DavitMembersOptions {
   readonly quotaBytes?: number;
   /** How wrong the clock of a davit is, in milliseconds. */
   readonly clockOffMs?: (number: number) => number;
+  /** Writes what they follow into a new directory in a folder, and returns its path; the quickstart's unless given. */
+  readonly writeObjects?: (folder: string) => string;
 }
 
 /** Starts a number of davits for `use`, and ends them. `BENCH_DIR` names a directory on the disk to measure. */
 export async function withDavits(
   count: number,
   use: (members: DavitMembers) => Promise<void>,
-  { quotaBytes = 4 * 2 ** 30, clockOffMs = () => 0 }: DavitMembersOptions = {},
+  { quotaBytes = 4 * 2 ** 30, clockOffMs = () => 0, writeObjects = copyQuickstart }: DavitMembersOptions = {},
 ): Promise<void> {
   const etcd = await startEtcdV3({ count: 3, args: [`--quota-backend-bytes=${quotaBytes}`] });
   const folder = await mkdtemp(join(process.env.BENCH_DIR ?? tmpdir(), "davit-bench-members-"));
-  const objects = join(folder, "manifests");
-  await cp(manifests, objects, { recursive: true });
+  const objects = writeObjects(folder);
   const all: DavitProcess[] = [];
   const start = async (number: number) => {
     const endpoints = etcd.urls.map(({ origin }) => origin).join(",");
@@ -60,4 +62,10 @@ export async function withDavits(
     await etcd.stop();
     await rm(folder, { recursive: true });
   }
+}
+
+function copyQuickstart(folder: string): string {
+  const objects = join(folder, "manifests");
+  cpSync(manifests, objects, { recursive: true });
+  return objects;
 }

@@ -1,4 +1,4 @@
-/** What davits that are members of one store lose, or find: the faults of `members-faults.ts`. */
+/** What davits that are members of one store lose, or find: more faults of `faults.ts`. */
 
 import { execFile } from "node:child_process";
 import { cp, rm, writeFile } from "node:fs/promises";

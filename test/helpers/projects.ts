@@ -43,6 +43,7 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "conformance",
     "docs",
     "durability",
+    "fuzz",
     "image",
     "integration",
     "matchbox",
