@@ -1,7 +1,26 @@
 // The program of the container image: all commands in a few files, so that a start reads these and not thousands.
 // It lies as deep below the package as the sources do, which find crds/ and package.json two levels above them.
 
+import { copyFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
+import { readCommit } from "./src/lib/commit.ts";
+
+const openpgp = "node_modules/openpgp";
+
+const thirdParty = {
+  name: "third-party",
+  // The folders of the packages in the bundle, for NOTICES and for the list of its parts (SBOM).
+  generateBundle(_options, bundle) {
+    const modules = Object.values(bundle).flatMap((chunk) => chunk.moduleIds ?? []);
+    const folders = modules.flatMap(
+      (id) => /node_modules\/(?:@[^/]+\/)?[^/]+(?!.*\/node_modules\/)/.exec(id)?.[0] ?? [],
+    );
+    const source = `${JSON.stringify([...new Set([...folders, openpgp])].sort(), undefined, 2)}\n`;
+    this.emitFile({ type: "asset", fileName: "packages.json", source });
+  },
+  // openpgp's license (LGPL-3.0) asks that users can replace it: it stays a file of its own, as its authors publish it.
+  writeBundle: ({ dir }) => copyFileSync(`${openpgp}/dist/node/openpgp.mjs`, `${dir}/openpgp.mjs`),
+};
 
 export default defineConfig({
   // A thread is started by its file's name, so each is an entry beside the program.
@@ -15,10 +34,16 @@ export default defineConfig({
     "sign-worker": "src/sign/sign-worker.ts",
   },
   platform: "node",
+  external: ["openpgp"],
+  plugins: [thirdParty],
+  transform: {
+    define: { DAVIT_COMMIT: JSON.stringify(process.env.DAVIT_COMMIT || readCommit(import.meta.dirname)) },
+  },
   output: {
     dir: "dist/bundle",
     format: "esm",
     cleanDir: true,
+    paths: { openpgp: "./openpgp.mjs" },
     // Names and lines stay, for stacks that can be read.
     minify: "dce-only",
     entryFileNames: "[name].js",

@@ -1,13 +1,20 @@
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { readCommit } from "../lib/commit.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { CliCommand } from "./host.ts";
 
-/** `davit version`: prints the version. */
+/** The commit that a bundle was built from. The bundler writes it here; in a checkout it does not exist. */
+declare const DAVIT_COMMIT: string | undefined;
+
+/** `davit version`: prints the version and the commit. */
 export const version: CliCommand = {
   name: "version",
-  summary: "print the version",
+  summary: "print the version and the commit",
   run: async (_args, host) => {
-    host.write(`davit ${readVersion()}\n`);
+    const commit =
+      typeof DAVIT_COMMIT === "string" ? DAVIT_COMMIT : readCommit(fileURLToPath(new URL("../..", import.meta.url)));
+    host.write(`davit ${readVersion()} (commit ${commit})\n`);
     return 0;
   },
 };

@@ -43,7 +43,7 @@ beforeAll(async () => {
   const script = here(`${block("sh install")}\n${block("sh host")}`.replaceAll("-g davit ", ""));
   const path = `${join(folder, "usr/local/bin")}:${process.env.PATH}`;
   const { stdout } = await run("bash", ["-c", acted + script], { cwd: checkout, env: { PATH: path } });
-  expect(stdout).toMatch(/^davit \d+\.\d+\.\d+\n$/);
+  expect(stdout).toMatch(/^davit \d+\.\d+\.\d+ \(commit \S+\)\n$/);
 }, 240_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -126,6 +126,7 @@ export const moved: readonly Moved[] = [
   { file: "store/wal/crash.test.ts", to: "integration", because: "kills its writer again and again" },
   { file: "store/wal/lock.test.ts", to: "integration", because: "starts processes" },
   { file: "store/wal/start.test.ts", to: "integration", because: "needs a tmpfs" },
+  { file: "tools/notices.test.ts", to: "integration", because: "builds the bundle" },
 ];
 
 /** The projects as vitest.config.ts wants them. The files right in test/ are unit tests. */

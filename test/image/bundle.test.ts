@@ -1,7 +1,7 @@
 /** The program as the image has it: bundled, and nothing beside it but package.json, crds/ and console/. */
 
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, rm } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
@@ -25,6 +25,17 @@ describe("the bundled program", () => {
     program = join(bundle, "main.js");
   }, 120_000);
   afterAll(() => rm(folder, { recursive: true }));
+
+  it("keeps OpenPGP.js as the file that its authors publish, so that users can replace it", async () => {
+    const [bundled, published] = await Promise.all(
+      [join(folder, "dist/bundle/openpgp.mjs"), join(root, "node_modules/openpgp/dist/node/openpgp.mjs")].map((path) =>
+        readFile(path),
+      ),
+    );
+    expect(bundled?.equals(published ?? Buffer.alloc(0))).toBe(true);
+    const worker = await readFile(join(folder, "dist/bundle/sign-worker.js"), "utf8");
+    expect(worker).toMatch(/^import .* from ".\/openpgp.mjs";$/m);
+  });
 
   it("is a few files", async () => {
     expect((await readdir(join(folder, "dist/bundle"))).length).toBeLessThan(72);
@@ -57,6 +68,8 @@ describe("the bundled program", () => {
   const commands = ["version", "serve", "boot", "backup", "restore", "migrate-store", "inspect", "fetch-assets"];
   it.each(commands)("knows %s", async (command) => {
     const { stdout } = await run(process.execPath, [program, command, "--help"]);
-    expect(stdout).toMatch(command === "version" ? /^davit \d+\.\d+\.\d+\n$/ : new RegExp(`^Usage: davit ${command} `));
+    expect(stdout).toMatch(
+      command === "version" ? /^davit \d+\.\d+\.\d+ \(commit \S+\)\n$/ : new RegExp(`^Usage: davit ${command} `),
+    );
   });
 });

@@ -299,9 +299,9 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
 
 describe("davit", () => {
   it.each([
-    { args: ["version"], code: 0, said: /^davit \d+\.\d+\.\d+\n$/ },
-    { args: ["--version"], code: 0, said: /^davit \d+\.\d+\.\d+\n$/ },
-    { args: ["-v"], code: 0, said: /^davit \d+\.\d+\.\d+\n$/ },
+    { args: ["version"], code: 0, said: /^davit \d+\.\d+\.\d+ \(commit [\da-f]{40}(-dirty)?\)\n$/ },
+    { args: ["--version"], code: 0, said: /^davit \d+\.\d+\.\d+ \(commit [\da-f]{40}(-dirty)?\)\n$/ },
+    { args: ["-v"], code: 0, said: /^davit \d+\.\d+\.\d+ \(commit [\da-f]{40}(-dirty)?\)\n$/ },
     {
       args: ["serve", "--kubernetes", "--kubeconfig", "absent"],
       code: 2,
