@@ -6,13 +6,13 @@ import { promisify, stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { nearestWord } from "../../src/lib/nearest-word.ts";
 import { serveOptions } from "../../src/options/table.ts";
+import { davitProgram } from "../../tools/davit-process.ts";
 import { runCommand } from "../helpers/command-under-test.ts";
 import { entry, machine } from "../http/fake-machines.ts";
 import { machinesBed } from "./machines-under-test.ts";
 
 const bed = machinesBed();
 const run = promisify(execFile);
-const main = join(import.meta.dirname, "../../src/main.ts");
 const mac = "52:54:00:a1:9c:ae";
 const red = "\u001b[31m";
 
@@ -112,7 +112,7 @@ describe("colours", () => {
 describe("--watch", { timeout: 60_000 }, () => {
   it("prints the lines that have changed, goes on after a failure, and ends by a signal", async () => {
     bed().fake.machines.push(machine("racks/node7", { identities: [`mac/${mac}`] }));
-    const child = spawn(process.execPath, [main, "machine", "list", "--watch", "--operations-url", bed().url]);
+    const child = spawn(process.execPath, [davitProgram, "machine", "list", "--watch", "--operations-url", bed().url]);
     let [output, errors] = ["", ""];
     child.stdout.setEncoding("utf8").on("data", (piece: string) => {
       output += piece;

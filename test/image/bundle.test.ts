@@ -51,7 +51,7 @@ describe("the bundled program", () => {
   it("answers a machine as the sources do, and refuses by the same CRDs", { timeout: 60_000 }, async () => {
     const answers: string[] = [];
     const manifests = join(root, "manifests/quickstart");
-    for (const [at, what] of [{}, { program }].entries()) {
+    for (const [at, what] of [{ program: join(root, "src/main.ts") }, { program }].entries()) {
       const davit = await startDavit({ manifests, dataDir: join(folder, `data${at}`), ...what });
       try {
         const ipxe = await fetch(`${davit.bootUrl}/ipxe?mac=${mac}`);

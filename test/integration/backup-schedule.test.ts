@@ -6,11 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { type DavitProcess, davitProgram, startDavit } from "../../tools/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const run = promisify(execFile);
-const main = join(import.meta.dirname, "../../src/main.ts");
 const soon = { timeout: 20_000, interval: 50 };
 const mac = "52:54:00:a1:9c:ae";
 const objects = `apiVersion: davit.dev/v1alpha1
@@ -80,9 +79,9 @@ it("are restored from, are private, and a restart takes none before its time", a
   await again.stop();
 
   const newest = join(at("backups"), kept.at(-1) ?? "");
-  const { stdout } = await run(process.execPath, [main, "inspect", newest], { env: {} });
+  const { stdout } = await run(process.execPath, [davitProgram, "inspect", newest], { env: {} });
   expect(stdout).toMatch(/\nsound\n$/);
-  await run(process.execPath, [main, "restore", "--input", newest, "--data-dir", at("restored")], { env: {} });
+  await run(process.execPath, [davitProgram, "restore", "--input", newest, "--data-dir", at("restored")], { env: {} });
   const restored = await serve("restored", "1h");
   const answer = await fetch(`${restored.storeUrl}/v2/keys/note`);
   expect(await answer.json()).toMatchObject({ node: { value: "kept" } });
@@ -106,7 +105,7 @@ it.skipIf(missing("tmpfs"))(
     await expect.poll(() => metric(davit, "failures_total"), soon).toBeGreaterThan(1);
     const [good = "", ...others] = await readdir(backups);
     expect(others).toEqual([]);
-    await run(process.execPath, [main, "inspect", join(backups, good)], { env: {} });
+    await run(process.execPath, [davitProgram, "inspect", join(backups, good)], { env: {} });
     expect(await ready(davit)).toMatch(/backup: Writing to ".*": no space is left on the disk/);
     expect(await put(davit, "small")).toBe(200);
     expect(await bootScript(davit)).toBe(script);

@@ -14,12 +14,12 @@ import { storePath } from "../../src/store/core/node.ts";
 import {
   type DavitBootProcess,
   type DavitProcess,
+  davitProgram,
   startDavit,
   startDavitBoot,
   storeOf,
 } from "../../tools/davit-process.ts";
 
-const main = join(import.meta.dirname, "../../src/main.ts");
 const mac = "52:54:00:a1:9c:ae";
 const soon = { timeout: 20_000 };
 
@@ -66,7 +66,7 @@ interface Ended {
 /** Runs a command line of davit to its end. */
 function davit(...args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { env: {} }, (error, output, complaints) => {
+    execFile(process.execPath, [davitProgram, ...args], { env: {} }, (error, output, complaints) => {
       resolve({ code: error === null ? 0 : Number(error.code), output, complaints });
     });
   });
@@ -141,7 +141,7 @@ async function startBrake(server: DavitProcess) {
 function take(storeUrl: string) {
   const taking = spawn(
     process.execPath,
-    [main, "backup", ...storeOf({ storeUrl, dataDir: at("data") }), "--output", at("backup")],
+    [davitProgram, "backup", ...storeOf({ storeUrl, dataDir: at("data") }), "--output", at("backup")],
     { env: {} },
   );
   let text = "";

@@ -7,9 +7,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { davitProgram } from "../../tools/davit-process.ts";
 import { type FileServer, file, startFileServer } from "../download/file-server.ts";
 
-const main = join(import.meta.dirname, "../../src/main.ts");
 const content = Buffer.from("a kernel");
 const sha256 = createHash("sha256").update(content).digest("hex");
 
@@ -29,7 +29,7 @@ afterEach(async () => {
 
 async function run(list: string): Promise<{ code: number; output: string; complaints: string }> {
   await writeFile(at("list.yaml"), list);
-  const args = [main, "fetch-assets", "--list", at("list.yaml"), "--assets-dir", at("assets")];
+  const args = [davitProgram, "fetch-assets", "--list", at("list.yaml"), "--assets-dir", at("assets")];
   return await new Promise((resolve) => {
     execFile(process.execPath, args, (error, output, complaints) => {
       resolve({ code: typeof error?.code === "number" ? error.code : 0, output, complaints });

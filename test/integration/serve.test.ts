@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DavitOptions, type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { type DavitOptions, type DavitProcess, davitProgram, startDavit } from "../../tools/davit-process.ts";
 
 const mac = "52:54:00:a1:9c:ae";
 
@@ -284,7 +284,7 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
       const ports = ["boot", "store", "ops"].flatMap((name) => {
         return args.includes(`--${name}-address`) ? [] : [`--${name}-address`, "127.0.0.1:0"];
       });
-      const words = ["src/main.ts", "serve", "--manifests", manifests, "--data-dir", dataDir, ...ports, ...args];
+      const words = [davitProgram, "serve", "--manifests", manifests, "--data-dir", dataDir, ...ports, ...args];
       const root = join(import.meta.dirname, "../..");
       const child = spawn(process.execPath, words, { cwd: root, stdio: ["ignore", "ignore", "pipe"] });
       let errors = "";
@@ -312,7 +312,7 @@ describe("davit", () => {
     { args: [], code: 2, said: /davit serve/ },
     { args: ["brew"], code: 2, said: /^Unknown command "brew": see davit --help\n$/ },
   ])("$args ends with $code", async ({ args, code, said }) => {
-    const child = spawn(process.execPath, [join(import.meta.dirname, "../../src/main.ts"), ...args]);
+    const child = spawn(process.execPath, [davitProgram, ...args]);
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import {
   type DavitBootProcess,
   type DavitProcess,
+  davitProgram,
   startDavit,
   startDavitBoot,
   storeOf,
@@ -16,7 +17,6 @@ import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const manifests = join(import.meta.dirname, "../../manifests/quickstart");
-const main = join(import.meta.dirname, "../../src/main.ts");
 const mac = "52-54-00-a1-9c-ae";
 const passphrase = "Correct horse 42";
 const makeLimitMs = 120_000;
@@ -174,7 +174,17 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
   function run(args: readonly string[]): Promise<Ending> {
     const dataDir = ["--data-dir", join(folder, "data")];
     const free = ["boot", "store", "ops"].flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]);
-    const words = [main, "serve", "--manifests", manifests, "--log-level", "silent", ...dataDir, ...free, ...args];
+    const words = [
+      davitProgram,
+      "serve",
+      "--manifests",
+      manifests,
+      "--log-level",
+      "silent",
+      ...dataDir,
+      ...free,
+      ...args,
+    ];
     return new Promise((resolve) => {
       execFile(process.execPath, words, { env: {} }, (error, _output, complaints) => {
         resolve({ code: error?.code ?? 0, complaints });

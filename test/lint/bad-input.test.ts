@@ -6,11 +6,10 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { davitProgram } from "../../tools/davit-process.ts";
 import { groupText, profileText, stream } from "../directory/manifests.ts";
 import { runCommand } from "../helpers/command-under-test.ts";
 import { linesOf } from "./provocations.ts";
-
-const main = join(import.meta.dirname, "../../src/main.ts");
 
 let folder: string;
 
@@ -24,7 +23,7 @@ afterAll(async () => {
 
 /** davit as a user starts it, with this text piped in. */
 async function runProcess(words: readonly string[], input: string) {
-  const child = spawn(process.execPath, [main, ...words], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [davitProgram, ...words], { stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.end(input);
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
   return { code: child.exitCode, output, errors };
@@ -141,7 +140,7 @@ describe("as a process, `davit lint`", () => {
   });
 
   it("says in one sentence that what it tells cannot be written", async () => {
-    const line = `"${process.execPath}" "${main}" lint --manifests "${folder}" > /dev/full`;
+    const line = `"${process.execPath}" "${davitProgram}" lint --manifests "${folder}" > /dev/full`;
     const ran = promisify(execFile)("sh", ["-c", line]);
     await expect(ran).rejects.toMatchObject({
       code: 2,
@@ -150,7 +149,7 @@ describe("as a process, `davit lint`", () => {
   });
 
   it("ends at the first signal, though its input does not", async () => {
-    const child = spawn(process.execPath, [main, "lint"], { stdio: ["pipe", "ignore", "ignore"] });
+    const child = spawn(process.execPath, [davitProgram, "lint"], { stdio: ["pipe", "ignore", "ignore"] });
     const ended = once(child, "exit");
     // More than a pipe holds: it has been written once most of it is read.
     await new Promise((resolve) => child.stdin.write("a: 1\n---\n".repeat(100_000), resolve));
@@ -161,7 +160,7 @@ describe("as a process, `davit lint`", () => {
   it("ends quietly when its reader has seen enough", async () => {
     const input = join(folder, "many.yaml");
     await writeFile(input, "a: 1\n---\n".repeat(20_000));
-    const line = `"${process.execPath}" "${main}" lint < "${input}" | head -n 1`;
+    const line = `"${process.execPath}" "${davitProgram}" lint < "${input}" | head -n 1`;
     const { stdout, stderr } = await promisify(execFile)("sh", ["-c", line]);
     expect(linesOf(stdout)).toHaveLength(1);
     expect(stderr).toBe("davit lint: 20000 errors, no warnings, no advice\n");

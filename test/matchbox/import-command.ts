@@ -1,9 +1,7 @@
 /** `davit import` as a person runs it. */
 
 import { execFile } from "node:child_process";
-import { join } from "node:path";
-
-const main = join(import.meta.dirname, "../../src/main.ts");
+import { davitProgram } from "../../tools/davit-process.ts";
 
 export interface ImportRun {
   readonly code: number;
@@ -12,14 +10,14 @@ export interface ImportRun {
 }
 
 export function runImport(...args: readonly string[]): Promise<ImportRun> {
-  return runProgram([process.execPath, main, "import", ...args]);
+  return runProgram([process.execPath, davitProgram, "import", ...args]);
 }
 
 /** The same without what lets root read every file. */
 export function runImportUnprivileged(...args: readonly string[]): Promise<ImportRun> {
   const dropped = ["--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"];
   const drop = process.getuid?.() === 0 ? ["setpriv", ...dropped] : [];
-  return runProgram([...drop, process.execPath, main, "import", ...args]);
+  return runProgram([...drop, process.execPath, davitProgram, "import", ...args]);
 }
 
 function runProgram([program = "", ...args]: readonly string[]): Promise<ImportRun> {

@@ -9,12 +9,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock, toRfc3339 } from "../../src/lib/clock.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { type DavitProcess, startDavit, storeOf } from "../../tools/davit-process.ts";
+import { type DavitProcess, davitProgram, startDavit, storeOf } from "../../tools/davit-process.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
-const main = join(import.meta.dirname, "../../src/main.ts");
 // Each test starts about ten processes, one after the other.
 const limitMs = 300_000;
 const soon = { timeout: 60_000, interval: 200 };
@@ -45,7 +44,7 @@ const serveMember = (dataDir: string, args: readonly string[] = []) =>
 /** Runs a command line of davit to its end. */
 function davit(...args: readonly string[]): Promise<{ readonly code: number; readonly complaints: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { env: {} }, (error, _output, complaints) => {
+    execFile(process.execPath, [davitProgram, ...args], { env: {} }, (error, _output, complaints) => {
       resolve({ code: error === null ? 0 : Number(error.code), complaints });
     });
   });
@@ -223,7 +222,7 @@ describe.skipIf(missing("etcd"))("a store, by the commands of an operator,", () 
     await isAnswering(first);
     for (let key = 0; key < 40; key++) await put(first, `/big/${key}`, "x".repeat(500_000));
     await first.stop();
-    const moving = spawn(process.execPath, [main, ...move("etcd", "data")], { env: {}, stdio: "ignore" });
+    const moving = spawn(process.execPath, [davitProgram, ...move("etcd", "data")], { env: {}, stdio: "ignore" });
     await killInTheMiddle(moving);
     expect(moving.signalCode).toBe("SIGKILL");
     const left = await withClient((client) => client.range({ key: "/davit/", end: "/davit0", keysOnly: true }));

@@ -2,11 +2,10 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { prettyFactory } from "pino-pretty";
 import { parseJsonObject } from "../../src/model/json.ts";
-import { servedPort } from "../davit-process.ts";
+import { davitProgram, servedPort } from "../davit-process.ts";
 import { freePorts, isFree } from "./ports.ts";
 
 export interface ThrowAwayDavitOptions {
@@ -41,15 +40,13 @@ export interface ThrowAwayDavit {
 /** The ports of README.md, which other instructions know. */
 export const usualPorts = { boot: 8080, store: 2379, ops: 8081 } as const;
 
-const main = join(import.meta.dirname, "../../src/main.ts");
-
 /** Starts it on the usual ports, or on others where somebody has one of them already. */
 export async function startThrowAwayDavit(options: ThrowAwayDavitOptions): Promise<ThrowAwayDavit> {
   const { kubeconfig, assetsDir, dataDir, write, isTerminal } = options;
   const words = ["serve", "--kubernetes", "--kubeconfig", kubeconfig, "--assets-dir", assetsDir];
   const own = ["--data-dir", dataDir, "--log-format", "json", ...(await addresses())];
   // In a process group of its own, so that Ctrl-C reaches it once; and it ends with this process, whatever becomes of it.
-  const command = ["--pdeathsig", "KILL", process.execPath, main, ...words, ...own];
+  const command = ["--pdeathsig", "KILL", process.execPath, davitProgram, ...words, ...own];
   const child = spawn("setpriv", command, { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const ended = once(child, "close").then(([code]) => (typeof code === "number" ? code : null));
   const toText = prettyFactory({ colorize: isTerminal, singleLine: true, translateTime: "SYS:HH:MM:ss.l" });
