@@ -12,7 +12,7 @@ node_modules/.installed: package-lock.json package.json
 
 .PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses faults boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
-.PHONY: bench-boot bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
+.PHONY: dist test-dist release-dry-run bench-boot bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,12 @@ build: install ## compile src/ to dist/
 
 bundle: install ## dist/bundle/: the program as the image has it
 	@npm --silent run bundle
+
+dist: install ## dist/release/: archives with davit and Node, Debian packages, for x64 and arm64; ARCH=x64 makes one
+	@npm --silent run dist -- $(ARCH)
+
+test-dist: install ## build the archives and packages twice, and install the package in a bare Debian (needs root, mmdebstrap)
+	@npm --silent run test:dist
 
 # Docker where its daemon answers, else buildah.
 image: ## build the container image; IMAGE=, PLATFORM=, BASE= and BUILD_BASE= say what, for what, and from what
@@ -106,8 +112,11 @@ recording: install ## record a first boot for README.md: docs/first-boot.svg (ne
 screenshots: install ## take the console's pictures for docs: docs/console/*.png (needs Chromium and make cluster-tools)
 	@npm --silent run screenshots
 
-release: install ## check and build release VERSION, and tag it; DRY=1 checks, and lists the steps; pushes nothing
-	@npm --silent run release -- $(VERSION) $(if $(DRY),--dry)
+release: install ## check and build release VERSION, and tag it; pushes nothing
+	@npm --silent run release -- $(VERSION)
+
+release-dry-run: install chart-tools ## build what a release has, into dist/, and print its notes; VERSION as above
+	@npm --silent run release -- $(VERSION) --dry
 
 cloud-init: ## unpack Debian's cloud-init for the test that asks davit with it; installs nothing
 	@test/clients/cloud-init/fetch.sh
@@ -121,7 +130,7 @@ cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache 
 chart: install ## make what is made of crds/ and of the chart: its CRDs and README, manifests/ (needs make chart-tools)
 	@npm --silent run chart
 
-chart-tools: install ## build helm, helm-unittest, kubeconform, kstatus and linearizable into the cache directory; some six minutes, once
+chart-tools: install ## build helm, helm-unittest, kubeconform, kstatus, linearizable and actionlint into the cache directory; some six minutes, once
 	@npm --silent run chart-tools
 
 chart-tools-all: install ## the same with Helm 3, helm-docs and kube-score, six minutes more

@@ -39,7 +39,7 @@ Prints a script that completes davit's commands and options. Load it where your 
   fish    davit completion fish | source
 `;
 
-interface DescribedCommand {
+export interface DescribedCommand {
   /** One word or two. */
   readonly name: string;
   readonly summary: string;
@@ -53,7 +53,8 @@ interface DescribedOption {
   readonly help: string;
 }
 
-async function describe(commands: readonly CliCommand[]): Promise<readonly DescribedCommand[]> {
+/** Reads the options of every command out of its help. */
+export async function describe(commands: readonly CliCommand[]): Promise<readonly DescribedCommand[]> {
   const all = commands.flatMap((command) => [command, ...(command.parts ?? [])]);
   const described: DescribedCommand[] = [];
   for (const command of all) {

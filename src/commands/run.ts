@@ -18,7 +18,8 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly CliCommand[] = [
+/** Every command, in the order of the help. */
+export const commands: readonly CliCommand[] = [
   serve,
   boot,
   backup,

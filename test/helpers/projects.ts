@@ -126,6 +126,7 @@ export const moved: readonly Moved[] = [
   { file: "store/wal/crash.test.ts", to: "integration", because: "kills its writer again and again" },
   { file: "store/wal/lock.test.ts", to: "integration", because: "starts processes" },
   { file: "store/wal/start.test.ts", to: "integration", because: "needs a tmpfs" },
+  { file: "tools/workflows.test.ts", to: "chart", because: "needs a program that make chart-tools builds" },
   { file: "tools/notices.test.ts", to: "integration", because: "builds the bundle" },
 ];
 

@@ -26,7 +26,7 @@ describe("the Go modules", () => {
 
   it("of what continuous integration builds are one, and a small one", () => {
     expect(new Set(usualChartTools.map((name) => chartRecipes[name].module))).toEqual(
-      new Set(["chart", "kstatus", "linearizable"]),
+      new Set(["chart", "kstatus", "linearizable", "actionlint"]),
     );
   });
 });

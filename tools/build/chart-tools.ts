@@ -1,6 +1,7 @@
 /**
- * The programs that check the chart, statuses and histories: what they are built from, and where they are. `chart-build.ts` builds them, as
- * build.ts does those of the API server, from Go modules of their own: they know other versions of Kubernetes' libraries.
+ * The programs that check the chart, statuses, histories and workflows: what they are built from, and where they are.
+ * `chart-build.ts` builds them, as build.ts does those of the API server, from Go modules of their own: they know other
+ * versions of Kubernetes' libraries.
  *
  * Those in a folder that `DAVIT_CHART_TOOLS` names are taken from there instead, and never built.
  */
@@ -11,7 +12,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Environment, Recipe } from "./tools.ts";
 
-const beyondHelm = ["kubeconform", "helm-docs", "kube-score", "kstatus", "linearizable"] as const;
+const beyondHelm = ["kubeconform", "helm-docs", "kube-score", "kstatus", "linearizable", "actionlint"] as const;
 export const chartToolNames = ["helm", "helm3", "helm-unittest", ...beyondHelm] as const;
 
 export type ChartToolName = (typeof chartToolNames)[number];
@@ -23,11 +24,12 @@ export const usualChartTools: readonly ChartToolName[] = [
   "helm-unittest",
   "kstatus",
   "linearizable",
+  "actionlint",
 ];
 
 export interface ChartRecipe extends Recipe {
   /** Folder of the Go module, from this one. */
-  readonly module: "chart" | "kube-score" | "kstatus" | "linearizable";
+  readonly module: "chart" | "kube-score" | "kstatus" | "linearizable" | "actionlint";
 }
 
 const stripped = "-s -w";
@@ -51,6 +53,7 @@ export const chartRecipes: Readonly<Record<ChartToolName, ChartRecipe>> = {
   // Written here: the library by which Helm and Flux wait, and a checker of histories, as programs.
   kstatus: { module: "kstatus", package: "davit.dev/test/kstatus", linkerFlags: stripped },
   linearizable: { module: "linearizable", package: "davit.dev/test/linearizable", linkerFlags: stripped },
+  actionlint: { module: "actionlint", package: "github.com/rhysd/actionlint/cmd/actionlint", linkerFlags: stripped },
   "kube-score": { module: "kube-score", package: "github.com/zegl/kube-score/cmd/kube-score", linkerFlags: stripped },
 };
 

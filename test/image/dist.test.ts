@@ -1,0 +1,136 @@
+/**
+ * `make dist`: two builds are the same bytes, and the Debian package works in a bare Debian. The chroot has namespaces of
+ * its own, so nothing of this computer changes. systemd does not run there: davit starts by the unit's own words.
+ */
+
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { missing } from "../helpers/requirements.ts";
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const long = { timeout: 900_000 };
+
+describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
+  let folder: string;
+  let debian: string;
+  const first = () => join(folder, "first");
+  const build = (output: string, umask: string, variables: Readonly<Record<string, string>>) => {
+    const script = `umask ${umask} && exec "$0" tools/packaging/dist.ts --output "$1"`;
+    return run("bash", ["-c", script, process.execPath, output], { cwd: root, env: { ...process.env, ...variables } });
+  };
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "davit-dist-"));
+    debian = join(folder, "debian");
+    await build(first(), "022", { TZ: "UTC" });
+    await run("mmdebstrap", ["--quiet", "--variant=minbase", "bookworm", `${debian}.tar`]);
+    mkdirSync(debian);
+    await run("tar", ["--extract", "--directory", debian, "--file", `${debian}.tar`]);
+    await copyFile(join(first(), `davit_${version}_amd64.deb`), join(debian, "davit.deb"));
+  }, long.timeout);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it("are the same bytes in a second build, elsewhere, with another umask and time zone", long, async () => {
+    const second = join(folder, "elsewhere/second");
+    await build(second, "077", { TZ: "Pacific/Auckland", LC_ALL: "C" });
+    const [sums, again] = await Promise.all(
+      [first(), second].map((each) => readFile(join(each, "SHA256SUMS"), "utf8")),
+    );
+    expect(again).toBe(sums);
+    expect(sums?.match(/davit\S*$/gm)).toEqual([
+      `davit-${version}.cdx.json`,
+      ...["x64", "arm64"].flatMap((processor) => [
+        `davit-${version}-linux-${processor}.tar.gz`,
+        `davit_${version}_${processor === "x64" ? "amd64" : processor}.deb`,
+      ]),
+    ]);
+    process.stdout.write(sums ?? "");
+  });
+
+  it.each([
+    ["x64", 0x3e],
+    ["arm64", 0xb7],
+  ])("have a Node for %s", async (processor, machine) => {
+    const node = await readFile(join(first(), `davit-${version}-linux-${processor}/bin/node`));
+    expect(node.readUInt16LE(18)).toBe(machine);
+  });
+
+  it("run from the unpacked archive, wherever it lies", long, async () => {
+    const archive = join(first(), `davit-${version}-linux-x64.tar.gz`);
+    const place = mkdtempSync(join(folder, "un packed-"));
+    await run("tar", ["--extract", "--gzip", "--directory", place, "--file", archive]);
+    const { stdout } = await run(join(place, `davit-${version}-linux-x64/bin/davit`), ["--version"], { env: {} });
+    expect(stdout).toMatch(new RegExp(`^davit ${version} \\(commit [\\da-f]{40}(-dirty)?\\)\\n$`));
+  });
+
+  it("install in a bare Debian, where davit boots a machine, and leave its data when removed", long, async () => {
+    const { stdout } = await inDebian(debian, [
+      "dpkg --install /davit.deb",
+      "davit --version",
+      "stat --format '%a %U:%G %n' /etc/davit /etc/davit/objects /etc/davit/davit.env",
+      "bash -c '. /usr/share/bash-completion/completions/davit; COMP_WORDS=(davit ser); COMP_CWORD=1; _davit; echo complete: $COMPREPLY'",
+      "davit lint --manifests /usr/lib/davit/manifests/quickstart",
+      "cp /usr/lib/davit/manifests/quickstart/*.yaml /etc/davit/objects/",
+      // StateDirectory= of the unit.
+      "install -d -o davit -g davit -m 0700 /var/lib/davit /var/lib/davit/assets",
+      "unit=/usr/lib/systemd/system/davit.service",
+      "setpriv --reuid davit --regid davit --init-groups --no-new-privs --inh-caps=-all --bounding-set=-all \\",
+      "  env $(sed -n 's/^Environment=//p' $unit) $(sed -n 's/^ExecStart=//p' $unit) > /log & davit=$!",
+      "trap 'cat /log' EXIT",
+      "ask() { /usr/lib/davit/bin/node --eval 'fetch(process.argv[1]).then(async (answer) => {",
+      "  if (!answer.ok) process.exit(1); process.stdout.write(await answer.text()); }, () => process.exit(1))' $1; }",
+      "until ask http://127.0.0.1:8081/readyz >/dev/null; do kill -0 $davit; sleep 0.2; done",
+      "ask 'http://127.0.0.1:8080/ipxe?mac=52:54:00:a1:9c:ae'",
+      "kill $davit; wait $davit; echo ended: $?",
+      "dpkg --install /davit.deb; dpkg --verify davit; echo verified",
+      "dpkg --remove davit; dpkg --purge davit",
+      "ls -d /usr/lib/davit /usr/bin/davit /etc/davit/davit.env || true",
+      "ls /var/lib/davit/data",
+    ]);
+    process.stdout.write(stdout);
+    expect(stdout).toContain(`\ndavit ${version} (commit `);
+    expect(stdout).toContain("\n750 root:davit /etc/davit\n750 root:davit /etc/davit/objects\n640 root:davit");
+    expect(stdout).toContain("\ncomplete: serve\n");
+    expect(stdout).toMatch(/\n#!ipxe\nkernel \/assets\/quickstart\/vmlinuz .*\n(.*\n)*boot\n/);
+    expect(stdout).toContain("\nended: 0\n");
+    expect(stdout).toMatch(/\n(Setting up davit .*\n)(Processing .*\n)*verified\n/);
+    expect(stdout).toContain("/var/lib/davit stays, with the ledger of installs");
+    const gone = ["/usr/lib/davit", "/usr/bin/davit", "/etc/davit/davit.env"];
+    for (const path of gone) expect(stdout).toContain(`ls: cannot access '${path}': No such file or directory`);
+    expect(stdout).toContain("\nledger\n");
+  });
+
+  it("have a unit that systemd takes and rates as confined, a page that man takes, and other shells' words", async () => {
+    await run("dpkg-deb", ["--extract", join(debian, "davit.deb"), debian]);
+    const unit = join(debian, "usr/lib/systemd/system/davit.service");
+    const rated = await run("systemd-analyze", ["security", "--offline=yes", "--threshold=25", unit]);
+    process.stdout.write(rated.stdout.trimEnd().split("\n").slice(-1).join("\n"));
+    const words = await readFile(unit, "utf8");
+    const page = await readFile(join(root, "docs/operate/host.md"), "utf8");
+    const confinement = words.slice(words.indexOf("NoNewPrivileges="), words.indexOf("[Install]"));
+    expect(page).toContain(confinement);
+    const manual = join(debian, "usr/share/man/man1/davit.1.gz");
+    const shown = await run("man", ["--warnings", "--local-file", manual], {
+      env: { ...process.env, MANWIDTH: "100" },
+    });
+    expect(shown.stderr).toBe("");
+    expect(shown.stdout).toContain("--boot-address HOST:PORT");
+    const zsh = await readFile(join(debian, "usr/share/zsh/vendor-completions/_davit"), "utf8");
+    expect(zsh.startsWith("#compdef davit\n")).toBe(true);
+  });
+});
+
+/** Runs lines of a shell in the chroot, with a network, processes and mounts of its own. */
+async function inDebian(debian: string, lines: readonly string[]) {
+  const head = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive\nexec 2>&1";
+  await writeFile(join(debian, "script"), [head, ...lines].join("\n"));
+  const own = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"];
+  const inside = 'ip link set lo up; mount -t proc proc "$0/proc"; exec chroot "$0" /bin/bash -eu /script';
+  return await run("unshare", [...own, "bash", "-c", inside, debian], { env: { PATH: process.env.PATH } });
+}

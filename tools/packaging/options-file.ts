@@ -1,0 +1,31 @@
+/** /etc/davit/davit.env of the Debian package: every option of `davit serve`, as a comment. */
+
+import { serveOptions } from "../../src/options/table.ts";
+
+interface Row {
+  readonly flag: string;
+  readonly preset?: string;
+  readonly repeatable?: true;
+  readonly help: string;
+}
+
+const head = `# Options of davit.service, as environment variables: remove the "#" of those that you change, and run
+# "systemctl restart davit". davit serve --help and man davit have the same list.
+#
+# The service serves the YAML files of /etc/davit/objects. To serve the objects of a cluster instead, set
+# DAVIT_MANIFESTS to nothing, and DAVIT_KUBERNETES=true.
+`;
+
+/** Returns the text of the file. */
+export function optionsFile(): string {
+  const rows = Object.values<Row>(serveOptions).map(({ flag, preset = "", repeatable, help }) => {
+    const words = `${help}${repeatable === true ? "; commas separate several" : ""}`;
+    return `\n${wrapped(words)}\n#DAVIT_${flag.toUpperCase().replaceAll("-", "_")}=${preset}\n`;
+  });
+  return head + rows.join("");
+}
+
+/** Comment lines of at most 100 columns. */
+function wrapped(words: string): string {
+  return words.replaceAll(/(.{1,98})(?: |$)/g, "# $1\n").trimEnd();
+}
