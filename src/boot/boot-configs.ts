@@ -167,7 +167,7 @@ export class BootConfigs {
       );
     }
     const { machine, ask, isDisk } = this.#index.candidate(request.labels, purposeOf(name));
-    if (!isDisk) this.#assertTransport(name, machine, asking);
+    this.#assertTransport(name, machine, asking);
     if (ask === undefined) {
       assertOpen(name, machine);
       return this.#made(name, machine, asking);
@@ -213,7 +213,7 @@ export class BootConfigs {
     const isFor = isSealedFor(name, candidate);
     return after(desk.ask(questionOf(ask, request, isFor)), (answer) => {
       const machine = this.#index.select(request.labels, { ask, answer });
-      if (answer.kind !== "disk") this.#assertTransport(name, machine, asking);
+      this.#assertTransport(name, machine, asking);
       if (!isFor && isSealedFor(name, machine)) throw new BootError("late", { group: ask.group, profile: ask.profile });
       const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
       return this.#made(name, machine, { ...asking, reportToken });

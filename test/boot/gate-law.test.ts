@@ -166,7 +166,7 @@ class Run {
       desk.meanwhile = () => undefined;
     };
     const spentBefore = ledger.entries.length;
-    const answer = await answerOf(configs, asMac, "ipxe", mayClaim);
+    const answer = await answerOf(configs, asMac, "ipxe", { mayClaim });
     const known = [before, this.#state];
     if (answer === kernel) this.#installed(known, mayClaim);
     else if (disks.includes(answer)) expect(known.some(isFree)).toBe(true);

@@ -1,6 +1,11 @@
 /** Machines, a ledger and a desk for tests of the gate: small, and with the decisions of model/permit.ts. */
 
-import { BootConfigs, type BootConfigsOptions, type ConfigName } from "../../src/boot/boot-configs.ts";
+import {
+  BootConfigs,
+  type BootConfigsOptions,
+  type ConfigName,
+  type ConfigRequest,
+} from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/core/boot-error.ts";
 import type { BootLedger } from "../../src/boot/core/selected.ts";
 import { BootIndex, type BootIndexOptions } from "../../src/boot/selection/boot-index.ts";
@@ -174,11 +179,11 @@ export async function answerOf(
   configs: BootConfigs,
   rawQuery: string,
   name: ConfigName = "ipxe",
-  mayClaim = true,
+  more: Pick<ConfigRequest, "mayClaim" | "transport"> = {},
 ): Promise<string> {
   try {
     const labels = labelsFromQuery(rawQuery);
-    const { rendered } = await configs.answer(name, { labels, rawQuery, userAgent: "", mayClaim });
+    const { rendered } = await configs.answer(name, { labels, rawQuery, userAgent: "", mayClaim: true, ...more });
     return name === "ipxe" ? (rendered.body.split("\n")[1] ?? "") : rendered.body;
   } catch (error) {
     if (error instanceof BootError)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { BootConfigs, ConfigName } from "../../src/boot/boot-configs.ts";
 import { SlowWork } from "../../src/boot/making/slow-work.ts";
 import { tombstonePath } from "../../src/model/documents.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
@@ -27,10 +28,11 @@ const sanboot = "sanboot --no-describe --drive 0x80 || exit";
 const report = `http://192.0.2.1:80/report/${"t".repeat(32)}`;
 const changed = ([path, text]: Documents[number]) => ({ path, text });
 
+const boot = { kind: "kernel", kernel: "/installer", initrd: [], args: [], efiInitrd: false } as const;
 const content: Partial<ProfileContent> = {
   effect: "Install",
   install: plan,
-  boot: { kind: "kernel", kernel: "/installer", initrd: [], args: [], efiInitrd: false },
+  boot,
   templates: {
     generic: { kind: "text", text: "{{davit.report}}", raw: false },
     cloudConfig: { kind: "text", text: "#cloud-config\n", raw: true },
@@ -77,10 +79,10 @@ describe("a machine with an open permit", () => {
 
   it("spends none by HEAD or a signature, and then gets what was claimed before", async () => {
     const { configs, ledger } = gateWorld([profile, group(), synced]);
-    expect(await answerOf(configs, asMac, "ipxe", false)).toMatch(/^noPermit/);
+    expect(await answerOf(configs, asMac, "ipxe", { mayClaim: false })).toMatch(/^noPermit/);
     expect(ledger.entries).toEqual([]);
     expect(await answerOf(configs, asMac)).toBe(kernel);
-    expect(await answerOf(configs, asMac, "ipxe", false)).toBe(kernel);
+    expect(await answerOf(configs, asMac, "ipxe", { mayClaim: false })).toBe(kernel);
   });
 
   it("spends none unless the request says that it may", async () => {
@@ -134,7 +136,7 @@ describe("a machine whose permit is closed", () => {
   it("is noted by the desk, which records machines of an adopted Group, unless it must not", async () => {
     const { configs, ledger, desk } = gateWorld([profile, group(), synced]);
     ledger.entries = [entry({ state: "Installed" })];
-    expect(await answerOf(configs, asMac, "ipxe", false)).toBe(sanboot);
+    expect(await answerOf(configs, asMac, "ipxe", { mayClaim: false })).toBe(sanboot);
     expect(desk.asked).toEqual([]);
     desk.meanwhile = () => {
       throw new Error("the desk fails");
@@ -283,6 +285,36 @@ describe("a change while the desk decides", () => {
     expect(await answerOf(configs, asMac)).toBe(kernel);
     desk.meanwhile = () => index.changed([changed(group({ hold: true }))]);
     expect(await answerOf(configs, asMac, "generic")).toBe("held");
+  });
+});
+
+describe("a machine whose Profile demands HTTPS, and which asks by HTTP", () => {
+  const secured = profileDocument("lab/web", { ...content, requireTls: true });
+  const kernelByTls = profileDocument("lab/web", { boot, requireTls: true });
+  const byHttp = (configs: BootConfigs, name: ConfigName = "ipxe") =>
+    answerOf(configs, asMac, name, { transport: "http" });
+
+  it("gets its scripts, and no config", async () => {
+    const { configs } = gateWorld([secured, group(), synced], { tlsAuthority: "192.0.2.1:443" });
+    expect(await byHttp(configs)).toBe(kernel);
+    expect(await byHttp(configs, "generic")).toBe("needsTls");
+  });
+
+  it("boots its disk also where davit does not listen for HTTPS, and else waits there", async () => {
+    const { configs, ledger, desk } = gateWorld([secured, group({ requireTls: true }), synced]);
+    expect(await byHttp(configs)).toBe("noTls");
+    expect(desk.asked).toEqual([]);
+    ledger.entries = [entry({ state: "Installed" })];
+    expect(await byHttp(configs)).toBe(sanboot);
+  });
+
+  it("waits there if the Profile demands it by now, also if the desk has sent the machine to its disk", async () => {
+    const world = gateWorld([profile, group(), synced]);
+    const ask = async () => {
+      world.index.changed([changed(kernelByTls)]);
+      return { kind: "disk" } as const;
+    };
+    expect(await byHttp(configsOver(world.index, { permits: { ask } }))).toBe("noTls");
   });
 });
 

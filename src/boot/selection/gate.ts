@@ -112,10 +112,15 @@ export class DiskBoots {
     const known = this.#profiles.get(profile);
     const ofProfile = known ?? asDisk(profile, then);
     if (known === undefined) this.#profiles.set(profile, ofProfile);
-    const ofGroup = this.#groups.get(group) ?? toBootGroup({ ...group, args: [] }, group.profileId, group);
+    const ofGroup = this.#groups.get(group) ?? toBootGroup(onDisk(group), group.profileId, group);
     this.#groups.set(group, ofGroup);
     return { group: ofGroup, profile: ofProfile };
   }
+}
+
+/** The script of a boot from the disk has nothing secret, and a machine without HTTPS may have it. */
+function onDisk(group: BootGroup): BootGroup {
+  return { ...group, args: [], requiresTls: false };
 }
 
 function asDisk({ id, content, isOutdated }: BootProfile, local: InstallPlan["then"]): BootProfile {
