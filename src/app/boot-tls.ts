@@ -7,7 +7,7 @@ import type { OwnCertificate } from "../certificates/own-certificate.ts";
 import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../http/server-tls.ts";
 import { TlsFiles } from "../http/tls-files.ts";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { FileError } from "../lib/watched-files.ts";
@@ -61,9 +61,9 @@ export class BootTls {
   attention(): readonly string[] {
     const files = this.#files;
     if (files === undefined) return [];
-    const isExpired = files.expiresAtMs <= this.#options.clock.nowMs();
+    const problem = this.#outOfDate(files.tls.material);
     return [
-      ...(isExpired ? ["boot: the certificate for HTTPS has expired, machines refuse it: renew it"] : []),
+      ...(problem === undefined ? [] : [`boot: machines refuse the certificate for HTTPS: ${problem}`]),
       ...(files.problem === "" ? [] : [`boot: HTTPS keeps the certificate that it has: ${files.problem}`]),
     ];
   }
@@ -107,11 +107,11 @@ export class BootTls {
   }
 
   /**
-   * Refuses a certificate for other hosts, and an expired one that would replace another. At the start davit only
-   * reports an expired one: HTTP must not end with it.
+   * Refuses a certificate for other hosts, and one out of date that would replace another. At the start davit only
+   * reports one out of date: HTTP must not end with it.
    */
-  #judge({ cert, expiresAtMs }: ServerTlsMaterial, isFirst: boolean): void {
-    const { clock, log } = this.#options;
+  #judge(material: ServerTlsMaterial, isFirst: boolean): void {
+    const { cert } = material;
     if (!isForHost(cert, this.#host)) {
       const names = namesOf(cert).join(", ");
       throw new FileError(
@@ -119,8 +119,16 @@ export class BootTls {
           "or give --advertise-tls-address",
       );
     }
-    if (expiresAtMs > clock.nowMs()) return;
-    if (!isFirst) throw new FileError("the certificate has expired: renew it");
-    log.error({}, "certificate for HTTPS has expired, machines refuse it: renew it");
+    const problem = this.#outOfDate(material);
+    if (problem === undefined) return;
+    if (!isFirst) throw new FileError(problem);
+    this.#options.log.error({ problem }, "machines refuse the certificate for HTTPS");
+  }
+
+  #outOfDate({ validFromMs, expiresAtMs }: ServerTlsMaterial): string | undefined {
+    const nowMs = this.#options.clock.nowMs();
+    if (expiresAtMs <= nowMs) return "the certificate has expired: renew it";
+    if (validFromMs <= nowMs) return undefined;
+    return `the certificate is not valid before ${toRfc3339(validFromMs)}: wait, or correct the clock of this computer`;
   }
 }

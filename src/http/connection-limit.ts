@@ -222,6 +222,7 @@ export class ConnectionLimit {
   }
 }
 
-function peerOf({ remoteAddress, remotePort }: Socket): string {
+/** Names a connection by the other end. With TLS, its wire and its requests have different socket objects. */
+export function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -6,8 +6,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
-import { checkServerIdentity, createSecureContext } from "node:tls";
+import type { Socket } from "node:net";
+import { checkServerIdentity, createSecureContext, type TLSSocket } from "node:tls";
 import { FileError } from "../lib/watched-files.ts";
+import { peerOf } from "./connection-limit.ts";
 
 /** A listener's certificate and key, and the certificate authorities of its clients; all in PEM. */
 export interface ServerTlsMaterial {
@@ -15,7 +17,8 @@ export interface ServerTlsMaterial {
   readonly key: string;
   /** Clients must have a certificate that one of these authorities signed. Undefined if clients need no certificate. */
   readonly ca: string | undefined;
-  /** When the certificate expires, Unix milliseconds. */
+  /** When the certificate begins to be valid, and when it expires; Unix milliseconds. */
+  readonly validFromMs: number;
   readonly expiresAtMs: number;
 }
 
@@ -60,7 +63,8 @@ export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): S
   if (!certificate.checkPrivateKey(privateKey)) throw new FileError("the key is not that of the certificate");
   if (ca !== undefined) checkAuthorities(ca);
   readOr("the TLS library refuses them together", () => createSecureContext({ cert, key, ca }));
-  return { cert, key, ca, expiresAtMs: certificate.validToDate.getTime() };
+  const [validFromMs, expiresAtMs] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
+  return { cert, key, ca, validFromMs, expiresAtMs };
 }
 
 /** True if the certificate is valid for this host name or address. */
@@ -77,6 +81,8 @@ export class ServerTls {
   #material: ServerTlsMaterial;
   /** The open servers with this TLS: `renew` updates them. */
   readonly #servers = new Set<Server>();
+  /** Connections that a client certificate has opened, or may still open. `renew` ends them. */
+  readonly #verified = new Set<Socket>();
 
   readonly #clients: TlsClients;
 
@@ -89,9 +95,9 @@ export class ServerTls {
     return this.#clients === "machines" ? forFirmware : secrecy;
   }
 
-  /** When the certificate expires, Unix milliseconds. */
-  get expiresAtMs(): number {
-    return this.#material.expiresAtMs;
+  /** The certificate in use, and its key. */
+  get material(): ServerTlsMaterial {
+    return this.#material;
   }
 
   /** Makes a server that speaks HTTP over TLS. */
@@ -104,14 +110,42 @@ export class ServerTls {
     const server = createServer({ ...options, ...tls }, listener);
     this.#servers.add(server);
     server.on("close", () => this.#servers.delete(server));
+    if (isAsking) this.#followClients(server);
     return server;
   }
 
-  /** Uses this material for new connections. A change cannot switch the check of client certificates on or off. */
+  /**
+   * Uses this material for new connections. If the authorities of clients change, it ends the connections that an
+   * authority of before let in: a client could otherwise keep its access for as long as it keeps its connection. A
+   * change cannot switch the check of client certificates on or off.
+   */
   renew(material: ServerTlsMaterial): void {
+    const isOther = material.ca !== this.#material.ca;
     this.#material = material;
     const { cert, key, ca } = material;
     for (const server of this.#servers) server.setSecureContext({ ...this.#rules, cert, key, ca });
+    if (isOther) for (const socket of this.#verified) socket.destroy();
+  }
+
+  /** A handshake uses the authorities with which it began, so it counts as verified until it proves to be not. */
+  #followClients(server: Server): void {
+    const handshakes = new Map<string, Socket>();
+    server.on("connection", (wire: Socket) => {
+      const peer = peerOf(wire);
+      handshakes.set(peer, wire);
+      this.#follow(wire);
+      wire.once("close", () => handshakes.delete(peer));
+    });
+    server.on("secureConnection", (socket: TLSSocket) => {
+      const wire = handshakes.get(peerOf(socket));
+      if (wire !== undefined) this.#verified.delete(wire);
+      if (socket.authorized) this.#follow(socket);
+    });
+  }
+
+  #follow(socket: Socket): void {
+    this.#verified.add(socket);
+    socket.once("close", () => this.#verified.delete(socket));
   }
 }
 

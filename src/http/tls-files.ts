@@ -55,11 +55,6 @@ export class TlsFiles {
     return this.#files.problem;
   }
 
-  /** When the certificate in use expires, Unix milliseconds. */
-  get expiresAtMs(): number {
-    return this.tls.expiresAtMs;
-  }
-
   /** Stops following the files. Idempotent. */
   stop(): void {
     this.#files.stop();

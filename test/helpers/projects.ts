@@ -95,6 +95,7 @@ export const moved: readonly Moved[] = [
   { file: "docs/links.test.ts", to: "unit", because: "reads the pages as files" },
   { file: "follow/copy-file.test.ts", to: "integration", because: cases },
   { file: "follow/follow.test.ts", to: "integration", because: "needs openssl" },
+  { file: "http/client-authorities.test.ts", to: "integration", because: "needs openssl" },
   { file: "http/asset-downloads.test.ts", to: "integration", because: "serves 100,000 files" },
   { file: "http/asset-versions.test.ts", to: "integration", because: "changes files for ten seconds" },
   { file: "http/connection-limit.test.ts", to: "integration", because: "needs openssl" },

@@ -3,12 +3,14 @@
  * HTTP, and a request by HTTP spends nothing.
  */
 
-import { copyFile, readFile, rename } from "node:fs/promises";
-import { request } from "node:https";
+import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { Agent, request } from "node:https";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DavitBootProcess, DavitProcess } from "../../tools/davit-process.ts";
+import { issueAuthority, issueServer } from "../../src/certificates/issue.ts";
+import { type DavitBootProcess, type DavitProcess, storeOf } from "../../tools/davit-process.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
-import { InstallWorld, installObjects, ledgerId, queryOf, stateOf } from "../helpers/install-world.ts";
+import { hourMs, InstallWorld, installObjects, ledgerId, queryOf, stateOf } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const limitMs = 180_000;
@@ -59,13 +61,51 @@ function tlsAuthority({ log }: DavitBootProcess): string {
 interface Trust {
   readonly ca: string;
   readonly client?: Certificate;
+  /** Keeps the connection. */
+  readonly agent?: Agent | false;
+}
+
+/** Makes a certificate that is valid from tomorrow. */
+async function issueEarly() {
+  const validity = { fromMs: Date.now() + 24 * hourMs, untilMs: Date.now() + 48 * hourMs };
+  const by = await issueAuthority({ name: "early", kind: "rsa", validity });
+  const { cert, key } = await issueServer({ authority: by, name: "early", hosts: ["127.0.0.1"], validity });
+  const [certFile, keyFile] = [world.at("early.pem"), world.at("early.key")];
+  await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key, { mode: 0o600 })]);
+  return { certFile, keyFile };
+}
+
+/** Files as Kubernetes mounts a Secret: each is a link by way of `..data`, which a rename swaps. */
+class Volume {
+  readonly paths: readonly string[];
+  readonly #directory: string;
+  readonly #names: readonly string[];
+  #version = 0;
+
+  constructor(directory: string, names: readonly string[]) {
+    this.#directory = directory;
+    this.#names = names;
+    this.paths = names.map((name) => join(directory, name));
+  }
+
+  async put(texts: readonly string[]): Promise<void> {
+    const version = `..${++this.#version}`;
+    const at = (...names: readonly string[]) => join(this.#directory, ...names);
+    await mkdir(at(version), { recursive: true });
+    for (const [index, name] of this.#names.entries())
+      await writeFile(at(version, name), texts[index] ?? "", { mode: 0o600 });
+    await symlink(version, at("..next"));
+    await rename(at("..next"), at("..data"));
+    if (this.#version > 1) return await rm(at(`..${this.#version - 1}`), { recursive: true });
+    for (const name of this.#names) await symlink(join("..data", name), at(name));
+  }
 }
 
 /** Asks by HTTPS. @returns the body, or the code of the error of TLS. */
-function secret(davit: DavitBootProcess, path: string, { ca, client }: Trust): Promise<string> {
+function secret(davit: DavitBootProcess, path: string, { ca, client, agent = false }: Trust): Promise<string> {
   const own = client === undefined ? {} : { cert: client.cert, key: client.key };
   return new Promise((resolve) => {
-    request(`https://${tlsAuthority(davit)}${path}`, { ca, ...own, agent: false }, (answer) => {
+    request(`https://${tlsAuthority(davit)}${path}`, { ca, ...own, agent }, (answer) => {
       let body = "";
       answer.setEncoding("utf8").on("data", (chunk: string) => {
         body += chunk;
@@ -181,7 +221,7 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
     expect(await secret(davit, "/ipxe?role=web", trust)).toContain("#!ipxe");
   });
 
-  it("keeps a good certificate when an expired one, one for other hosts or the key of another takes its place", async () => {
+  it("keeps a good certificate when one out of date, one for other hosts or the key of another takes its place", async () => {
     const [first, second] = [authority.issue("first"), authority.issue("second")];
     const served = authority.issue("served");
     const put = async (cert: string, key: string) => {
@@ -195,8 +235,10 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
     const attention = async () => await (await fetch(`${davit.opsUrl}/readyz?verbose`)).text();
     const expired = authority.issue("expired", { isExpired: true });
     const stranger = authority.issue("stranger", { hosts: "DNS:other.example" });
+    const early = await issueEarly();
     for (const [cert, key, problem] of [
       [expired.certFile, expired.keyFile, "the certificate has expired"],
+      [early.certFile, early.keyFile, "the certificate is not valid before 2"],
       [stranger.certFile, stranger.keyFile, "the certificate is for DNS:other.example"],
       [second.certFile, first.keyFile, "the key is not that of the certificate"],
     ] as const) {
@@ -207,6 +249,38 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
     await put(second.certFile, second.keyFile);
     await expect.poll(attention, soon).not.toContain("HTTPS keeps");
     expect(await secret(davit, "/boot.ipxe", { ca: authority.cert })).toContain("#!ipxe");
+  });
+
+  it("follows certificates that Kubernetes swaps, and ends what an authority of before let in", async () => {
+    const [old, next] = [makeAuthority(world.folder, "old"), makeAuthority(world.folder, "next")];
+    const volume = new Volume(world.at("volume"), ["tls.crt", "tls.key", "ca.crt"]);
+    const first = authority.issue("first");
+    await volume.put([first.cert, first.key, old.cert]);
+    const [certFile = "", keyFile = "", caFile = ""] = volume.paths;
+    const davit = await serve(objects(), [...filesOf({ certFile, keyFile }), "--boot-tls-client-ca-file", caFile]);
+    const trust = { ca: authority.cert };
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const kept = { ...trust, client: old.issue("machine"), agent };
+    expect(await secret(davit, "/generic?role=web", kept)).toContain("debian");
+    const second = authority.issue("second");
+    await volume.put([second.cert, second.key, next.cert]);
+    const asNew = { ...trust, client: next.issue("machine") };
+    await expect.poll(() => secret(davit, "/generic?role=web", asNew), soon).toContain("debian");
+    expect(await secret(davit, "/generic?role=web", kept)).toMatch(/^(403|ECONNRESET)/);
+    expect(await secret(davit, "/generic?role=web", { ...kept, agent: false })).toMatch(/^403/);
+    agent.destroy();
+  });
+
+  it("is demanded by followers, too: one with a listener for it points there, one without has machines wait", async () => {
+    const boot = authority.issue("boot");
+    const davit = await serve(objects({ profile: "  requireTls: true\n" }), filesOf(boot));
+    const secured = await world.boot(...storeOf(davit), ...tls, ...filesOf(boot));
+    const bare = await world.boot(...storeOf(davit));
+    const paths = ["/ipxe", "/grub", "/generic", "/metadata"].map((path) => `${path}?role=web`);
+    for (const path of paths) expect(await plain(bare, path)).toContain("503 davit does not listen for HTTPS\n");
+    for (const path of paths.slice(2)) expect(await plain(secured, path)).toBe(needsTls);
+    expect(await plain(secured, "/ipxe?role=web")).toContain(`config=https://${tlsAuthority(secured)}/generic`);
+    expect(await secret(secured, "/generic?role=web", { ca: authority.cert })).toContain(tlsAuthority(secured));
   });
 
   it("refuses to start with the key of another certificate or one for other hosts, and reports an expired one", async () => {
@@ -224,6 +298,6 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
     expect(await failure()).toContain("No certificate for --boot-tls-address");
     const davit = await serve(objects(), filesOf(authority.issue("expired", { isExpired: true })));
     expect(await plain(davit, "/boot.ipxe")).toContain("#!ipxe");
-    expect(await (await fetch(`${davit.opsUrl}/readyz?verbose`)).text()).toContain("certificate for HTTPS has expired");
+    expect(await (await fetch(`${davit.opsUrl}/readyz?verbose`)).text()).toContain("the certificate has expired");
   });
 });

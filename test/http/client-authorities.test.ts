@@ -1,0 +1,135 @@
+/** A change of the authorities of clients: no connection outlives the authority that let it in. */
+
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect as connectTcp, createServer as createTcpServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { answerError } from "../../src/http/errors.ts";
+import { createServer } from "../../src/http/server.ts";
+import { readTlsMaterial, ServerTls, type TlsClients } from "../../src/http/server-tls.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "davit-authorities-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+describe.skipIf(missing("openssl"))("clients whose authority is no longer one", () => {
+  let [authority, old, next]: readonly Authority[] = [];
+  let [server, client]: readonly Certificate[] = [];
+  beforeAll(() => {
+    [authority, old, next] = ["authority", "old", "next"].map((name) => makeAuthority(folder, name));
+    server = authority?.issue("server");
+    client = old?.issue("client");
+  });
+
+  const materialOf = (by: Authority | undefined) =>
+    readTlsMaterial([server?.cert ?? "", server?.key ?? "", by?.cert ?? ""]);
+
+  /** A server that answers whether it has verified the client. */
+  async function serve(clients: TlsClients) {
+    const tls = new ServerTls(materialOf(old), clients);
+    const answer = ({ request }: { readonly request: { readonly socket: Socket } }) => ({
+      status: 200,
+      headers: [],
+      body: `verified: ${Reflect.get(request.socket, "authorized")}`,
+    });
+    const handler = { begin: () => undefined, handle: answer };
+    const listener = createServer({ log: silentLog, clock: systemClock, answerError, tls, handler });
+    ends.push(() => listener.close());
+    const { port } = await listener.listen({ host: "127.0.0.1", port: 0, option: "--boot-tls-address" });
+    return { tls, port };
+  }
+
+  function open(port: number, more: object = { cert: client?.cert, key: client?.key }): TLSSocket {
+    const socket = connect({ host: "127.0.0.1", port, ca: authority?.cert ?? "", ...more });
+    ends.push(() => socket.destroy());
+    return socket.on("error", () => undefined);
+  }
+
+  /** Asks on a connection. @returns the answer's body; `closed` if it is closed instead. */
+  async function ask(socket: TLSSocket): Promise<string> {
+    const closed = once(socket, "close").then(() => "closed");
+    socket.write("GET / HTTP/1.1\r\nHost: davit\r\n\r\n");
+    const answer = await Promise.race([once(socket, "data").then(String), closed]);
+    return answer.slice(answer.lastIndexOf("\n") + 1);
+  }
+
+  it.each(["machines", "programs"] as const)("lose their connections: %s", async (clients) => {
+    const { tls, port } = await serve(clients);
+    const socket = open(port);
+    expect(await ask(socket)).toBe("verified: true");
+    const closed = once(socket, "close");
+    tls.renew(materialOf(next));
+    expect(await ask(socket)).toBe("closed");
+    await closed;
+  });
+
+  it.each(["TLSv1.2", "TLSv1.3"] as const)("resume no session of before: %s", async (maxVersion) => {
+    const { tls, port } = await serve("machines");
+    const first = open(port, { cert: client?.cert, key: client?.key, maxVersion });
+    const resumable = once(first, "session");
+    expect(await ask(first)).toBe("verified: true");
+    const [session] = await resumable;
+    const resumed = open(port, { session, maxVersion });
+    expect(await ask(resumed)).toBe("verified: true");
+    expect(resumed.isSessionReused()).toBe(true);
+    tls.renew(materialOf(next));
+    const again = open(port, { session, maxVersion });
+    expect(await ask(again)).toBe("verified: false");
+    expect(again.isSessionReused()).toBe(false);
+  });
+
+  it("end no handshake that began before", async () => {
+    const { tls, port } = await serve("machines");
+    const held: Buffer[] = [];
+    const holding = Promise.withResolvers<void>();
+    let release = () => {};
+    // Passes on the first flight of the client, and keeps the second one, which has its certificate.
+    const between = createTcpServer((near) => {
+      const far = connectTcp(port, "127.0.0.1").on("error", () => near.destroy());
+      ends.push(() => far.destroy());
+      near.on("error", () => far.destroy());
+      far.pipe(near);
+      near.once("data", (hello) => {
+        far.write(hello);
+        near.on("data", (flight) => {
+          held.push(flight);
+          holding.resolve();
+        });
+      });
+      release = () => void far.write(Buffer.concat(held));
+    });
+    between.listen(0, "127.0.0.1");
+    ends.push(() => between.close());
+    await once(between, "listening");
+    // The client has finished its handshake, and the server has not.
+    const { port: there = 0 } = Object(between.address());
+    const socket = open(there);
+    const answered = ask(socket);
+    await holding.promise;
+    tls.renew(materialOf(next));
+    release();
+    expect(await answered).toBe("closed");
+  });
+
+  it("leave the others alone: those without a certificate, and all if only davit's certificate changes", async () => {
+    const { tls, port } = await serve("machines");
+    const [bare, verified] = [open(port, {}), open(port)];
+    expect(await ask(bare)).toBe("verified: false");
+    expect(await ask(verified)).toBe("verified: true");
+    tls.renew(materialOf(old));
+    expect(await ask(verified)).toBe("verified: true");
+    tls.renew(materialOf(next));
+    expect(await ask(bare)).toBe("verified: false");
+  });
+});
