@@ -12,6 +12,22 @@ clear user-class
 chain \${filename}
 `;
 
+/**
+ * Builds iPXE, as docs/use/https.md says.
+ * @param options.authority the file of the one that it trusts for HTTPS.
+ * @param options.directory gets the target.
+ */
+export function buildIpxe({
+  target,
+  authority,
+  directory,
+}: Record<"target" | "authority" | "directory", string>): void {
+  const source = process.env.IPXE_SOURCE ?? "";
+  const built = `bin-x86_64-efi/${target}`;
+  execFileSync("make", ["-C", source, built, `CERT=${authority}`, `TRUST=${authority}`], { stdio: "pipe" });
+  copyFileSync(join(source, built), join(directory, target));
+}
+
 /** A CD, as it comes. */
 export const ipxeIso = `${folder}/ipxe.iso`;
 

@@ -22,18 +22,20 @@ type DnsmasqRole = (typeof dnsmasqRoles)[number];
 
 export interface LanServerOptions {
   readonly architecture: Architecture;
+  /** The directory of davit's objects; `manifests` beside this file unless given. */
+  readonly manifests?: string;
   /** Further words of davit's command line. */
   readonly args?: readonly string[];
   /** Changes the page's config. */
   readonly placed?: (config: string) => string;
 }
 
-const manifests = join(import.meta.dirname, "manifests");
+const ownManifests = join(import.meta.dirname, "manifests");
 
 /** Starts all of it. As proxy-DHCP dnsmasq has a router beside it, which gives the addresses. */
 export async function startLanServer(
   role: DnsmasqRole,
-  { architecture, args = [], placed = (config) => config }: LanServerOptions,
+  { architecture, manifests = ownManifests, args = [], placed = (config) => config }: LanServerOptions,
 ): Promise<LanServer> {
   const folder = mkdtempSync(join(tmpdir(), "davit-lan-"));
   const tftp = join(folder, "tftp");

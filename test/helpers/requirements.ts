@@ -80,6 +80,12 @@ const requirements = {
     bringIt: "build https://github.com/poseidon/matchbox and run with MATCHBOX=path",
     byChoice: true,
   },
+  "ipxe-source": {
+    anyOf: ["/"],
+    also: () => existsSync(join(process.env.IPXE_SOURCE ?? "/nowhere", "config/general.h")),
+    bringIt: "get https://github.com/ipxe/ipxe and run with IPXE_SOURCE=path of its src",
+    byChoice: true,
+  },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
   etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
   "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },
