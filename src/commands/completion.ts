@@ -104,8 +104,7 @@ function isPath({ value = "" }: DescribedOption): boolean {
 
 const scriptOf: Readonly<Record<Shell, (commands: readonly DescribedCommand[]) => string>> = {
   bash: (commands) => `${bashFunction(commands)}complete -o filenames -F _davit davit\n`,
-  zsh: (commands) =>
-    `autoload -U +X bashcompinit && bashcompinit\n${bashFunction(commands)}complete -o filenames -F _davit davit\n`,
+  zsh: (commands) => `autoload -U +X bashcompinit && bashcompinit\n${inZsh(scriptOf.bash(commands))}`,
   fish: fishScript,
 };
 
@@ -163,6 +162,11 @@ ${lists.join("\n")}
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 `;
+}
+
+/** zsh has no `mapfile`. */
+function inZsh(script: string): string {
+  return script.replaceAll(/mapfile -t COMPREPLY < <(\(compgen .*? -- "\$cur"\))/g, "COMPREPLY=($$$1)");
 }
 
 /** How fish completes the value of an option. */

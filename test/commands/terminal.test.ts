@@ -168,6 +168,12 @@ COMP_WORDS=(${line.endsWith(" ") ? `${line}""` : line}); COMP_CWORD=$((\${#COMP_
       expect(output).toContain(shell === "fish" ? `-l ${flag} ` : `--${flag} `);
   });
 
+  it("uses no builtin in zsh that only bash has", async () => {
+    const { output } = await runCommand(["completion", "zsh"]);
+    expect(output).toContain("COMPREPLY=($(compgen -W 'serve boot ");
+    expect(output).not.toContain("mapfile");
+  });
+
   it.each([[], ["tcsh"], ["bash", "zsh"]])("refuses %j", async (...words) => {
     expect(await runCommand(["completion", ...words])).toMatchObject({
       code: 2,

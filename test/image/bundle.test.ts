@@ -1,10 +1,11 @@
 /** The program as the image has it: bundled, and nothing beside it but package.json, crds/ and console/. */
 
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { createMessage, generateKey, readKey, readSignature, verify } from "openpgp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startDavit } from "../../tools/davit-process.ts";
 
@@ -48,15 +49,31 @@ describe("the bundled program", () => {
     expect(threads).toHaveLength(6);
   });
 
-  it("answers a machine as the sources do, and refuses by the same CRDs", { timeout: 60_000 }, async () => {
+  it("answers a machine as the sources do, signed, and refuses by the same CRDs", { timeout: 60_000 }, async () => {
     const answers: string[] = [];
     const manifests = join(root, "manifests/quickstart");
+    const key = join(folder, "signing.key");
+    const { privateKey } = await generateKey({ userIDs: [{ name: "rack 7" }] });
+    await writeFile(key, privateKey, { mode: 0o600 });
     for (const [at, what] of [{ program: join(root, "src/main.ts") }, { program }].entries()) {
-      const davit = await startDavit({ manifests, dataDir: join(folder, `data${at}`), ...what });
+      const davit = await startDavit({
+        manifests,
+        dataDir: join(folder, `data${at}`),
+        args: ["--signing-key", key],
+        ...what,
+      });
       try {
         const ipxe = await fetch(`${davit.bootUrl}/ipxe?mac=${mac}`);
         const ready = await fetch(`${davit.opsUrl}/readyz?verbose`);
-        answers.push([ipxe.status, await ipxe.text(), await ready.text()].join("\n").replaceAll(davit.bootUrl, "URL"));
+        const text = await ipxe.text();
+        answers.push([ipxe.status, text, await ready.text()].join("\n").replaceAll(davit.bootUrl, "URL"));
+        const signature = await (await fetch(`${davit.bootUrl}/ipxe.asc?mac=${mac}`)).text();
+        const { signatures } = await verify({
+          message: await createMessage({ binary: Buffer.from(text) }),
+          signature: await readSignature({ armoredSignature: signature }),
+          verificationKeys: await readKey({ armoredKey: privateKey }),
+        });
+        expect(await signatures[0]?.verified).toBe(true);
       } finally {
         expect(await davit.stop()).toBe(0);
       }
