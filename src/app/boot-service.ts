@@ -22,6 +22,7 @@ import { reportRoute } from "../http/boot/report.ts";
 import { bootHandler } from "../http/boot/routes.ts";
 import { watchedConfigs } from "../http/boot/watched-configs.ts";
 import { Clients } from "../http/client-shares.ts";
+import { withTls } from "../http/connection-limit.ts";
 import type { FollowedStore } from "../http/console/health.ts";
 import { consoleRoutes } from "../http/console/routes.ts";
 import { answerError } from "../http/errors.ts";
@@ -269,7 +270,8 @@ export class BootService {
     if (tls !== undefined) {
       const isAsking = config.bootTlsClientCaFile !== undefined;
       const handler = bootHandler({ ...handling, transport: "https", asksForCertificate: isAsking });
-      const tlsServer = createServer({ ...shared, tls: tls.tls, handler });
+      const tlsConnections = connections && withTls(connections);
+      const tlsServer = createServer({ ...shared, connections: tlsConnections, tls: tls.tls, handler });
       this.#tlsAdvertised = tls.advertised(await this.#listen(tlsServer, tls.address, "--boot-tls-address"));
     }
     this.#configs = this.#configsOver(this.index, desk);

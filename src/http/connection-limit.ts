@@ -55,6 +55,12 @@ export const maxOpening = 64;
 /** The most open files of assets. */
 export const maxOpenAssets = maxAssetStreams + maxOpening;
 
+/**
+ * The most connections with TLS. Each takes 50 KiB, so all of them take 200 MiB. More handshakes would not end sooner:
+ * a processor does some hundreds in a second.
+ */
+const maxTlsConnections = 4096;
+
 /** The most connections of the operations listener. Supervisors, scrapers and people need few. */
 const maxOperators = 256;
 
@@ -68,7 +74,8 @@ const farewellShare = 1 / 16;
 
 const messages = {
   most: "connections refused: this client has as many as are left for all others. See what it keeps them for",
-  files: "connections refused: the limit on open files allows no more. Raise it (ulimit -n)",
+  files:
+    "connections refused: the listener has as many as it may. If the limit on open files is low, raise it (ulimit -n)",
   room:
     "connections closed for others: all were taken, and this client had most. " +
     "See what it keeps them for, or keep it away (a network policy)",
@@ -93,6 +100,11 @@ export function filesWithin(maxOpenFiles: number): FileShares {
   const ofMachines = maxOpenFiles - own - store - ops - refused;
   const assets = Math.min(Math.floor(ofMachines / 4), maxOpenAssets);
   return { boot: ofMachines - assets, store, ops, assets };
+}
+
+/** Limits the connections of a listener with TLS also by the memory that they take. */
+export function withTls<Limit extends Pick<ConnectionLimitOptions, "maxConnections">>(limit: Limit): Limit {
+  return { ...limit, maxConnections: Math.min(limit.maxConnections, maxTlsConnections) };
 }
 
 /** An accepted connection of a listener that makes room. */

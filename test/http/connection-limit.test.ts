@@ -7,7 +7,7 @@ import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Clients } from "../../src/http/client-shares.ts";
-import { filesWithin } from "../../src/http/connection-limit.ts";
+import { filesWithin, withTls } from "../../src/http/connection-limit.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls } from "../../src/http/server-tls.ts";
@@ -194,4 +194,10 @@ describe.skipIf(missing("openssl"))("a connection by TLS", () => {
     const [answer] = await once(socket, "data");
     expect(String(answer)).toMatch(/^HTTP\/1\.1 503 /);
   });
+});
+
+it("a listener with TLS has at most 4,096 connections, however many files davit may open", () => {
+  const limitWithin = (openFiles: number) => withTls({ maxConnections: filesWithin(openFiles).boot }).maxConnections;
+  expect(limitWithin(1_048_576)).toBe(4_096);
+  expect(limitWithin(1_024)).toBe(filesWithin(1_024).boot);
 });
