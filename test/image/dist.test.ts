@@ -29,7 +29,7 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
     folder = mkdtempSync(join(tmpdir(), "davit-dist-"));
     debian = join(folder, "debian");
     await build(first(), "022", { TZ: "UTC" });
-    await run("mmdebstrap", ["--quiet", "--variant=minbase", "bookworm", `${debian}.tar`]);
+    await run("mmdebstrap", ["--quiet", "--variant=minbase", "--include=zsh", "bookworm", `${debian}.tar`]);
     mkdirSync(debian);
     await run("tar", ["--extract", "--directory", debian, "--file", `${debian}.tar`]);
     await copyFile(join(first(), `davit_${version}_amd64.deb`), join(debian, "davit.deb"));
@@ -70,11 +70,13 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
   });
 
   it("install in a bare Debian, where davit boots a machine, and leave its data when removed", long, async () => {
+    await writeFile(join(debian, "session.zsh"), zshSession);
     const { stdout } = await inDebian(debian, [
       "dpkg --install /davit.deb",
       "davit --version",
       "stat --format '%a %U:%G %n' /etc/davit /etc/davit/objects /etc/davit/davit.env",
       "bash -c '. /usr/share/bash-completion/completions/davit; COMP_WORDS=(davit ser); COMP_CWORD=1; _davit; echo complete: $COMPREPLY'",
+      "timeout 60 zsh -f /session.zsh",
       "davit lint --manifests /usr/lib/davit/manifests/quickstart",
       "cp /usr/lib/davit/manifests/quickstart/*.yaml /etc/davit/objects/",
       // StateDirectory= of the unit.
@@ -96,7 +98,7 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
     process.stdout.write(stdout);
     expect(stdout).toContain(`\ndavit ${version} (commit `);
     expect(stdout).toContain("\n750 root:davit /etc/davit\n750 root:davit /etc/davit/objects\n640 root:davit");
-    expect(stdout).toContain("\ncomplete: serve\n");
+    expect(stdout).toContain("\ncomplete: serve\ncompleted in zsh\n");
     expect(stdout).toMatch(/\n#!ipxe\nkernel \/assets\/quickstart\/vmlinuz .*\n(.*\n)*boot\n/);
     expect(stdout).toContain("\nended: 0\n");
     expect(stdout).toMatch(/\n(Setting up davit .*\n)(Processing .*\n)*verified\n/);
@@ -109,6 +111,10 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
   it("have a unit that systemd takes and rates as confined, a page that man takes, and other shells' words", async () => {
     await run("dpkg-deb", ["--extract", join(debian, "davit.deb"), debian]);
     const unit = join(debian, "usr/lib/systemd/system/davit.service");
+    const found = join(folder, "davit.service");
+    await writeFile(found, (await readFile(unit, "utf8")).replace("=/usr/bin/davit", `=${debian}/usr/bin/davit`));
+    const verified = await run("systemd-analyze", ["verify", "--man=no", found]);
+    expect(verified.stderr.split("\n").filter((line) => line.includes("davit.service"))).toEqual([]);
     const rated = await run("systemd-analyze", ["security", "--offline=yes", "--threshold=25", unit]);
     process.stdout.write(rated.stdout.trimEnd().split("\n").slice(-1).join("\n"));
     const words = await readFile(unit, "utf8");
@@ -126,11 +132,29 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
   });
 });
 
+/** Presses Tab in a zsh whose terminal is another zsh. */
+const zshSession = String.raw`zmodload zsh/zpty
+zpty shell zsh -f -i
+wait_for() { local part; out=; until [[ $out == $~1 ]]; do zpty -r -t shell part && out+=$part; sleep 0.1; done }
+send() { zpty -w -n shell $1; }
+send $'TERM=dumb; PS1="> "; stty cols 200\n'
+send $'autoload -Uz compinit; compinit -u -D; print loa""ded\n'
+wait_for '*loaded*'
+send $'davit rest\t'
+wait_for '*restore*'
+send $' --inp\t'
+wait_for '*--input*'
+print completed in zsh
+zpty -d shell
+`;
+
 /** Runs lines of a shell in the chroot, with a network, processes and mounts of its own. */
 async function inDebian(debian: string, lines: readonly string[]) {
   const head = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive\nexec 2>&1";
   await writeFile(join(debian, "script"), [head, ...lines].join("\n"));
   const own = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"];
-  const inside = 'ip link set lo up; mount -t proc proc "$0/proc"; exec chroot "$0" /bin/bash -eu /script';
+  const inside = `ip link set lo up; mount -t proc proc "$0/proc"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts"; mount --bind "$0/dev/pts/ptmx" "$0/dev/ptmx"
+    exec chroot "$0" /bin/bash -eu /script`;
   return await run("unshare", [...own, "bash", "-c", inside, debian], { env: { PATH: process.env.PATH } });
 }
