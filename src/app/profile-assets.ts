@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { AssetFetcher, type DirectoryClaim } from "../download/asset-fetcher.ts";
+import { AssetFetcher, type AssetFetcherOptions, type DirectoryClaim } from "../download/asset-fetcher.ts";
 import { type AssetSource, allowedServers } from "../download/asset-source.ts";
 import { askStore, type StoreCredentials } from "../follow/store-request.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../http/assets/assets.ts";
@@ -17,7 +17,8 @@ import { WalError } from "../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../store/wal/lock.ts";
 import { maxAssetFiles } from "./open-files.ts";
 
-export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests" | "clients" | "metrics">> {
+export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests" | "clients">> {
+  readonly metrics: AssetsOptions["metrics"] & AssetFetcherOptions["metrics"];
   readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes" | "assetsCacheBytes">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
@@ -51,6 +52,7 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
           claim: claimOf(directory),
           clock,
           log: log.child({ part: "assets" }),
+          metrics,
         });
   const route = assetRoute({
     root: directory,

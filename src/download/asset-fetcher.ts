@@ -12,7 +12,8 @@ import type { Clock } from "../lib/clock.ts";
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { AssetState, AssetStates, ProfileAsset } from "../model/profile-asset.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../model/profile-asset.ts";
 import type { AssetSource } from "./asset-source.ts";
 import { download, removeUnfinished } from "./download.ts";
 import { DownloadError } from "./download-error.ts";
@@ -28,6 +29,7 @@ export interface AssetFetcherOptions {
   readonly claim: DirectoryClaim;
   readonly clock: Clock;
   readonly log: Pick<Log, "info" | "warn" | "error">;
+  readonly metrics: Pick<Metrics, "profileAssets">;
 }
 
 /** Lets only one davit fetch into a directory. */
@@ -81,6 +83,7 @@ export class AssetFetcher implements AssetStates {
   constructor(options: AssetFetcherOptions) {
     this.#options = options;
     this.wanted = new WantedAssets(() => this.#want());
+    this.#count();
   }
 
   start(): void {
@@ -128,6 +131,7 @@ export class AssetFetcher implements AssetStates {
       // Another URL may help, and a rival may be gone.
       if (isOther || entry.state.reason === "Conflict") entry.dueAtMs = dueAtMs;
     }
+    this.#count();
     this.#wake.abort();
   }
 
@@ -273,10 +277,18 @@ export class AssetFetcher implements AssetStates {
     if (!this.#isCurrent(entry)) return;
     const before = entry.state;
     entry.state = state;
+    this.#count();
     const isNews = before.reason !== state.reason || before.message !== state.message;
     if (!isNews || !isTrouble(state)) return;
     const { name: path, profiles } = entry.claim;
     this.#options.log.warn({ path, profiles, reason: state.reason, problem: state.message }, "asset is not there");
+  }
+
+  #count(): void {
+    const reasons = [...this.#entries.values()].map(({ state }) => state.reason);
+    for (const reason of assetReasons) {
+      this.#options.metrics.profileAssets.set({ state: reason }, reasons.filter((each) => each === reason).length);
+    }
   }
 
   #isCurrent(entry: Entry): boolean {

@@ -109,6 +109,12 @@ function assetMetrics(registers: Registry[]) {
       help: "Requests that were refused because the asset has another SHA-256 than they name.",
       registers,
     }),
+    profileAssets: new Gauge({
+      name: "davit_profile_assets",
+      help: "Files that Profiles list as assets, by the state that the condition AssetsReady has for each.",
+      labelNames: ["state"],
+      registers,
+    }),
     assetCacheBytes: new Gauge({
       name: "davit_boot_asset_cache_bytes",
       help: "Memory of assets that are kept, or being sent from there.",

@@ -33,6 +33,7 @@ const refusals = (reason: string) => `davit_boot_refusals_total{reason="${reason
 const ledgerMachines = (state: string) => `davit_ledger_machines{state="${state}"}`;
 const installs = (result: string) => `davit_installs_total{result="${result}"}`;
 const machines = (phase: string) => `davit_machines{phase="${phase}"}`;
+const assets = (state: string) => `davit_profile_assets{state="${state}"}`;
 const day = 86_400;
 
 /** A gauge that must not stay beyond a limit. */
@@ -239,6 +240,17 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
     silent: [
       { name: "it stands still", series: { davit_boot_asset_mismatches_total: always(7) } },
       { name: "longer ago", series: { davit_boot_asset_mismatches_total: grewOnce(40) } },
+    ],
+  },
+  DavitProfileAssetNotFetched: {
+    fires: [
+      { name: "one failed", series: { [assets("FetchFailed")]: always(1) } },
+      { name: "two names are taken", series: { [assets("Conflict")]: always(2), [assets("Fetched")]: always(3) } },
+    ],
+    silent: [
+      { name: "downloads run", series: { [assets("Fetching")]: always(2), [assets("Waiting")]: always(5) } },
+      { name: "all are there", series: { [assets("Fetched")]: always(3), [assets("FetchFailed")]: always(0) } },
+      { name: "since ten minutes", series: { [assets("FetchFailed")]: since(10, 1) } },
     ],
   },
   DavitHistoryNotWritten: limit("davit_boot_history_writable", { good: 1, bad: 0, minutes: 15 }),

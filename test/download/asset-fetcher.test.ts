@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AssetFetcher, type AssetFetcherOptions } from "../../src/download/asset-fetcher.ts";
 import { allowedServers } from "../../src/download/asset-source.ts";
 import { sha256Of } from "../../src/lib/file-digest.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
 import { encodeDocument, profilePath } from "../../src/model/documents.ts";
 import type { ProfileAsset } from "../../src/model/profile-asset.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
@@ -32,6 +33,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
+const metrics = createMetrics("test");
+
+/** How many assets the metrics show with this reason. */
+async function counted(reasonOf: string): Promise<number | undefined> {
+  const { values } = await metrics.profileAssets.get();
+  return values.find(({ labels }) => labels.state === reasonOf)?.value;
+}
+
 async function start(answers: readonly Answer[], options: Partial<AssetFetcherOptions> = {}): Promise<void> {
   server = await startFileServer(answers);
   fetcher = new AssetFetcher({
@@ -42,6 +51,7 @@ async function start(answers: readonly Answer[], options: Partial<AssetFetcherOp
     claim: { take: () => undefined, release: () => undefined },
     clock,
     log: silentLog,
+    metrics,
     ...options,
   });
   fetcher.start();
@@ -93,8 +103,13 @@ describe("the assets of Profiles", () => {
     want("other", asset());
     await expect.poll(() => reason(), patience).toBe("FetchFailed");
     expect(message()).toBe(`cannot be fetched from "${server.url}/none": the server answers 404`);
+    expect([await counted("FetchFailed"), await counted("Fetched")]).toEqual([1, 0]);
     await clock.advance(60_000);
     await expect.poll(() => reason(), patience).toBe("Fetched");
+    expect([await counted("FetchFailed"), await counted("Fetched")]).toEqual([0, 1]);
+    want("web");
+    want("other");
+    expect(await counted("Fetched")).toBe(0);
   });
 
   it("never quote a query, which may be a secret", async () => {
