@@ -58,7 +58,7 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
     root: directory,
     cacheBytes,
     digests,
-    isWanted: (name) => fetcher?.isWanted(name) === true,
+    wanted: fetcher?.wanted,
     clock,
     log: log.child({ part: "http" }),
     metrics,

@@ -74,7 +74,6 @@ export class AssetFetcher implements AssetStates {
   readonly #entries = new Map<string, Entry>();
   readonly #downloads = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  #names: ReadonlySet<string> = new Set();
   #wake = new AbortController();
   #running: Promise<void> = Promise.resolve();
   /** The size of all files of the directory, while downloads run. */
@@ -105,7 +104,7 @@ export class AssetFetcher implements AssetStates {
 
   /** True for the name of an asset that a Profile asks for. If there is no such file, its machines must wait. */
   isWanted(name: string): boolean {
-    return this.#names.has(name);
+    return this.wanted.lists(name);
   }
 
   /** For a person: one line for each asset that davit does not get by itself. */
@@ -116,7 +115,6 @@ export class AssetFetcher implements AssetStates {
 
   #want(): void {
     const { claims } = this.wanted;
-    this.#names = new Set([...claims.values()].map(({ name }) => name));
     for (const [key, entry] of this.#entries) {
       if (claims.has(key)) continue;
       this.#entries.delete(key);
@@ -275,6 +273,7 @@ export class AssetFetcher implements AssetStates {
 
   #show(entry: Entry, state: AssetState): void {
     if (!this.#isCurrent(entry)) return;
+    if (state === fetched) this.wanted.noteChecked(entry.claim);
     const before = entry.state;
     entry.state = state;
     this.#count();

@@ -2,6 +2,7 @@
 
 import { decodeProfile, documentAddress } from "../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
+import { installs } from "../model/profile.ts";
 import type { ProfileAsset } from "../model/profile-asset.ts";
 
 /** One file that Profiles ask for. Different files can have one name: then the Profiles contradict each other. */
@@ -14,9 +15,18 @@ export interface AssetClaim {
   readonly profiles: readonly string[];
 }
 
+interface ProfileAssets {
+  readonly assets: readonly ProfileAsset[];
+  readonly isInstall: boolean;
+  /** By name, the digest of the file that was there, with the digest that this Profile listed then. */
+  readonly checked: Map<string, string>;
+}
+
 export class WantedAssets implements FeedListener {
   readonly #noteChange: () => void;
-  #byProfile = new Map<string, readonly ProfileAsset[]>();
+  #byProfile = new Map<string, ProfileAssets>();
+  /** By name, what each Profile that lists it accepts. Undefined until it is asked for. */
+  #accepted: ReadonlyMap<string, readonly ReadonlySet<string>[]> | undefined;
 
   /** @param noteChange is called after `claims` may have changed. */
   constructor(noteChange: () => void) {
@@ -26,7 +36,7 @@ export class WantedAssets implements FeedListener {
   /** By name and digest. */
   get claims(): ReadonlyMap<string, AssetClaim> {
     const claims = new Map<string, AssetClaim>();
-    for (const [profile, assets] of this.#byProfile) {
+    for (const [profile, { assets }] of this.#byProfile) {
       for (const { name, sha256, url } of assets) {
         const { urls = [], profiles = [] } = claims.get(claimKey({ name, sha256 })) ?? {};
         const claim = { name, sha256, urls: [...new Set([...urls, url])], profiles: [...profiles, profile] };
@@ -34,6 +44,38 @@ export class WantedAssets implements FeedListener {
       }
     }
     return claims;
+  }
+
+  /** True for a name that a Profile lists. */
+  lists(name: string): boolean {
+    return this.#acceptedByName().has(name);
+  }
+
+  /**
+   * True if a file may be sent under a name that Profiles list: each of them lists this digest, or listed it when its
+   * file was checked. True for any file under another name.
+   */
+  accepts(name: string, sha256: string): boolean {
+    return (this.#acceptedByName().get(name) ?? []).every((digests) => digests.has(sha256));
+  }
+
+  /**
+   * Notes that the file of a claim was there. Machines of its Profiles may get this file also after a change of the
+   * digest, until davit restarts. Profiles that install accept only what they list now.
+   */
+  noteChecked({ name, sha256, profiles }: AssetClaim): void {
+    for (const profile of profiles) this.#byProfile.get(profile)?.checked.set(name, sha256);
+    this.#accepted = undefined;
+  }
+
+  #acceptedByName(): ReadonlyMap<string, readonly ReadonlySet<string>[]> {
+    if (this.#accepted !== undefined) return this.#accepted;
+    const accepted = new Map<string, readonly ReadonlySet<string>[]>();
+    for (const profile of this.#byProfile.values()) {
+      for (const [name, digests] of acceptedBy(profile)) accepted.set(name, [...(accepted.get(name) ?? []), digests]);
+    }
+    this.#accepted = accepted;
+    return accepted;
   }
 
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
@@ -50,15 +92,18 @@ export class WantedAssets implements FeedListener {
   }
 
   /** Learns a document. What was known of it stays while it is unreadable. @returns true if it may matter. */
-  #learn(path: string, text: string | undefined, former: ReadonlyMap<string, readonly ProfileAsset[]>): boolean {
+  #learn(path: string, text: string | undefined, former: ReadonlyMap<string, ProfileAssets>): boolean {
     const address = documentAddress(path);
     if (address?.kind !== "profile") return false;
     const key = `${address.namespace}/${address.name}`;
     const before = former.get(key);
-    const assets = text === undefined ? [] : (assetsIn(text) ?? before ?? []);
-    if (assets.length > 0) this.#byProfile.set(key, assets);
-    else this.#byProfile.delete(key);
-    return before !== undefined || assets.length > 0;
+    const now = text === undefined ? noAssets : (assetsIn(text) ?? before ?? noAssets);
+    this.#accepted = undefined;
+    if (now.assets.length === 0) return this.#byProfile.delete(key) || before !== undefined;
+    const names = new Set(now.assets.map(({ name }) => name));
+    const checked = new Map([...(before?.checked ?? [])].filter(([name]) => names.has(name)));
+    this.#byProfile.set(key, { ...now, checked });
+    return true;
   }
 }
 
@@ -66,9 +111,21 @@ export function claimKey({ name, sha256 }: Pick<ProfileAsset, "name" | "sha256">
   return `${sha256} ${name}`;
 }
 
-/** Returns undefined for an unreadable document. Most documents have no assets, and are not parsed. */
-function assetsIn(text: string): readonly ProfileAsset[] | undefined {
-  if (!text.includes('"assets":[')) return [];
-  const document = decodeProfile(text);
-  return document && (document.content.assets ?? []);
+/** Returns, for each name that a Profile lists, the digests of the files that its machines may get. */
+function acceptedBy({ assets, checked, isInstall }: ProfileAssets): ReadonlyMap<string, ReadonlySet<string>> {
+  const accepted = new Map<string, Set<string>>();
+  for (const { name, sha256 } of assets) {
+    const last = isInstall ? undefined : checked.get(name);
+    accepted.set(name, new Set([...(accepted.get(name) ?? []), sha256, last ?? sha256]));
+  }
+  return accepted;
 }
+
+/** Returns undefined for an unreadable document. Most documents have no assets, and are not parsed. */
+function assetsIn(text: string): Omit<ProfileAssets, "checked"> | undefined {
+  if (!text.includes('"assets":[')) return noAssets;
+  const document = decodeProfile(text);
+  return document && { assets: document.content.assets ?? [], isInstall: installs(document.content) };
+}
+
+const noAssets: Omit<ProfileAssets, "checked"> = { assets: [], isInstall: false };

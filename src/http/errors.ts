@@ -72,8 +72,11 @@ export const requestRefusals = {
   unsent: { status: 503, text: "too many unread answers" },
   /** The file of an asset changed at each attempt to read it. */
   changing: { status: 503, text: "asset is being written" },
-  /** The file of an asset has another digest than the request names. */
-  otherFile: { status: 503, text: "asset is not the file that sha256 names: put that file there, or correct sha256" },
+  /** The file of an asset has another digest than the request names, or than a Profile lists for its name. */
+  otherFile: {
+    status: 503,
+    text: "asset is not the file that sha256 names: put that file there, or correct sha256",
+  },
   /** davit has not fetched the asset of a Profile yet. */
   unfetched: { status: 503, text: "asset is not fetched yet: condition AssetsReady of its Profile says why" },
   unchecked: { status: 503, text: "the sha256 of the asset cannot be computed" },

@@ -134,6 +134,60 @@ async function startElsewhere(): Promise<FileServer> {
   return elsewhere;
 }
 
+it("under a name that Profiles list, machines get only the file that each of them lists, also after a restart", async () => {
+  await serveFiles(file(content));
+  await mkdir(at("assets/os"));
+  await writeFile(at("assets/os/vmlinuz"), "another kernel");
+  await write("web", {});
+  const davit = await start();
+  await expect.poll(() => attention(davit), patience).toContain('asset "os/vmlinuz": Conflict');
+  for (const target of ["/assets/os/vmlinuz", "/assets//os/vmlinu%7A", "/assets/os/vmlinuz?x=1"])
+    expect(await statusAt(davit, target)).toBe(503);
+  await writeFile(at("assets/os/vmlinuz"), content);
+  await expect.poll(() => statusAt(davit, "/assets/os/vmlinuz"), patience).toBe(200);
+  expect((await get(davit, "/assets/os/vmlinuz")).bytes.equals(content)).toBe(true);
+
+  await write("other", { sha256: "0".repeat(64) });
+  await expect.poll(() => statusAt(davit, "/assets/os/vmlinuz"), patience).toBe(503);
+  expect(await statusAt(davit, `/assets/os/vmlinuz?sha256=${sha256}`)).toBe(200);
+  await rm(at("objects/other.yaml"));
+  await expect.poll(() => statusAt(davit, "/assets/os/vmlinuz"), patience).toBe(200);
+
+  await write("web", { sha256: "0".repeat(64) });
+  await expect.poll(() => attention(davit), patience).toContain('asset "os/vmlinuz": Conflict');
+  await davit.stop("SIGKILL");
+  const again = await start();
+  await expect.poll(() => attention(again), patience).toContain('asset "os/vmlinuz": Conflict');
+  expect(await statusAt(again, "/assets/os/vmlinuz")).toBe(503);
+  expect(server.ranges).toEqual([]);
+});
+
+it("machines of a Profile that installs never get the file that it listed before", async () => {
+  await serveFiles(file(content));
+  await write("web", {});
+  const davit = await start();
+  await expect.poll(() => statusAt(davit, "/assets/os/vmlinuz"), patience).toBe(200);
+  await write("web", { sha256: "0".repeat(64) });
+  await expect.poll(() => attention(davit), patience).toContain("Conflict");
+  expect(await statusAt(davit, "/assets/os/vmlinuz")).toBe(200);
+  const yaml = at("objects/web.yaml");
+  await writeFile(yaml, `${await readFile(yaml, "utf8")}  effect: Install\n`);
+  await expect.poll(() => statusAt(davit, "/assets/os/vmlinuz"), patience).toBe(503);
+});
+
+it("a follower that fetches nothing sends only the files that Profiles list", async () => {
+  await serveFiles(file(content));
+  await write("web", {});
+  const writer = await start();
+  await mkdir(at("followed/os"), { recursive: true });
+  await writeFile(at("followed/os/vmlinuz"), "another kernel");
+  const follower = await startDavitBoot([...storeOf(writer), "--assets-dir", at("followed")]);
+  running.push(follower);
+  await expect.poll(() => statusAt(follower, "/assets/os/vmlinuz"), patience).toBe(503);
+  await writeFile(at("followed/os/vmlinuz"), content);
+  await expect.poll(() => statusAt(follower, "/assets/os/vmlinuz"), patience).toBe(200);
+});
+
 it("without allowed hosts davit fetches nothing, and uses what is there", async () => {
   await serveFiles(file(content));
   await mkdir(at("assets/os"));

@@ -33,8 +33,8 @@ export interface AssetsOptions {
   /** Memory for frequently requested assets; 0: none. */
   readonly cacheBytes: number;
   readonly digests: AssetDigests;
-  /** True for the name of a file that davit fetches: until it is there, its machines wait. */
-  readonly isWanted?: ((name: string) => boolean) | undefined;
+  /** The names that Profiles list: davit sends only their files under them, and machines wait until those are there. */
+  readonly wanted?: ListedAssets | undefined;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
@@ -47,6 +47,15 @@ export interface AssetsOptions {
   /** The most downloads at one time, in place of the number that `maxOpen` allows. */
   readonly maxStreams?: number;
 }
+
+export interface ListedAssets {
+  /** True for a name that a Profile lists. */
+  lists(name: string): boolean;
+  /** True if a file with this SHA-256 may be sent under a name. */
+  accepts(name: string, sha256: string): boolean;
+}
+
+const nothingListed: ListedAssets = { lists: () => false, accepts: () => true };
 
 export interface AssetRoute extends Route {
   readonly answer: (exchange: Exchange) => Promise<Answer | undefined>;
@@ -68,7 +77,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     root,
     cacheBytes: limitBytes,
     digests,
-    isWanted = () => false,
+    wanted = nothingListed,
     clock,
     log,
     metrics,
@@ -81,7 +90,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   const sending: DownloadContext = {
     openings: new Openings(opening),
     digests,
-    isWanted,
+    wanted,
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
@@ -104,7 +113,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
 interface DownloadContext {
   readonly openings: Openings;
   readonly digests: AssetDigests;
-  readonly isWanted: (name: string) => boolean;
+  readonly wanted: ListedAssets;
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly streams: AssetStreams;
@@ -134,10 +143,13 @@ interface OneDownload extends DownloadContext {
 }
 
 async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
+  const { wanted } = sending;
   const digest = wantedDigest(exchange.rawQuery);
   const asset = await openOrRefuse(root, exchange.path.slice(prefix.length), sending);
   try {
-    if (digest !== undefined) await checkDigest(asset, digest, sending, exchange);
+    const name = decodedPath(exchange.path.slice(prefix.length));
+    if (digest !== undefined) await checkDigest(asset, (sha256) => sha256 === digest, sending, exchange);
+    else if (wanted.lists(name)) await checkDigest(asset, (sha256) => wanted.accepts(name, sha256), sending, exchange);
     return await answerWith(asset, sending, exchange);
   } finally {
     await asset.handle.close();
@@ -147,22 +159,22 @@ async function answerOnce(root: string, sending: OneDownload, exchange: Exchange
 /** Checks an asset's digest. A request that waits for it counts as a download, so that it holds up no other opening. */
 async function checkDigest(
   asset: Asset,
-  digest: string,
+  accepts: (sha256: string) => boolean,
   { digests, streams, clients, opened }: OneDownload,
   { request, path }: Exchange,
 ): Promise<void> {
-  if (digests.knows(asset)) return await digests.check(asset, digest, path);
+  if (digests.knows(asset)) return await digests.check(asset, accepts, path);
   const client = clients.ofRequest(request);
   if (!streams.enter(client)) throw new RequestError("overloaded");
   opened();
   try {
-    await digests.check(asset, digest, path);
+    await digests.check(asset, accepts, path);
   } finally {
     streams.leave(client);
   }
 }
 
-async function openOrRefuse(root: string, path: string, { isWanted }: DownloadContext): Promise<Asset> {
+async function openOrRefuse(root: string, path: string, { wanted }: DownloadContext): Promise<Asset> {
   try {
     const asset = await openAsset(root, path);
     if (asset !== undefined) return asset;
@@ -171,7 +183,7 @@ async function openOrRefuse(root: string, path: string, { isWanted }: DownloadCo
     if (code === "EMFILE" || code === "ENFILE") throw new RequestError("overloaded");
     throw error;
   }
-  throw new RequestError(isWanted(decodedPath(path)) ? "unfetched" : "notFound");
+  throw new RequestError(wanted.lists(decodedPath(path)) ? "unfetched" : "notFound");
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */

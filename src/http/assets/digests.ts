@@ -67,17 +67,18 @@ export class AssetDigests {
   }
 
   /**
-   * Checks that an asset has this digest. The asset must stay open until the promise settles.
+   * Checks that an asset has an accepted digest. The asset must stay open until the promise settles.
+   * @param accepts says whether a SHA-256, in lower case, is that of a file that may be sent.
    * @throws {RequestError} otherFile, or unchecked if the file cannot be hashed.
    * @throws {AssetChanged} when the file was written meanwhile.
    */
-  async check(asset: Asset, wanted: string, path: string): Promise<void> {
+  async check(asset: Asset, accepts: (sha256: string) => boolean, path: string): Promise<void> {
     const sha256 = this.#knownOf(asset) ?? (await this.#digestOf(asset, path));
-    if (sha256 === wanted) return;
+    if (accepts(sha256)) return;
     const { log, metrics } = this.#options;
     metrics.assetMismatches.inc();
     const { file } = asset.version;
-    if (!this.#logged.has(file)) log.warn({ path, sha256, wanted }, "asset has another SHA-256 than the request names");
+    if (!this.#logged.has(file)) log.warn({ path, sha256 }, "asset is not the file that its location or Profile names");
     this.#logged.set(file, true);
     throw new RequestError("otherFile");
   }
