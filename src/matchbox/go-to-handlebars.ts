@@ -6,6 +6,7 @@
 
 import { unreachable } from "../lib/errors.ts";
 import { comparePositions, type TextPosition, textStart } from "../render/core/text-position.ts";
+import { parseTemplate } from "../render/template/template.ts";
 import {
   type GoBlock,
   type GoExpression,
@@ -46,7 +47,13 @@ export function translateGoTemplate(source: string, { replaceUrl }: TranslateOpt
   if (all.length > 0) {
     return { kind: "untranslated", problems: all.toSorted((a, b) => comparePositions(a.at, b.at)) };
   }
-  return { kind: "translated", text: translator.output.toString(), uses: translator.uses };
+  const text = translator.output.toString();
+  const refused = parseTemplate(text);
+  if (refused !== undefined) {
+    const problem = `davit refuses its translation (${refused.message}): write it in a simpler way`;
+    return { kind: "untranslated", problems: [{ at: textStart, text: problem }] };
+  }
+  return { kind: "translated", text, uses: translator.uses };
 }
 
 /** What names mean at one place of a template. */

@@ -31,6 +31,16 @@ function rendered(source: string): string {
   return compileTemplate(translated(source), { sha256: () => "" }).render(variables);
 }
 
+it("does not translate into what davit refuses", () => {
+  const deep = `{{index ${".a ".repeat(120)}}}`;
+  expect(translateGoTemplate(deep)).toEqual({
+    kind: "untranslated",
+    problems: [
+      { at: expect.anything(), text: expect.stringMatching(/^davit refuses its translation \(.+\): write it/) },
+    ],
+  });
+});
+
 describe("a translated template yields what Go yields", () => {
   it.each([
     { name: "text alone", source: "a\nb\n", output: "a\nb\n" },
