@@ -80,7 +80,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
     () => expectPatience("bios"),
   );
 
-  it.skipIf(missing("grub-uefi", "ovmf"))(
+  it.skipIf(missing("grub-uefi", "ovmf", "all-firmware"))(
     "waits in GRUB by UEFI, and boots once it is released",
     {
       timeout: bootTestLimitMs,

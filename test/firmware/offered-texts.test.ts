@@ -152,7 +152,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "gpg", "grub"))("a GRUB that enforce
     () => expectNothing("bios"),
   );
 
-  it.skipIf(missing("grub-uefi", "ovmf"))(
+  it.skipIf(missing("grub-uefi", "ovmf", "all-firmware"))(
     "runs nothing of another text, nor another's installer, by UEFI",
     {
       timeout: bootTestLimitMs,

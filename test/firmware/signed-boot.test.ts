@@ -122,7 +122,7 @@ describe.skipIf(programsAreMissing)("under check_signatures=enforce", () => {
     bootTestLimitMs,
   );
 
-  it.skipIf(missing("grub-uefi", "ovmf"))(
+  it.skipIf(missing("grub-uefi", "ovmf", "all-firmware"))(
     "a UEFI machine boots the same",
     async () => {
       const transcript = await boot("uefi");
