@@ -21,6 +21,7 @@ const allowed = {
   offline: ["directory", "admission", "controller", "boot", "render", "model", "lib"],
   lint: ["offline", "directory", "controller", "render", "model", "lib"],
   history: ["model", "lib"],
+  audit: ["model", "lib"],
   http: ["boot", "history", "render", "sign", "store", "model", "lib"],
 };
 

@@ -3,9 +3,10 @@
  * computer's disk, network and random numbers.
  */
 
-import { createHash, randomBytes, randomInt } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import type { AuditLog } from "../audit/audit-log.ts";
 import { followerPermit } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
@@ -22,9 +23,9 @@ import { assert } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
-import { publicProblem } from "../lib/private-path.ts";
+import { assertPrivate } from "../lib/private-path.ts";
+import { random } from "../lib/random.ts";
 import { RecentLines } from "../lib/recent-lines.ts";
-import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { davitRoot, tombstonesRoot } from "../model/documents.ts";
 import type { PermitQuestion } from "../model/permit-wire.ts";
@@ -33,7 +34,6 @@ import type { Source } from "../model/source.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import { parseTemplate } from "../render/template/template.ts";
-import { BackupSchedule } from "../store/backup/schedule.ts";
 import { type WalFailure, walFailures } from "../store/core/log-port.ts";
 import type { SourceProof } from "../store/open-etcd-store.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
@@ -44,7 +44,9 @@ import { LedgerService } from "./ledger-service.ts";
 import { machineBook } from "./machine-book.ts";
 import { openSharedStore } from "./members.ts";
 import type { ObjectSource } from "./object-source.ts";
+import { openAudit } from "./open-audit.ts";
 import { openObjects } from "./open-objects.ts";
+import { scheduleBackups } from "./scheduled-backups.ts";
 import { sightingOf } from "./sight.ts";
 import { SourceFollower } from "./source-follower.ts";
 import { StoreService } from "./store-service.ts";
@@ -56,6 +58,8 @@ const lockCheckMs = 1_000;
 export interface AppOptions {
   readonly config: ServeConfig;
   readonly log: Log;
+  /** Writes a line without its newline to standard output. */
+  readonly writeLine: (line: string) => void;
   readonly clock: Clock;
   readonly version: string;
   /** The process's environment, which may configure access to the cluster. */
@@ -84,12 +88,13 @@ export interface Served extends MachineAddresses {
 type ListeningAddresses = MachineAddresses & Pick<Served, "storeAddress" | "storeTls" | "opsAddress">;
 
 /** What the controller needs beside the source and the store. */
-type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "ledger">>;
+type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "ledger" | "audit">>;
 
 export class App {
   readonly #config: ServeConfig;
   readonly #lines: RecentLines;
   readonly #log: Log;
+  readonly #writeLine: AppOptions["writeLine"];
   readonly #clock: Clock;
   readonly #suspensions: Suspensions;
   readonly #version: string;
@@ -108,10 +113,11 @@ export class App {
   /** Stop functions of the started parts, the last started first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
-  constructor({ config, log, clock, version, environment, storeSizes }: AppOptions) {
+  constructor({ config, log, writeLine, clock, version, environment, storeSizes }: AppOptions) {
     this.#config = config;
     this.#lines = new RecentLines(clock);
     this.#log = this.#lines.over(log);
+    this.#writeLine = writeLine;
     this.#clock = clock;
     this.#suspensions = new Suspensions(clock);
     this.#version = version;
@@ -128,17 +134,19 @@ export class App {
    * which ends the parts that have started.
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
-    await this.#refusePublicData();
+    await assertPrivate(this.#config.dataDir);
     const objects = await this.#openObjects();
     this.#stops.unshift(() => objects.stop());
     const store = await this.#openStore();
-    const ledger = await this.#openLedger(objects);
+    const audit = await this.#openAudit(() => ledger);
+    const ledger = await this.#openLedger(objects, audit);
     const boot = this.#openBoot(ledger);
     this.#stops.unshift(store.follow(davitRoot, boot.index));
     const { fetcher } = boot.assets;
     if (fetcher !== undefined) this.#stops.unshift(store.follow(davitRoot, fetcher.wanted));
     ledger.followObjects(store);
-    const backups = this.#scheduleBackups(store);
+    const backups = scheduleBackups(store, this.#shared);
+    if (backups !== undefined) this.#stops.unshift(() => backups.stop());
     const keys = this.#storeService(store, ledger, objects);
     // The constructor of `keys` has started a timer. `stop` must end it even if one of the next lines fails.
     this.#stops.unshift(() => keys.stop());
@@ -160,7 +168,7 @@ export class App {
         this.#followed(objects).measure();
         this.#sourceFollower?.controller?.measure();
       },
-      machines: this.#machines(ledger),
+      machines: { ...this.#machines(ledger), audit },
       console: {
         statuses: this.#knownStatuses,
         callers: () => this.#followed(objects).callers,
@@ -174,6 +182,7 @@ export class App {
     await this.#followSource(store, objects, {
       davitUrl: `http://${machines.advertised}`,
       ledger: ledger.ledger.known,
+      audit,
     });
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
     const ready = boot.openWhenHeard(this.#synced.promise);
@@ -203,15 +212,13 @@ export class App {
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
   }
 
-  /** @throws {StartError} if other users of this computer could read Secrets, or change what machines boot. */
-  async #refusePublicData(): Promise<void> {
-    const { dataDir } = this.#config;
-    const problem = await publicProblem(dataDir);
-    if (problem !== undefined) throw new StartError(`Cannot use "${dataDir}": ${problem}`);
-  }
-
   async #openObjects(): Promise<ObjectSource> {
-    return await openObjects({ ...this.#shared, environment: this.#environment, random, instance: hostname() });
+    return await openObjects({
+      ...this.#shared,
+      environment: this.#environment,
+      random,
+      instance: hostname(),
+    });
   }
 
   async #openStore(): Promise<Store> {
@@ -237,11 +244,18 @@ export class App {
     return store;
   }
 
-  async #openLedger(first: ObjectSource): Promise<LedgerService> {
+  async #openAudit(ledger: () => LedgerService): Promise<AuditLog | undefined> {
+    const ground = () => ({ boot: this.#boot, ledger: ledger() });
+    const opened = await openAudit({ ...this.#shared, writeLine: this.#writeLine, ground });
+    if (opened !== undefined) this.#stops.unshift(opened.stop);
+    return opened?.audit;
+  }
+
+  async #openLedger(first: ObjectSource, audit: AuditLog | undefined): Promise<LedgerService> {
     const { ledgerMark: mark } = first;
     const eventSink = () => this.#followed(first).eventSink;
     const rulesOf = (profile: string) => this.#opened?.index.reportRulesOf(profile);
-    const ledger = await LedgerService.open({ ...this.#shared, mark, rulesOf, eventSink });
+    const ledger = await LedgerService.open({ ...this.#shared, mark, rulesOf, eventSink, audit });
     this.#stops.unshift(() => ledger.stop());
     return ledger;
   }
@@ -288,18 +302,6 @@ export class App {
         this.#synced.resolve();
       },
     };
-  }
-
-  /** @returns undefined without --backup-every. */
-  #scheduleBackups(store: Store): BackupSchedule | undefined {
-    const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = this.#config;
-    if (everyMs === 0 || directory === undefined) return undefined;
-    const log = this.#log.child({ part: "backup" });
-    const where = { directory, everyMs, keep, files: diskFiles };
-    const backups = new BackupSchedule({ ...where, store, clock: this.#clock, log, random: randomBytes });
-    backups.start();
-    this.#stops.unshift(() => backups.stop());
-    return backups;
   }
 
   #storeService(store: Store, ledger: LedgerService, { trust }: ObjectSource): StoreService {
@@ -391,9 +393,4 @@ export class App {
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
     return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...problems, ...objects];
   }
-}
-
-/** Returns a random number from 0 to below 1, precise enough for the length of a wait. */
-function random(): number {
-  return randomInt(2 ** 32) / 2 ** 32;
 }

@@ -3,7 +3,6 @@
  * store. Each answers machines from its own copy, even while it cannot reach the store.
  */
 
-import { randomInt } from "node:crypto";
 import { hostname } from "node:os";
 import { CopyFile } from "../follow/copy-file.ts";
 import { type CredentialFiles, readCredentials } from "../follow/credentials.ts";
@@ -13,6 +12,7 @@ import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
+import { random } from "../lib/random.ts";
 import { RecentLines } from "../lib/recent-lines.ts";
 import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
@@ -98,7 +98,7 @@ export class BootApp {
       copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
       clock,
       // Precise enough for waits of seconds.
-      random: () => randomInt(2 ** 32) / 2 ** 32,
+      random,
       log: followLog,
     });
   }

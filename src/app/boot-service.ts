@@ -15,6 +15,7 @@ import { Freshness } from "../boot/selection/freshness.ts";
 import type { AssetSource } from "../download/asset-source.ts";
 import { HandedIntake } from "../history/handed-intake.ts";
 import { History, type HistoryOutlets } from "../history/history.ts";
+import type { RecordedMachine } from "../history/history-view.ts";
 import { Journal } from "../history/journal.ts";
 import { AssetDigests } from "../http/assets/digests.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
@@ -295,6 +296,11 @@ export class BootService {
     if (first !== "grace") return;
     if (!this.index.isReady) return await heard;
     log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
+  }
+
+  /** Returns every machine of the history; undefined after the stop has begun, when reading it could take too long. */
+  async recordedMachines(): Promise<Iterable<RecordedMachine> | undefined> {
+    return this.#stopping.signal.aborted ? undefined : (await this.#history.current()).recordedMachines();
   }
 
   /** Reports not ready, so that a load balancer sends no more requests. Idempotent. */

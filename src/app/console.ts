@@ -22,6 +22,7 @@ import type { Previews } from "../http/ops/preview.ts";
 import { isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import type { ActionAudit } from "../model/audit.ts";
 import type { ClusterCallers } from "../model/cluster-callers.ts";
 import type { SourceView } from "../model/source.ts";
 import { type TryGround, TryThread } from "./try-thread.ts";
@@ -42,7 +43,13 @@ export interface ConsoleOptions {
   readonly history: History;
   readonly previews: Pick<Previews, "of">;
   readonly bootFilesOf: BootFilesOf;
-  readonly machines: { readonly book: MachineBook; readonly office: LedgerOffice | undefined } | undefined;
+  readonly machines:
+    | {
+        readonly book: MachineBook;
+        readonly office: LedgerOffice | undefined;
+        readonly audit?: ActionAudit | undefined;
+      }
+    | undefined;
   /** Undefined in a follower. */
   readonly served: ServedConsole | undefined;
   /** Undefined in `davit serve`. */
@@ -102,6 +109,7 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
     },
     clock,
     log,
+    audit: machines?.audit,
   };
   const isHttps = (request: IncomingMessage) =>
     clients.isFromProxy(request) && request.headers["x-forwarded-proto"] === "https";

@@ -1,6 +1,6 @@
 /** The ledger of `davit boot`: a copy that it follows, and a desk that asks the ledger's writer. */
 
-import { randomBytes, randomInt } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { CopyFile } from "../follow/copy-file.ts";
 import { StoreFollower } from "../follow/follow.ts";
@@ -14,6 +14,7 @@ import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import { random } from "../lib/random.ts";
 import { davitRoot } from "../model/documents.ts";
 import { followerName } from "../model/history-batch.ts";
 import { ledgerPath } from "../model/permit-wire.ts";
@@ -68,7 +69,7 @@ export class FollowedLedger {
           : new CopyFile({ path: `${copyFile}${fileEnding}`, files: diskFiles, clock, log }),
       clock,
       // Precise enough for waits of seconds.
-      random: () => randomInt(2 ** 32) / 2 ** 32,
+      random,
       log,
     });
     this.#writers = new Writers({ urls, credentials, clock, log });

@@ -11,6 +11,8 @@ export interface InstallCountsOptions {
   readonly metrics: Pick<Metrics, "installs" | "ledgerEntries">;
   /** Called with an entry whose state has just changed, in the leader only. */
   readonly changed: (entry: LedgerEntry) => void;
+  /** Called with a grant that has ended by its `until`: once for each generation, as `changed`. */
+  readonly ended: (key: string, generation: number) => void;
   /** Called with an entry for whose text another address has just asked (`LedgerEntry.otherAddress`), as `changed`. */
   readonly closed: (entry: LedgerEntry) => void;
 }
@@ -18,16 +20,23 @@ export interface InstallCountsOptions {
 export class InstallCounts {
   readonly #options: InstallCountsOptions;
   /** The state of each entry, when it began, and whether a text is closed. */
-  #states = new Map<string, KnownState>();
+  readonly #states = new Map<string, KnownState>();
+  /** The ended generation of each grant. */
+  readonly #ended = new Map<string, number>();
   readonly #unfollow: () => void;
 
   constructor(options: InstallCountsOptions) {
     this.#options = options;
     for (const state of installStates) options.metrics.installs.inc({ result: resultOf(state) }, 0);
-    this.#learnAll();
-    this.#unfollow = options.ledger.known.onChange((entries) => {
-      if (entries === undefined) this.#learnAll();
-      else for (const entry of entries) this.#learn(entry);
+    const { known } = options.ledger;
+    for (const entry of known.entries.values()) this.#states.set(entry.id, stateOf(entry));
+    for (const [key, generation] of known.ended) this.#ended.set(key, generation);
+    this.#unfollow = known.onChange((entries) => {
+      // Entries can change together with documents of other kinds.
+      for (const entry of entries ?? known.entries.values()) this.#learn(entry);
+      if (entries !== undefined) return;
+      for (const id of this.#states.keys()) if (!known.entries.has(id)) this.#states.delete(id);
+      for (const [key, generation] of known.ended) this.#learnEnded(key, generation);
     });
   }
 
@@ -41,9 +50,10 @@ export class InstallCounts {
     this.#unfollow();
   }
 
-  #learnAll(): void {
-    this.#states = new Map();
-    for (const entry of this.#options.ledger.known.entries.values()) this.#states.set(entry.id, stateOf(entry));
+  #learnEnded(key: string, generation: number): void {
+    if ((this.#ended.get(key) ?? 0) >= generation) return;
+    this.#ended.set(key, generation);
+    if (this.#options.store.membership.isLeader) this.#options.ended(key, generation);
   }
 
   /** Only the leader counts, so that the sum over all members is right. */

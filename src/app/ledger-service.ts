@@ -5,6 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import type { AuditLog } from "../audit/audit-log.ts";
 import { Ledger } from "../ledger/ledger.ts";
 import type { LedgerMark } from "../ledger/mark-keeper.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -35,6 +36,8 @@ export interface LedgerServiceOptions {
   readonly rulesOf: (profile: string) => ReportRules | undefined;
   /** Returns where events of Groups are shown; undefined while objects come from files. */
   readonly eventSink: () => EventSink | undefined;
+  /** Undefined without an audit log. */
+  readonly audit: Pick<AuditLog, "entryChanged" | "grantEnded"> | undefined;
 }
 
 // Enough to log the end of about 5,000 installs on a full disk.
@@ -59,13 +62,17 @@ export class LedgerService {
     this.store = store;
     this.ledger = ledger;
     this.objects = new GrantedObjects(() => this.#gather());
-    const { clock, metrics, eventSink: sink } = options;
+    const { clock, metrics, eventSink: sink, audit } = options;
     this.#events = new InstallEvents({ sink, uidOf: (key) => this.objects.of(key)?.uid, clock });
     this.#counts = new InstallCounts({
       ledger,
       store,
       metrics,
-      changed: (entry) => this.#events.changed(entry),
+      changed: (entry) => {
+        this.#events.changed(entry);
+        audit?.entryChanged(entry);
+      },
+      ended: (key, generation) => audit?.grantEnded(key, generation),
       closed: (entry) => this.#closed(entry),
     });
   }

@@ -71,7 +71,8 @@ function ledgerBook(known: KnownLedger, problems: () => readonly string[]): Ledg
 
 type KnownObjects = Pick<MachineBookOptions, "index" | "objects">;
 
-function bootOf({ index, objects }: KnownObjects, identities: readonly string[]): MachineBoot | undefined {
+/** Returns what a machine with these identities gets now; undefined if no Group takes it. */
+export function bootOf({ index, objects }: KnownObjects, identities: readonly string[]): MachineBoot | undefined {
   try {
     const { machine, ask } = index.candidate(labelsOf(identities), "script");
     return bootFor({ index, objects }, machine.group.id, { isHeld: false, asked: ask?.grants });
@@ -102,7 +103,7 @@ function bootFor(
 }
 
 /** The labels that a machine with these identities sends at least. */
-function labelsOf(identities: readonly string[]): Labels {
+export function labelsOf(identities: readonly string[]): Labels {
   const query = new URLSearchParams();
   for (const label of ["uuid", "mac"]) {
     const found = identities.find((identity) => identity.startsWith(`${label}/`));

@@ -25,6 +25,8 @@ export interface ServingCommand<Config extends ServiceConfig, Facts extends obje
   readonly createApp: (options: {
     readonly config: Config;
     readonly log: Log;
+    /** Writes a line without its newline to standard output, between the lines of the log. */
+    readonly writeLine: (line: string) => void;
     readonly clock: Clock;
     readonly version: string;
     readonly environment: Environment;
@@ -50,7 +52,9 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
 ): Promise<number> {
   const format = config.logFormat ?? (host.outputIsTerminal ? "pretty" : "json");
   const log = createLog({ level: config.logLevel, format, onExit: host.onExit });
-  const app = createApp({ config, log, clock: systemClock, version: readVersion(), environment: host.environment });
+  const { writeLine } = log;
+  const around = { log, writeLine, clock: systemClock, environment: host.environment };
+  const app = createApp({ ...around, config, version: readVersion() });
   try {
     const { ready } = await app.start();
     const facts = ready.then((served) => {

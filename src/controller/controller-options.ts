@@ -3,6 +3,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import type { EditAudit } from "../model/audit.ts";
 import type { AssetStates } from "../model/profile-asset.ts";
 import type { Source, StatusSink } from "../model/source.ts";
 import type { Store } from "../store/store.ts";
@@ -23,6 +24,8 @@ export interface ControllerOptions {
   readonly trials: TrialRunner;
   readonly clock: Clock;
   readonly log: Log;
+  /** Gets each change of what machines get; undefined without an audit log. */
+  readonly audit?: EditAudit | undefined;
   readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions"> &
     MachineBoardOptions["metrics"] &
     EnrolmentOptions["metrics"] &

@@ -90,7 +90,7 @@ export class Controller implements SourceListener {
   constructor(options: ControllerOptions) {
     this.#options = options;
     const { clock, metrics, tombstoneTtlSeconds, adminNamespace } = options;
-    this.#documents = new Documents(options.store, options.source);
+    this.#documents = new Documents(options.store, options.source, options.audit);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
     this.#composer = new StatusComposer({

@@ -11,7 +11,7 @@
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import type { ObjectName, Source, SourceListener, SourceView } from "../model/source.ts";
+import type { ObjectName, ObjectWriter, OwnName, Source, SourceListener, SourceView } from "../model/source.ts";
 import { Holdings } from "./holdings.ts";
 import { type ClockReading, KnownFiles, pauseMs } from "./known-files.ts";
 import { type DirectoryListing, listFiles } from "./list-files.ts";
@@ -50,6 +50,8 @@ export class DirectorySource implements Source {
   readonly #files = new KnownFiles();
   readonly #watches: FileWatches;
   readonly #lookLog: LookLog;
+  /** Of the versions of files that were read last, by the files' labels. */
+  readonly #digests = new Map<string, string>();
   readonly #ended = new AbortController();
   #looks = 0;
   /** Monotonic start time of the last look that found every file at rest. */
@@ -71,6 +73,15 @@ export class DirectorySource implements Source {
 
   get provenAtMs(): number | undefined {
     return this.#provenAtMs;
+  }
+
+  writerOf({ kind, namespace, name }: OwnName): ObjectWriter | undefined {
+    const object = this.view.get(kind, namespace, name) ?? this.view.refusalOf({ kind, namespace, name });
+    if (object === undefined) return undefined;
+    const { generation, origin: file } = object;
+    // Without the place in the file, which is after the label.
+    const sha256 = this.#digests.get(file.replace(/, document \d+ \(line \d+\)$/, ""));
+    return { generation, file, ...(sha256 !== undefined && { sha256 }) };
   }
 
   /** @throws {Error} when the CRD files cannot be read. */
@@ -136,6 +147,7 @@ export class DirectorySource implements Source {
     const began = this.#moment();
     const listing = await listFiles(directories);
     this.#files.see(listing, this.#moment());
+    if (this.#digests.size > listing.files.length) this.#forgetDigests(listing);
     const parsedCount = await this.#read(readers);
     if (this.#ended.signal.aborted) return 0;
     this.#watches.follow(listing.directories);
@@ -149,6 +161,12 @@ export class DirectorySource implements Source {
     return this.#holdings.size === 0 || !this.#holdings.complete ? Math.min(anxiousRescanMs, rescanMs) : rescanMs;
   }
 
+  /** Forgets the digests of files that are gone. */
+  #forgetDigests({ files }: DirectoryListing): void {
+    const labels = new Set(files.map(({ label }) => label));
+    for (const label of this.#digests.keys()) if (!labels.has(label)) this.#digests.delete(label);
+  }
+
   /** Requests changed files and takes in all answers that are ready. Returns how many files were parsed. */
   async #read(readers: Readers): Promise<number> {
     const answers = await readers.read(this.#files.due(this.#moment()));
@@ -158,6 +176,7 @@ export class DirectorySource implements Source {
       const { label } = request;
       const taken = this.#files.take(request, parsed, this.#moment());
       if (taken === undefined) continue;
+      if (parsed.digest !== "") this.#digests.set(label, parsed.digest);
       if (ignoresOthers(parsed, taken.before)) ignoring.push({ label, ignored: parsed.ignored });
       if (taken.unfinished !== undefined) unfinished.push({ label, why: taken.unfinished });
     }

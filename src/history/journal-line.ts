@@ -4,6 +4,7 @@
  */
 
 import { crc32 } from "node:zlib";
+import { asciiJson } from "../lib/ascii-json.ts";
 import { type Labels, reservedLabels } from "../model/labels.ts";
 import { keptValue } from "./label-sets.ts";
 import type { SeenRequest } from "./request-rows.ts";
@@ -107,13 +108,6 @@ export function entryOf(
     },
     labels: pairs.length === 0 ? undefined : new Map(pairs),
   };
-}
-
-function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[\u007f-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 function pairOf(labels: Labels, name: string): readonly (readonly [string, string])[] {

@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import type { Clock } from "../lib/clock.ts";
 import { diskSentence } from "../lib/disk-sentence.ts";
-import type { Files } from "../lib/files.ts";
+import { type Files, ignoreMissing } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { nextTurn, Slices } from "../lib/slices.ts";
@@ -336,8 +336,4 @@ class SegmentLines {
 
 function notOurs(): Error {
   return new Error("no segment of this davit");
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
 }

@@ -25,20 +25,33 @@ export interface LogOptions {
  */
 const maxWaitingBytes = 16 * 1024 * 1024;
 
-export function createLog({ level, format, destination, onExit }: LogOptions): Log {
+/** A log, and a way to write whole lines beside it to the same place. */
+export interface LineLog extends Log {
+  /** Writes a line without its newline, whatever the level of the log. Like a log line, it never waits in `json`. */
+  readonly writeLine: (line: string) => void;
+}
+
+export function createLog({ level, format, destination, onExit }: LogOptions): LineLog {
   const options = { level, base: null, timestamp: timestamps() };
   if (format === "json") {
-    return destination === undefined ? batchedLog(options, onExit) : pino(options, escaping(destination));
+    return destination === undefined
+      ? batchedLog(options, onExit)
+      : over(pino(options, escaping(destination)), destination);
   }
   // Synchronous, so that the last line before an exit is not lost.
+  const output = destination ?? pino.destination({ dest: 1, sync: true });
   const stream = pretty({
     sync: true,
     singleLine: true,
     ignore: "pid,hostname",
     translateTime: "SYS:HH:MM:ss.l",
-    destination: asStream(escaping(destination ?? pino.destination({ dest: 1, sync: true }))),
+    destination: asStream(escaping(output)),
   });
-  return pino(options, stream);
+  return over(pino(options, stream), output);
+}
+
+function over(log: Log, output: DestinationStream): LineLog {
+  return Object.assign(log, { writeLine: (line: string) => void output.write(`${line}\n`) });
 }
 
 /** Formats the time once for all lines of the same millisecond: there are dozens when many machines boot together. */
@@ -89,7 +102,7 @@ function escaped(character: string): string {
  * that ends by itself, or by an error, loses no line. But its last lines can appear before a batch that the other
  * thread was writing.
  */
-function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): Log {
+function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): LineLog {
   const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });
   const batches = new LineBatches({ write: (lines) => void output.write(lines), clock: systemClock });
   const log = pino(options, escaping(batches));
@@ -106,5 +119,5 @@ function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): Log {
     batches.flush();
     output.flushSync();
   });
-  return log;
+  return over(log, batches);
 }

@@ -6,6 +6,7 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink } from "node:fs/promises";
+import { codeOf } from "./errors.ts";
 
 /** An open file that grows at its end. */
 export interface AppendFile {
@@ -92,4 +93,9 @@ function appendFile(handle: FileHandle): AppendFile {
     truncate: (size) => handle.truncate(size),
     close: () => handle.close(),
   };
+}
+
+/** Takes the error of a file operation. @throws the error, unless the file is missing. */
+export function ignoreMissing(error: unknown): void {
+  if (codeOf(error) !== "ENOENT") throw error;
 }

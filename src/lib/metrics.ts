@@ -50,8 +50,15 @@ function bootMetrics(registers: Registry[]) {
     registers,
   });
   historyWritable.remove();
+  const auditWritable = new Gauge({
+    name: "davit_audit_writable",
+    help: "1 while the audit log is written to its file, 0 while its lines wait; absent without a file.",
+    registers,
+  });
+  auditWritable.remove();
   return {
     historyWritable,
+    auditWritable,
     bootRequests: new Counter({
       name: "davit_boot_requests_total",
       help: "Answers of the boot service by endpoint and status code.",
@@ -80,6 +87,11 @@ function bootMetrics(registers: Registry[]) {
     sourceStalenessSeconds: new Gauge({
       name: "davit_source_staleness_seconds",
       help: "Time since the source confirmed what is served; since the start while it has not. See --max-staleness.",
+      registers,
+    }),
+    auditLost: new Counter({
+      name: "davit_audit_lost_total",
+      help: "Lines of the audit log that were dropped, because its file could not be written, or davit failed on them.",
       registers,
     }),
     historyLost: new Counter({

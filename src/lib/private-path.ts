@@ -1,6 +1,7 @@
 /** Checks whether other users of the computer have access to a path. The users of the path's group are trusted. */
 
 import { stat } from "node:fs/promises";
+import { StartError } from "./start-error.ts";
 
 const bitsOfOthers = 0o007;
 
@@ -15,4 +16,10 @@ export async function publicProblem(path: string): Promise<string | undefined> {
   });
   if (stats === undefined || (stats.mode & bitsOfOthers) === 0) return undefined;
   return `other users can read or write it: chmod o= "${path}"`;
+}
+
+/** @throws {StartError} if other users of this computer have access to a path. */
+export async function assertPrivate(path: string): Promise<void> {
+  const problem = await publicProblem(path);
+  if (problem !== undefined) throw new StartError(`Cannot use "${path}": ${problem}`);
 }

@@ -210,6 +210,8 @@ export interface Source {
    * its answer. Undefined before the first list. It does not advance while the source cannot be reached.
    */
   readonly provenAtMs: number | undefined;
+  /** Returns who wrote the newest version of an object; undefined if the source has no such object. */
+  writerOf?(name: OwnName): ObjectWriter | undefined;
   /** What davit has seen so far; absent for a source without versions. */
   readonly versions?: SourceVersions;
   /**
@@ -280,6 +282,24 @@ export interface MachineStatus {
   readonly boot?: { readonly at: string; readonly stage: string; readonly result: string };
   readonly install?: { readonly generation: number; readonly state: InstallState; readonly claimedAt: string };
   readonly reported?: { readonly state: string; readonly progress?: number; readonly message?: string };
+}
+
+/** Who wrote a version of an object, as far as the source knows. */
+export interface ObjectWriter {
+  /** Of the version that was written: as in `ObjectMeta`. */
+  readonly generation: number;
+  /** Of the API server. */
+  readonly resourceVersion?: string;
+  /** The field manager that changed the spec last, such as `kubectl-client-side-apply` or `helm`. */
+  readonly manager?: string;
+  /** `Apply` or `Update`. */
+  readonly operation?: string;
+  /** When the manager changed it, RFC 3339. */
+  readonly managedAt?: string;
+  /** Where the object stands in files: `web.yaml, document 2 (line 14)`. */
+  readonly file?: string;
+  /** SHA-256 of the file, in hexadecimal digits. */
+  readonly sha256?: string;
 }
 
 export interface StatusSink {

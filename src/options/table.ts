@@ -189,6 +189,14 @@ export const serveOptions = {
     ...newDirectoryOption("data-dir", "write-ahead log and snapshots of the store; created with mode 0700"),
     preset: "./data",
   },
+  auditLog: {
+    flag: "audit-log",
+    value: "FILE|-",
+    help:
+      "write a line of JSON for each change of what machines get, each permit and each action of an operator: to " +
+      "this file, of 16 MiB and four older ones, or - for standard output; default: none",
+    read: one(readText),
+  } satisfies Option<string>,
   backupEveryMs: {
     flag: "backup-every",
     value: "DURATION",

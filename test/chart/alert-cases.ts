@@ -254,6 +254,17 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
     ],
   },
   DavitHistoryNotWritten: limit("davit_boot_history_writable", { good: 1, bad: 0, minutes: 15 }),
+  DavitAuditLogNotWritten: {
+    fires: [
+      { name: "its lines wait", series: { davit_audit_writable: always(0), davit_audit_lost_total: always(0) } },
+      { name: "lines are lost", series: { davit_audit_writable: always(1), davit_audit_lost_total: growing(1) } },
+    ],
+    silent: [
+      { name: "it is written", series: { davit_audit_writable: always(1), davit_audit_lost_total: always(7) } },
+      { name: "no file", series: { davit_audit_lost_total: always(0) } },
+      { name: "not for long enough", series: { davit_audit_writable: since(10, 0, 1) } },
+    ],
+  },
   DavitFollowerHistoryDropped: growth("davit_follow_history_dropped_total", 15),
   DavitSigningKeyExpires: {
     fires: [

@@ -86,6 +86,9 @@
 {{- end }}
 - --ledger-mark-configmap={{ include "davit.ledgerMark" . }}
 - --tombstone-ttl={{ .Values.tombstoneTtl }}
+{{- with .Values.auditLog }}
+- --audit-log={{ . }}
+{{- end }}
 {{- range .Values.assets.fetchFrom }}
 - --fetch-assets-from={{ . }}
 {{- end }}

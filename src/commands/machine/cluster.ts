@@ -1,9 +1,9 @@
 /** Patches Machines and Groups in the cluster, by a person's kubeconfig. */
 
-import { randomInt } from "node:crypto";
 import type { ApiClient } from "../../kubernetes/client/client.ts";
 import { systemClock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { random } from "../../lib/random.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Environment } from "../../options/parsing.ts";
@@ -58,7 +58,7 @@ export async function withCluster<Result>(
     log: silent,
     metrics: createMetrics(version),
     version,
-    random: () => randomInt(2 ** 32) / 2 ** 32,
+    random,
   });
   try {
     return await work(await objectsOf(client, access.namespace));

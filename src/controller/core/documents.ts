@@ -3,6 +3,7 @@
  * batch.
  */
 
+import type { DocumentEdit, EditAudit } from "../../model/audit.ts";
 import {
   davitRoot,
   decodeGroup,
@@ -27,7 +28,7 @@ import {
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import { parseJsonObject } from "../../model/json.ts";
 import { decodeMachine, type MachineDocument } from "../../model/machine.ts";
-import type { ObjectName, Source, SourceVersions } from "../../model/source.ts";
+import type { ObjectName, OwnName, Source, SourceVersions } from "../../model/source.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
@@ -49,7 +50,8 @@ export interface StoredProfile {
 
 export class Documents implements FeedListener {
   readonly #store: Store;
-  readonly #source: Pick<Source, "versions">;
+  readonly #source: Pick<Source, "versions" | "writerOf">;
+  readonly #audit: EditAudit | undefined;
   readonly #texts = new Map<string, string>();
   /** Hashes of the stored secret texts, by namespace/profile. */
   readonly #secrets = new Map<string, Set<string>>();
@@ -57,11 +59,14 @@ export class Documents implements FeedListener {
    * `complete` of the stored sync mark. It is decoded when the mark changes, because every Group of a step reads it.
    */
   #isComplete = false;
+  /** Edits whose write failed, by path: the store may take them nevertheless, after a lost connection to etcd. */
+  readonly #doubtful = new Map<string, DocumentEdit>();
   #unfollow: (() => void) | undefined;
 
-  constructor(store: Store, source: Pick<Source, "versions"> = {}) {
+  constructor(store: Store, source: Pick<Source, "versions" | "writerOf"> = {}, audit?: EditAudit) {
     this.#store = store;
     this.#source = source;
+    this.#audit = audit;
   }
 
   start(): void {
@@ -121,11 +126,8 @@ export class Documents implements FeedListener {
   /** The names of all Profiles, Groups and Machines that have a document. A Group with a twin is returned twice. */
   *names(): Iterable<ObjectName> {
     for (const path of this.#texts.keys()) {
-      const address = documentAddress(path);
-      if (address?.kind === "profile") yield { kind: "Profile", namespace: address.namespace, name: address.name };
-      if (address?.kind === "machine") yield { kind: "Machine", namespace: address.namespace, name: address.name };
-      if (address?.kind === "group")
-        yield { kind: "Group", namespace: address.namespace, name: ownerName(address.name) };
+      const name = objectAt(path);
+      if (name !== undefined) yield name;
     }
   }
 
@@ -159,7 +161,30 @@ export class Documents implements FeedListener {
    */
   async write(changes: readonly DocumentWrite[]): Promise<void> {
     if (changes.length === 0) return;
-    await this.#store.submit({ kind: "batch", commands: [...changes, ...this.#versionsWrite()].map(toCommand) });
+    const edits = this.#audit === undefined ? [] : this.#editsOf(changes);
+    for (const { path } of edits) this.#doubtful.delete(path);
+    try {
+      await this.#store.submit({ kind: "batch", commands: [...changes, ...this.#versionsWrite()].map(toCommand) });
+    } catch (error) {
+      for (const edit of edits) this.#doubtful.set(edit.path, edit);
+      for (const { path } of edits) this.#settle(path, this.#texts.get(path));
+      throw error;
+    }
+    this.#edited(edits);
+  }
+
+  #edited(edits: readonly DocumentEdit[]): void {
+    if (edits.length > 0) this.#audit?.edited(edits, (path) => this.textAt(path));
+  }
+
+  /** What the changes of objects are, for the audit log. It only keeps references: parsing is not for this moment. */
+  #editsOf(changes: readonly DocumentWrite[]): readonly DocumentEdit[] {
+    return changes.flatMap(({ path, text: after }) => {
+      const before = this.#texts.get(path);
+      if (before === after || !isObjectPath(path)) return [];
+      const name = objectAt(path);
+      return [{ path, before, after, writer: name && this.#source.writerOf?.(name) }];
+    });
   }
 
   #versionsWrite(): readonly DocumentWrite[] {
@@ -169,6 +194,7 @@ export class Documents implements FeedListener {
   }
 
   #take(path: string, text: string | undefined): void {
+    if (this.#doubtful.size > 0) this.#settle(path, text);
     const address = documentAddress(path);
     if (address?.kind === "synced") this.#isComplete = decodeSynced(text ?? "")?.complete === true;
     if (address?.kind === "secret") {
@@ -180,6 +206,14 @@ export class Documents implements FeedListener {
     }
   }
 
+  /** Reports an edit that the store has taken, although its write failed. */
+  #settle(path: string, text: string | undefined): void {
+    const edit = this.#doubtful.get(path);
+    if (edit === undefined || edit.before === text) return;
+    this.#doubtful.delete(path);
+    if (edit.after === text) this.#edited([edit]);
+  }
+
   #takeSecret(profile: string, sha256: string, isThere: boolean): void {
     const hashes = this.#secrets.get(profile) ?? new Set();
     if (isThere) hashes.add(sha256);
@@ -187,6 +221,15 @@ export class Documents implements FeedListener {
     if (hashes.size === 0) this.#secrets.delete(profile);
     else this.#secrets.set(profile, hashes);
   }
+}
+
+/** Returns the object whose document is at a path; for a twin its Group. */
+function objectAt(path: string): OwnName | undefined {
+  const address = documentAddress(path);
+  if (address?.kind === "profile") return { kind: "Profile", namespace: address.namespace, name: address.name };
+  if (address?.kind === "machine") return { kind: "Machine", namespace: address.namespace, name: address.name };
+  if (address?.kind !== "group") return undefined;
+  return { kind: "Group", namespace: address.namespace, name: ownerName(address.name) };
 }
 
 function isObjectPath(path: string): boolean {

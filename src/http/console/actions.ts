@@ -58,7 +58,7 @@ async function changeObject(
   action: ObjectAction,
   choice: string,
   { clusterToken, name }: Visitor,
-  { callers, log }: ConsoleContext,
+  { callers, log, audit }: ConsoleContext,
 ): Promise<ActionOutcome> {
   if (clusterToken === undefined || callers === undefined) throw new RequestError("mayNotChange");
   const { spec, done, isForSeen } = objectActions[action];
@@ -68,6 +68,7 @@ async function changeObject(
   const refusal = await callers.patchMachine(clusterToken, patch);
   if (refusal !== undefined) return { text: `is not changed: ${refusal.why}`, isForbidden: refusal.isForbidden };
   log.info({ action, machine, by: name }, "an operator changed a Machine");
+  audit?.acted({ action, via: "console", by: name, done: { machine } });
   return { text: done };
 }
 
@@ -75,12 +76,13 @@ async function changeLedger(
   action: LedgerAction,
   machine: string,
   { mayChangeLedger, name }: Visitor,
-  { book, office, log }: ConsoleContext,
+  { book, office, log, audit }: ConsoleContext,
 ): Promise<ActionOutcome> {
   if (!mayChangeLedger || book === undefined || office === undefined) throw new RequestError("mayNotChange");
   try {
     const done = await correctLedger(action, { machine }, { book, office });
     log.info({ action, by: name, ...done }, "an operator changed the ledger");
+    audit?.acted({ action, via: "console", by: name, done });
     return { text: ledgerActions[action].done };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;

@@ -3,6 +3,7 @@
 import type { History } from "../../history/history.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import type { ActionAudit } from "../../model/audit.ts";
 import type { ClusterCallers } from "../../model/cluster-callers.ts";
 import type { BootFilesOf } from "../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../ops/machine-book.ts";
@@ -35,6 +36,8 @@ export interface ConsoleContext {
   readonly callers: ClusterCallers | undefined;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
   readonly log: Pick<Log, "info">;
+  /** Undefined without an audit log. */
+  readonly audit: ActionAudit | undefined;
 }
 
 /** A request for a screen. */

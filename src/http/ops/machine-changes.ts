@@ -6,6 +6,7 @@
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import type { ActionAudit } from "../../model/audit.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
@@ -18,6 +19,8 @@ export interface MachineChangesOptions {
   /** Undefined in a follower, which never writes. */
   readonly office: LedgerOffice | undefined;
   readonly log: Log;
+  /** Undefined without an audit log. */
+  readonly audit?: ActionAudit | undefined;
 }
 
 const maxBodyBytes = 64 * 1024;
@@ -25,7 +28,7 @@ const hourMs = 3_600_000;
 /** Longer adoptions are probably a mistake: until then, unknown machines of the Group boot their disks. */
 const maxAdoptionMs = 90 * 24 * hourMs;
 
-export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (app, { book, office, log }) => {
+export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (app, { book, office, log, audit }) => {
   // A web page can send only other types without asking davit first.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -46,6 +49,7 @@ export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (
         if (office === undefined) throw new RequestError("notTheWriter");
         const done = await correctLedger(action, body, { book, office });
         log.info({ action, ...done }, "an operator changed the ledger");
+        audit?.acted({ action, via: "operations", done });
         return sendDone(reply, done);
       },
     });

@@ -16,6 +16,7 @@ import type { Metrics } from "../../lib/metrics.ts";
 import {
   isOwnKind,
   type ObjectName,
+  type ObjectWriter,
   type OwnName,
   ownKinds,
   type Reference,
@@ -146,6 +147,12 @@ export class ClusterSource implements Source {
   /** Returns a Profile or Group as the API server last reported it; undefined for an object that is gone. */
   seen(object: ObjectName): SeenObject | undefined {
     return this.#parts?.watches.of(object)?.get(object.namespace, object.name);
+  }
+
+  writerOf(name: OwnName): ObjectWriter | undefined {
+    const { resourceVersion, value } = this.seen(name) ?? {};
+    if (resourceVersion === undefined || value === undefined) return undefined;
+    return { generation: value.generation, resourceVersion, ...value.manager };
   }
 
   /**

@@ -20,6 +20,7 @@ import type { Resource } from "../client/resources.ts";
 import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
 import { type Dropped, droppedFields, isNothing, nothingDropped, withDropped } from "./dropped-fields.ts";
+import { type SpecManager, specManager } from "./spec-manager.ts";
 
 /** What an object means to davit, and its current status. */
 export interface Judgement {
@@ -34,6 +35,8 @@ export interface Judgement {
   /** As in `Refusal`. */
   readonly caution?: ProfileCaution;
   readonly status: JsonObject;
+  /** Who changed the spec last, as far as the API server says. It is no part of what the object means. */
+  readonly manager?: SpecManager;
   /** Written parts that did not reach davit. */
   readonly dropped: Dropped;
 }
@@ -56,8 +59,13 @@ export function judge(
 ): Judgement {
   const judged = judgeAnew(tools, resource, { object, meta });
   const { status } = judged;
-  const isSame = before !== undefined && isDeepStrictEqual({ ...before.value, status }, judged);
-  return isSame ? { ...before.value, status } : judged;
+  const manager = isOwnKind(resource.kind) ? specManager(object) : undefined;
+  const isSame = before !== undefined && isDeepStrictEqual(unmanaged({ ...before.value, status }), judged);
+  return { ...(isSame ? { ...unmanaged(before.value), status } : judged), ...(manager && { manager }) };
+}
+
+function unmanaged({ manager: _, ...judged }: Judgement): Judgement {
+  return judged;
 }
 
 function judgeAnew(

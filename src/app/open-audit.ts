@@ -1,0 +1,94 @@
+/** Opens the audit log of `davit serve`, over what davit knows of machines. */
+
+import { AuditFile } from "../audit/audit-file.ts";
+import { AuditLog } from "../audit/audit-log.ts";
+import type { KnownMachine } from "../audit/reach.ts";
+import type { RecordedMachine } from "../history/history-view.ts";
+import type { Clock } from "../lib/clock.ts";
+import { placeOf } from "../lib/errors.ts";
+import { diskFiles } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { identitiesOf } from "../model/machine.ts";
+import type { ServeConfig } from "../options/serve.ts";
+import type { BootService } from "./boot-service.ts";
+import type { LedgerService } from "./ledger-service.ts";
+import { bootOf, labelsOf } from "./machine-book.ts";
+
+/** What the audit log reads, once it is open. */
+export interface AuditGround {
+  readonly boot: Pick<BootService, "index" | "recordedMachines">;
+  readonly ledger: LedgerService;
+}
+
+export interface AuditOptions {
+  readonly config: Pick<ServeConfig, "auditLog">;
+  /** Writes a line to standard output, for `--audit-log -`. */
+  readonly writeLine: (line: string) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly ground: () => AuditGround;
+}
+
+/** The audit log, and how to end it after everything that it records. */
+export interface OpenAudit {
+  readonly audit: AuditLog;
+  stop(): Promise<void>;
+}
+
+/**
+ * @returns undefined without --audit-log.
+ * @throws {StartError} if the file can never be written.
+ */
+export async function openAudit(options: AuditOptions): Promise<OpenAudit | undefined> {
+  const { config, writeLine, clock, metrics, ground } = options;
+  const { auditLog: place } = config;
+  if (place === undefined) return undefined;
+  const log = options.log.child({ part: "audit" });
+  const lostLine = (count: number): string => audit.lostLine(count);
+  const file =
+    place === "-" ? undefined : await AuditFile.open({ path: place, files: diskFiles, clock, log, metrics, lostLine });
+  const audit = new AuditLog({
+    clock,
+    write: (line) => (file === undefined ? writeLine(line) : file.write(line)),
+    groups: () => ground().boot.index.groups,
+    machines: () => knownMachines(ground()),
+    groupOf: (identities) =>
+      bootOf({ index: ground().boot.index, objects: ground().ledger.objects }, identities)?.group,
+    ledger: () => ground().ledger.ledger.known,
+    failed: (error, count) => {
+      log.error({ ...placeOf(error), count }, "lines of the audit log cannot be made");
+      metrics.auditLost.inc(count);
+    },
+    dropped: (count) => {
+      log.warn({ count }, "changes come too fast for the audit log, it lacks some");
+      metrics.auditLost.inc(count);
+    },
+  });
+  const stop = async () => {
+    await audit.stop();
+    await file?.stop();
+  };
+  return { audit, stop };
+}
+
+/** The machines of the history first: they have the most labels. */
+async function knownMachines({ ledger, boot }: AuditGround): Promise<Iterable<KnownMachine> | undefined> {
+  const machines = await boot.recordedMachines();
+  return machines && joined(machines, ledger);
+}
+
+function* joined(machines: Iterable<RecordedMachine>, { ledger, objects }: LedgerService): Generator<KnownMachine> {
+  const own = new Map<string, Readonly<Record<string, string>>>();
+  for (const [, { spec }] of objects.machines()) for (const each of spec.identities) own.set(each, spec.labels);
+  const labelled = (labels: KnownMachine["labels"]) => {
+    const added = identitiesOf(labels).flatMap((each) => Object.entries(own.get(each) ?? {}));
+    return added.length === 0 ? labels : new Map([...labels, ...added]);
+  };
+  for (const { labels, group } of machines) yield { labels: labelled(labels), group };
+  for (const { identities, group } of ledger.known.entries.values())
+    yield { labels: labelled(labelsOf(identities)), group };
+  for (const [, { spec }] of objects.machines())
+    yield { labels: labelled(labelsOf(spec.identities)), group: undefined };
+}
