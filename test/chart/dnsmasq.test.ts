@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { dnsmasq, offersOf } from "../docs/dhcp-servers.ts";
+import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 import { dnsmasqFile, dnsmasqPod, makePodGrubs, ranges } from "./dnsmasq-pod.ts";
 
@@ -61,6 +62,13 @@ describe.skipIf(missing("helm"))("the image of dnsmasq", () => {
     expect(new Set(offered)).toEqual(new Set(["undionly.kpxe", "snponly.efi", "grub-arm64.efi"]));
     expect(tftpFiles()).toEqual(expect.arrayContaining(offered));
     expect(config).toContain("\ntftp-root=/var/lib/tftpboot\n");
+  });
+
+  it("has every loader that docs/operate/dhcp.md lists", () => {
+    const rows = [...readPage("operate/dhcp.md").matchAll(/^\| `([^`/]+\.(?:kpxe|efi|0))` \|/gm)];
+    const listed = rows.map(([, file]) => file);
+    expect(listed).toContain("ipxe-arm64.efi");
+    expect(tftpFiles()).toEqual(expect.arrayContaining(listed));
   });
 
   it("has the programs that the pod runs", async () => {

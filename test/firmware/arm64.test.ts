@@ -1,7 +1,9 @@
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { makePodGrubs } from "../chart/dnsmasq-pod.ts";
 import { readPage } from "../helpers/page-examples.ts";
-import { missing } from "../helpers/requirements.ts";
+import { armIpxe, missing } from "../helpers/requirements.ts";
 import { expectBoot } from "./checked-boot.ts";
 import { boots } from "./firmware-table.ts";
 import { archQuery, armModules, fillGrubDirectory, grubConfig, makeProxyGrub, proxyGrubWords } from "./grub-netboot.ts";
@@ -42,6 +44,22 @@ describe.skipIf(isMissing)("an arm64 machine boots the Profile of all others", (
       const { lan } = network;
       await makePodGrubs(network.tftp, ["--set", `advertiseAddress=${lan.authority}`], armModules);
       await expectBoot(network.server, boots.arm64GrubPod, { kind: "lan", lan, by: "pxe" }).finally(network.stop);
+    },
+    startLimitMs + bootTestLimitMs,
+  );
+});
+
+describe.skipIf(isMissing || missing("ipxe-arm64"))("an arm64 machine boots by the iPXE of Debian 13", () => {
+  it.each([
+    ["DHCP server", boots.arm64IpxeTftp],
+    ["proxy-DHCP", boots.arm64IpxeProxy],
+  ] as const)(
+    "with dnsmasq as %s",
+    async (role, boot) => {
+      const placed = (config: string) => config.replace(/grub\S+(core|arm64)\.efi$/m, "ipxe-arm64.efi");
+      const { server, lan, tftp, stop } = await startLanServer(role, { architecture: "arm64", placed });
+      copyFileSync(armIpxe, join(tftp, "ipxe-arm64.efi"));
+      await expectBoot(server, boot, { kind: "lan", lan, by: "pxe" }).finally(stop);
     },
     startLimitMs + bootTestLimitMs,
   );

@@ -26,6 +26,8 @@ interface Part {
   readonly title: string;
   /** The Debian package that it is from. */
   readonly package: string;
+  /** Unpacked by boot-assets.sh, although another version may be installed. */
+  readonly isForeign?: true;
 }
 
 const firmwares = {
@@ -42,6 +44,7 @@ const loaders = {
   "grub-signed": { title: "GRUB", package: "grub-efi-amd64-signed" },
   shim: { title: "shim, GRUB", package: "shim-signed" },
   "grub-arm64": { title: "GRUB", package: "grub-efi-arm64-bin" },
+  "ipxe-arm64": { title: "iPXE", package: "ipxe", isForeign: true },
 } as const satisfies Record<string, Part>;
 
 /** Every boot that a suite has, in the order of the table. */
@@ -49,6 +52,7 @@ export const boots = {
   biosIpxeRom: { firmware: "bios", loader: "ipxe-rom", how: "card's ROM; the DHCP boot file is davit's URL" },
   biosIpxeIso: { firmware: "bios", loader: "ipxe", how: "`ipxe.iso` as a CD; the DHCP boot file is davit's URL" },
   biosIpxeTftp: { firmware: "bios", loader: "ipxe", how: "`undionly.kpxe` by TFTP; dnsmasq as DHCP server" },
+  biosIpxeRom6: { firmware: "bios", loader: "ipxe-rom", how: "card's ROM, by IPv6 only" },
   biosIpxeProxy: { firmware: "bios", loader: "ipxe-rom", how: "card's ROM; dnsmasq as proxy-DHCP" },
   biosGrub: { firmware: "bios", loader: "grub-bios", how: "`core.0` by TFTP" },
   uefiIpxeRom: { firmware: "uefi", loader: "ipxe-rom", how: "card's ROM; the DHCP boot file is davit's URL" },
@@ -59,6 +63,7 @@ export const boots = {
   uefiIpxeHttps: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot over HTTPS from `/assets/`" },
   uefiIpxeTftp6: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP, by IPv6 only" },
   uefiIpxeHttp6: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot, by IPv6 only" },
+  uefiGrubTftp6: { firmware: "uefi", loader: "grub-uefi", how: "`core.efi` by TFTP, by IPv6 only" },
   uefiGrub: { firmware: "uefi", loader: "grub-uefi", how: "`core.efi` by TFTP" },
   uefiGrubSigned: { firmware: "uefi", loader: "grub-signed", how: "`grubnetx64.efi` by TFTP, Secure Boot off" },
   secureHttp: {
@@ -68,6 +73,16 @@ export const boots = {
   },
   secureTftp: { firmware: "uefi", loader: "shim", how: "`shimx64.efi` by TFTP, Secure Boot on, certificate in `db`" },
   secureMok: { firmware: "uefi", loader: "shim", how: "`shimx64.efi` by TFTP, Secure Boot on, certificate as MOK" },
+  arm64IpxeTftp: {
+    firmware: "uefi-arm64",
+    loader: "ipxe-arm64",
+    how: "`ipxe-arm64.efi` by TFTP; dnsmasq as DHCP server",
+  },
+  arm64IpxeProxy: {
+    firmware: "uefi-arm64",
+    loader: "ipxe-arm64",
+    how: "`ipxe-arm64.efi` by TFTP; dnsmasq as proxy-DHCP",
+  },
   arm64Grub: { firmware: "uefi-arm64", loader: "grub-arm64", how: "`core.efi` by TFTP; dnsmasq as DHCP server" },
   arm64GrubProxy: {
     firmware: "uefi-arm64",
@@ -116,17 +131,17 @@ function keyOf(row: readonly string[]): string {
 }
 
 function rowOf({ firmware, loader, how, result, seconds }: BootRecord): readonly string[] {
-  const packages = [firmwares[firmware].package, loaders[loader].package];
-  const versions = packages.map((name) => `${name} ${versionOf(name)}`).join(", ");
+  const parts: readonly Part[] = [firmwares[firmware], loaders[loader]];
+  const versions = parts.map((part) => `${part.package} ${versionOf(part)}`).join(", ");
   return [firmwares[firmware].title, loaders[loader].title, how, result, seconds.toFixed(1), versions];
 }
 
 /** Of another architecture's package, which is not installed but unpacked, the file beside it tells. */
-function versionOf(name: string): string {
+function versionOf({ package: name, isForeign }: Part): string {
   const { status, stdout } = spawnSync("dpkg-query", ["--show", `--showformat=\${Version}`, name], {
     encoding: "utf8",
   });
-  if (status === 0) return stdout;
+  if (status === 0 && isForeign !== true) return stdout;
   const unpacked = packageCache("arm64", "versions");
   const text = existsSync(unpacked) ? readFileSync(unpacked, "utf8") : "";
   const [, version = "of unknown version"] = new RegExp(`^${name} (.*)$`, "m").exec(text) ?? [];

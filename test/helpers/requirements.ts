@@ -32,6 +32,9 @@ interface Requirement {
 /** What a process is started with (LD_PRELOAD) to have a wall clock of its own; where Debian has it. */
 export const fakeTimeLibrary = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketime.so.1`;
 
+/** Of Debian 13's package ipxe, which is not installed but unpacked. */
+export const armIpxe = packageCache("arm64", "usr/lib/ipxe/ipxe-arm64.efi");
+
 const requirements = {
   qemu: { anyOf: ["qemu-system-x86_64"], bringIt: "apt-get install qemu-system-x86" },
   "ipxe-rom": { anyOf: ["/usr/lib/ipxe/qemu/pxe-virtio.rom"], bringIt: "apt-get install ipxe-qemu" },
@@ -73,6 +76,7 @@ const requirements = {
   "uefi-arm64": { anyOf: ["/usr/share/AAVMF/AAVMF_CODE.fd"], bringIt: "apt-get install qemu-efi-aarch64" },
   // Of another architecture, which need not be installed.
   "packages-arm64": { anyOf: [packageCache("arm64", "versions")], bringIt: "make boot-assets ARCH=arm64" },
+  "ipxe-arm64": { anyOf: [armIpxe], bringIt: "make boot-assets ARCH=arm64" },
   ignition: { anyOf: ["/usr/lib/dracut/modules.d/30ignition/ignition"], bringIt: "apt-get install ignition" },
   matchbox: {
     anyOf: ["/"],

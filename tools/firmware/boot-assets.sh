@@ -7,7 +7,7 @@
 #                                                               serves, and amd64
 #
 # Needs no root: what is not installed is fetched with `apt-get download` and unpacked below .cache/. For arm64 that is
-# everything, with GRUB, from package lists of its own: the system's dpkg and apt are left as they are.
+# everything, with GRUB and iPXE, from package lists of its own: the system's dpkg and apt are left as they are.
 # Equal packages give equal files, byte for byte.
 set -euo pipefail
 umask 022
@@ -39,7 +39,7 @@ main() {
       }
       ;;
     arm64)
-      [[ -e $foreign_cache/versions ]] || fetch_foreign
+      grep -qs '^ipxe ' "$foreign_cache/versions" || fetch_foreign
       busybox=$(find_busybox "$foreign_cache") || fail "busybox-static:arm64" "it holds no static busybox"
       kernel=$(find_kernel "$foreign_cache") || fail "linux-image-cloud-arm64" "it holds no kernel with its modules"
       ;;
@@ -116,20 +116,32 @@ fetch_foreign() {
   local name kernel_package='s/^ *Depends: \(linux-image-[0-9].*\)/\1/p' apt=$foreign_cache/apt
   local options=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o "Dir::State=$apt" -o "Dir::Cache=$apt"
     -o Dir::State::status=/dev/null -o Debug::NoLocking=1 -o APT::Sandbox::User=)
+  local keys=/usr/share/keyrings/debian-archive-keyring.gpg
   command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
     fail "linux-image-cloud-arm64" "it cannot be fetched: this needs Debian's apt-get and dpkg-deb"
-  echo "boot-assets: fetching linux-image-cloud-arm64, busybox-static and grub-efi-arm64-bin" >&2
+  echo "boot-assets: fetching linux-image-cloud-arm64, busybox-static, grub-efi-arm64-bin and ipxe" >&2
   rm -rf "$foreign_cache"
   mkdir -p "$apt"/{lists,archives}/partial
   apt-get "${options[@]}" update -qq >&2 || fail "linux-image-cloud-arm64" "the package lists cannot be fetched"
   for name in busybox-static grub-efi-arm64-bin \
     $(apt-cache "${options[@]}" depends linux-image-cloud-arm64 | sed -n "$kernel_package"); do
-    (cd "$apt" && apt-get "${options[@]}" download -qq "$name" >&2 && dpkg-deb -x ./*.deb "$foreign_cache" &&
-      dpkg-deb -W --showformat='${Package} ${Version}\n' ./*.deb >>versions && rm -f ./*.deb) ||
-      fail "$name:arm64" "it cannot be fetched"
+    unpack_foreign "$apt" "$name"
   done
+  # Debian 12's iPXE has nothing for arm64, Debian 13's has.
+  echo "deb [signed-by=$keys] http://deb.debian.org/debian trixie main" >"$apt/ipxe.list"
+  options+=(-o "Dir::Etc::SourceList=$apt/ipxe.list" -o Dir::Etc::SourceParts=/dev/null)
+  apt-get "${options[@]}" update -qq >&2 || fail "ipxe" "the package lists of Debian 13 cannot be fetched"
+  unpack_foreign "$apt" ipxe
   mv "$apt/versions" "$foreign_cache/versions"
   rm -rf "$apt"
+}
+
+# Downloads a package by the caller's options of apt, unpacks it below the cache, and notes its version.
+unpack_foreign() {
+  local apt=$1 name=$2
+  (cd "$apt" && apt-get "${options[@]}" download -qq "$name" >&2 && dpkg-deb -x ./*.deb "$foreign_cache" &&
+    dpkg-deb -W --showformat='${Package} ${Version}\n' ./*.deb >>versions && rm -f ./*.deb) ||
+    fail "$name:arm64" "it cannot be fetched"
 }
 
 fill_initrd() {
