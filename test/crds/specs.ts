@@ -85,11 +85,12 @@ export const refusedByRules: readonly (KindSpec & { readonly message: string })[
   })),
   ...[
     { kernel: "/assets/k?sha256=abc" },
+    { kernel: `/assets/k?SHA256=${"0".repeat(64)}` },
     { kernel: "k", initrd: [`{{davit.url}}/assets/i?a=b&sha256=${"0".repeat(63)}`] },
   ].map((boot) => ({
     kind: "Profile",
     spec: { boot },
-    message: "sha256 of a location is 64 hexadecimal digits, as sha256sum prints them: correct it",
+    message: "sha256 of a location is in lower case, with 64 hexadecimal digits as sha256sum prints them: correct it",
   })),
   {
     kind: "Profile",

@@ -49,10 +49,13 @@ it("tells the digest of another file, and finds missing files as before", async 
 it("refuses a digest with a typo where it is written", async () => {
   for (const typo of [digest.slice(1), `${digest}0`, digest.replace(/^./, "g"), ""]) {
     const { output, code } = await lint(`/assets/vmlinuz?sha256=${typo}`);
-    expect(output).toContain("sha256 of a location is 64 hexadecimal digits");
+    expect(output).toContain("with 64 hexadecimal digits");
     expect(code).toBe(1);
   }
-  expect((await lint(`/assets/vmlinuz?sha256sum=${digest}`)).output).toContain("64 hexadecimal digits");
+  for (const name of ["sha256sum", "SHA256"]) {
+    const { output } = await lint(`/assets/vmlinuz?${name}=${digest}`);
+    expect(output).toContain("sha256 of a location is in lower case");
+  }
 });
 
 it("advises against a digest that nothing checks", async () => {
