@@ -1,10 +1,10 @@
 /** Wires the fetcher of assets into `davit serve` and `davit boot`. */
 
 import { mkdirSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { AssetFetcher, type AssetFetcherOptions, type DirectoryClaim } from "../download/asset-fetcher.ts";
 import { type AssetSource, allowedServers } from "../download/asset-source.ts";
+import { answerOrSilence } from "../download/get.ts";
 import { askStore, type StoreCredentials } from "../follow/store-request.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../http/assets/assets.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -80,20 +80,10 @@ export function followedStore(urls: readonly URL[], credentials: () => Promise<S
     urlsOf: ({ name, sha256 }) =>
       urls.map((url) => new URL(`${storeAssetsPrefix}${assetPath(name)}?sha256=${sha256}`, url)),
     refusalOf: ({ origin }) => (origins.has(origin) ? undefined : "--store does not name that server"),
-    ask: async (url, options) => {
-      const sent = askStore(url, await credentials(), { ...options, timeout: storeSilenceMs });
-      sent.on("timeout", () => sent.destroy(Object.assign(new Error("The store is silent"), { code: "ETIMEDOUT" })));
-      const answered = new Promise<IncomingMessage>((resolve, reject) =>
-        sent.on("error", reject).on("response", resolve),
-      );
-      sent.end();
-      return await answered;
-    },
+    ask: async (url, options) => await answerOrSilence(askStore(url, await credentials(), options)),
     maxRetryMs: 30_000,
   };
 }
-
-const storeSilenceMs = 60_000;
 
 /** For a follower that does not fetch: other programs write its assets directory. */
 const noSource: AssetSource = {

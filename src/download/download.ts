@@ -33,6 +33,8 @@ export interface DownloadOptions {
   readonly roomBytes?: () => number;
   /** Sends the requests; without credentials unless given. */
   readonly ask?: Ask;
+  /** A server that sends nothing for so long has broken off; 60 s unless given. */
+  readonly silenceMs?: number;
   /** True if a file with this name and another SHA-256 must stay. */
   readonly keepsOthers?: boolean;
 }
@@ -188,10 +190,10 @@ async function tryToFetch(
   { url }: WantedAsset,
   options: DownloadOptions,
 ): Promise<DownloadError | undefined> {
-  const { signal, ask = askServer, refusalOf = () => undefined } = options;
+  const { signal, silenceMs: timeout = 60_000, ask = askServer, refusalOf = () => undefined } = options;
   let answer: IncomingMessage;
   try {
-    answer = await get(url, { headers: headersFor(part), signal }, { ask, refusalOf });
+    answer = await get(url, { headers: headersFor(part), signal, timeout }, { ask, refusalOf });
   } catch (error) {
     return unreachable(error);
   }

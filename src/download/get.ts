@@ -4,13 +4,15 @@
  * answer is read.
  */
 
-import { get as getByHttp, type IncomingMessage } from "node:http";
+import { type ClientRequest, get as getByHttp, type IncomingMessage } from "node:http";
 import { get as getByHttps } from "node:https";
 import { DownloadError } from "./download-error.ts";
 
 export interface GetOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  /** The longest silence of the server, in milliseconds. */
+  readonly timeout: number;
 }
 
 /** Sends one request. It follows no redirect, and rejects with the errors of the connection. */
@@ -19,8 +21,6 @@ export type Ask = (url: URL, options: GetOptions) => Promise<IncomingMessage>;
 // As many redirects as browsers follow.
 const mostRedirects = 20;
 const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
-/** A server that sends nothing for so long has broken off. */
-const silenceMs = 60_000;
 
 /**
  * Sends a request and follows redirects.
@@ -62,9 +62,13 @@ function redirected(from: URL, location: string): URL {
 
 /** Asks a server that needs no credentials. */
 export const askServer: Ask = (url, options) =>
-  new Promise((resolve, reject) => {
-    const send = url.protocol === "https:" ? getByHttps : getByHttp;
-    const sent = send(url, { ...options, timeout: silenceMs }, resolve);
+  answerOrSilence(url.protocol === "https:" ? getByHttps(url, options) : getByHttp(url, options));
+
+/** Resolves with the answer of a request. After its `timeout`, the request or its answer fails. */
+export function answerOrSilence(sent: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
     sent.on("timeout", () => sent.destroy(Object.assign(new Error("The server is silent"), { code: "ETIMEDOUT" })));
-    sent.on("error", reject);
+    sent.on("error", reject).on("response", resolve);
+    sent.end();
   });
+}

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -12,6 +12,7 @@ import type { ProfileAsset } from "../../src/model/profile-asset.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { type Answer, type FileServer, file, startFileServer, status } from "./file-server.ts";
+import { silentAfter } from "./lying-server.ts";
 
 const content = Buffer.alloc(300_000, "kernel");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -70,10 +71,7 @@ function want(profile: string, ...assets: readonly ProfileAsset[]): void {
 const reason = (more: Partial<ProfileAsset> = {}) => fetcher.stateOf(asset(more))?.reason;
 const message = (more: Partial<ProfileAsset> = {}) => fetcher.stateOf(asset(more))?.message;
 
-/** Sends the beginning, and nothing more. */
-const stuck: Answer = (_request, response) => {
-  response.writeHead(200, { "content-length": content.length, etag: '"1"' }).write(content.subarray(0, 100_000));
-};
+const stuck = silentAfter(content, 100_000);
 
 describe("the assets of Profiles", () => {
   it("are fetched, and are wanted as long as a Profile asks for them", async () => {
@@ -155,9 +153,11 @@ describe("the assets of Profiles", () => {
     await start([stuck]);
     want("web", asset());
     await expect.poll(() => server.ranges, patience).toEqual(["whole"]);
-    await expect.poll(() => readdir(join(folder, "os")).catch(() => []), patience).toHaveLength(1);
+    const name = `.a.${sha256.slice(0, 8)}`;
+    const bytes = async () => (await stat(join(folder, "os", name)).catch(() => undefined))?.size;
+    await expect.poll(bytes, patience).toBeGreaterThan(0);
     await fetcher.stop();
-    expect(await readdir(join(folder, "os"))).toEqual([`.a.${sha256.slice(0, 8)}`]);
+    expect(await readdir(join(folder, "os"))).toEqual([name]);
   });
 
   it("show how far they are at most every ten seconds, in steps of ten percent", async () => {

@@ -16,6 +16,8 @@ import {
   listing,
   sendsOtherPart,
   sendsPartOfOther,
+  silent,
+  silentAfter,
 } from "./lying-server.ts";
 
 const content = randomBytes(300_000);
@@ -256,6 +258,17 @@ describe("a server that", () => {
       "it is redirected, and no other host",
     );
     expect(await fetched(status(302, { location: "/other" }), file(content))).toBe(true);
+  });
+
+  it("falls silent is asked for the rest", async () => {
+    decides = { silenceMs: 200 };
+    expect(await fetched(silentAfter(content, 100_000), silent, file(content))).toBe(true);
+    expect(server?.ranges).toEqual(["whole", "bytes=100000-", "bytes=100000-"]);
+    expect(waits.map(({ why }) => why)).toEqual([
+      expect.stringContaining("the connection broke after 100000 bytes"),
+      "the server cannot be reached (ETIMEDOUT)",
+    ]);
+    expect((await kernel()).equals(content)).toBe(true);
   });
 
   it("redirects to another kind of URL is not followed", async () => {

@@ -1,6 +1,7 @@
 /** A server of one file that does what a test asks of it. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -11,20 +12,27 @@ export interface FileServer {
   close(): void;
 }
 
-/** Answers the first request by the first answer and so on, and all that come later by the last one. */
-export async function startFileServer(answers: readonly Answer[]): Promise<FileServer> {
+/**
+ * Answers the first request by the first answer and so on, and all that come later by the last one.
+ * @param tls makes it an HTTPS server.
+ */
+export async function startFileServer(
+  answers: readonly Answer[],
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<FileServer> {
   const ranges: string[] = [];
-  const server = createServer((request, response) => {
+  const next: Answer = (request, response) => {
     const answer = answers[Math.min(ranges.length, answers.length - 1)];
     ranges.push(request.headers.range ?? "whole");
     answer?.(request, response);
-  });
+  };
+  const server = tls === undefined ? createServer(next) : createTlsServer(tls, next);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The server has no port");
   const { port } = address;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     ranges,
     close: () => {
       server.closeAllConnections();

@@ -50,3 +50,13 @@ export const hasNoMore: Answer = (_request, response) => {
 export const listing: Answer = (_request, response) => {
   response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end("<h1>Index of /</h1>\n");
 };
+
+/** Says that it has all, gives so many bytes, and falls silent. */
+export const silentAfter =
+  (content: Buffer, bytes: number): Answer =>
+  (_request, response) => {
+    response.writeHead(200, { "content-length": content.length, etag: '"1"' }).write(content.subarray(0, bytes));
+  };
+
+/** Never answers. */
+export const silent: Answer = () => {};

@@ -8,7 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { davitProgram } from "../../tools/davit-process.ts";
-import { type FileServer, file, startFileServer } from "../download/file-server.ts";
+import { type FileServer, file, startFileServer, status } from "../download/file-server.ts";
+import { makeAuthority } from "../helpers/certificates.ts";
+import { missing } from "../helpers/requirements.ts";
 
 const content = Buffer.from("a kernel");
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -27,11 +29,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function run(list: string): Promise<{ code: number; output: string; complaints: string }> {
+async function run(
+  list: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ code: number; output: string; complaints: string }> {
   await writeFile(at("list.yaml"), list);
   const args = [davitProgram, "fetch-assets", "--list", at("list.yaml"), "--assets-dir", at("assets")];
   return await new Promise((resolve) => {
-    execFile(process.execPath, args, (error, output, complaints) => {
+    const env = { ...process.env, ...environment };
+    execFile(process.execPath, args, { env }, (error, output, complaints) => {
       resolve({ code: typeof error?.code === "number" ? error.code : 0, output, complaints });
     });
   });
@@ -56,6 +62,24 @@ it("fetches the rest when one cannot be had, names that one without its query, a
   expect(code).toBe(1);
   expect(complaints).toBe(`Fetching "a" from "${server.url}/a": its SHA-256 is ${sha256}, not ${wrong}\n`);
   expect(await readdir(at("assets"))).toEqual(["b"]);
+});
+
+it.skipIf(missing("openssl"))("fetches by HTTPS, and follows no redirect from there to HTTP", async () => {
+  const authority = makeAuthority(folder);
+  const redirect = status(302, { location: `${server.url}/a` });
+  const secure = await startFileServer(
+    [(request, response) => (request.url === "/a" ? redirect : file(content))(request, response)],
+    authority.issue("mirror"),
+  );
+  const list = ["a", "b"].map((name) => `- {url: "${secure.url}/${name}", sha256: ${sha256}}`);
+  const { code, complaints } = await run(list.join("\n"), { NODE_EXTRA_CA_CERTS: authority.certFile });
+  secure.close();
+  expect({ code, complaints }).toEqual({
+    code: 1,
+    complaints: `Fetching "a" from "${secure.url}/a": it is redirected from https to http\n`,
+  });
+  expect(await readdir(at("assets"))).toEqual(["b"]);
+  expect(server.ranges).toEqual([]);
 });
 
 it("fetches nothing when anything is wrong with the list", async () => {
