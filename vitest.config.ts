@@ -4,17 +4,20 @@ import { LongestFirst } from "./test/helpers/longest-first.ts";
 import { projects } from "./test/helpers/projects.ts";
 import { TotalsReporter } from "./test/helpers/totals-reporter.ts";
 
+/** Files at a time on two cores. Unit tests and machines in QEMU compute; most other files wait for their processes. */
+function workers(project: string): number {
+  return project === "unit" || project === "firmware" ? 2 : 3;
+}
+
 export default defineConfig({
   test: {
     // What stands beside them here holds in each of them.
     projects: projects.map(({ name, include, exclude }) => ({
       extends: true,
       // Unit tests leave nothing behind, so a worker loads the modules once for all of its files.
-      test: { name, include: [...include], exclude: [...exclude], isolate: name !== "unit" },
+      test: { name, include: [...include], exclude: [...exclude], isolate: name !== "unit", maxWorkers: workers(name) },
     })),
     reporters: ["default", new TotalsReporter()],
-    // Most files wait for processes of their own: two at a time take little more than half of the time.
-    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     // Real firmware boots in some tests, without hardware virtualisation if need be.
     testTimeout: 60_000,
