@@ -1,8 +1,9 @@
 // The program of the container image: all commands in a few files, so that a start reads these and not thousands.
 // It lies as deep below the package as the sources do, which find crds/ and package.json two levels above them.
 
-import { copyFileSync } from "node:fs";
+import { copyFileSync, globSync, readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
+import { parse } from "yaml";
 import { readCommit } from "./src/lib/commit.ts";
 
 const openpgp = "node_modules/openpgp";
@@ -22,6 +23,17 @@ const thirdParty = {
   writeBundle: ({ dir }) => copyFileSync(`${openpgp}/dist/node/openpgp.mjs`, `${dir}/openpgp.mjs`),
 };
 
+// The schemas by which davit admits objects. The descriptions are for `kubectl explain`, and are most of the text.
+const crds = globSync("crds/*.yaml", { cwd: import.meta.dirname })
+  .toSorted()
+  .map((file) =>
+    JSON.stringify(parse(readFileSync(file, "utf8")), (key, value) => (isDescription(key, value) ? undefined : value)),
+  );
+
+function isDescription(key, value) {
+  return key === "description" && typeof value === "string";
+}
+
 export default defineConfig({
   // A thread is started by its file's name, so each is an entry beside the program.
   input: {
@@ -37,7 +49,10 @@ export default defineConfig({
   external: ["openpgp"],
   plugins: [thirdParty],
   transform: {
-    define: { DAVIT_COMMIT: JSON.stringify(process.env.DAVIT_COMMIT || readCommit(import.meta.dirname)) },
+    define: {
+      DAVIT_COMMIT: JSON.stringify(process.env.DAVIT_COMMIT || readCommit(import.meta.dirname)),
+      DAVIT_CRDS: JSON.stringify(crds),
+    },
   },
   output: {
     dir: "dist/bundle",

@@ -31,10 +31,27 @@ type Checked =
 
 export type Check = (value: JsonValue) => Checked;
 
-/** Compiles a schema node. Throws for a rule that does not compile, which is a bug in davit. */
+/** How ajv checks. `strict` refuses keywords that it does not know. */
+export const ajvOptions = {
+  allErrors: true,
+  useDefaults: true,
+  strict: true,
+  ownProperties: true,
+  verbose: true,
+} as const;
+
+/** Returns a check that compiles at its first use, and throws then if a rule does not compile: a bug in davit. */
 export function compileCheck(node: SchemaNode): Check {
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, ownProperties: true, verbose: true });
-  const validate = ajv.compile(node.json);
+  let compiled: Check | undefined;
+  return (value) => {
+    compiled ??= compile(node);
+    return compiled(value);
+  };
+}
+
+function compile(node: SchemaNode): Check {
+  // A test checks the schemas themselves (test/crds/crds.test.ts). Here this would take as long as the compilation.
+  const validate = new Ajv({ ...ajvOptions, validateSchema: false }).compile(node.json);
   const rules = compileRules(node);
   return (value) => {
     const pruned = pruneNulls(node, value);

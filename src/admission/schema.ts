@@ -35,9 +35,9 @@ export interface KindSchema {
   readonly spec: JsonValue;
 }
 
-/** Returns the schema of each version in a CRD file's text. Throws for a malformed CRD, which is a bug in davit. */
+/** Returns the schema of each version in a CRD, YAML or JSON. Throws for a malformed CRD, which is a bug in davit. */
 export function readKindSchemas(crd: string): readonly KindSchema[] {
-  const { spec } = objectOf(parse(crd), "CRD");
+  const { spec } = objectOf(crd.startsWith("{") ? JSON.parse(crd) : parse(crd), "CRD");
   const { names, versions } = objectOf(spec, "CRD spec");
   const kind = textOf(objectOf(names, "names").kind);
   assert(Array.isArray(versions), "A CRD has a list of versions");

@@ -4,7 +4,7 @@
  */
 
 import { Admission } from "../admission/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import { readCrds } from "../admission/crds.ts";
 import { BootConfigs, type BootConfigsOptions } from "../boot/boot-configs.ts";
 import { Holdings } from "../directory/holdings.ts";
 import { type Definition, type FileContent, markCount, readText, unusableFile } from "../directory/read-file.ts";
@@ -35,7 +35,7 @@ const maxMarks = 150_000;
 const maxGroups = 200;
 
 export async function tryManifest({ manifest, rawQuery, objects, adminNamespace, rendering }: TryJob) {
-  const pasted = readPasted(manifest, new Admission(await readCrds(packagedCrdsDirectory)));
+  const pasted = readPasted(manifest, new Admission(await readCrds()));
   const present = objects.map((text) => JSON.parse(text) as SourceObject);
   const names = pasted.definitions.map((each) => (each.kind === "accepted" ? each.object : each.name));
   const pastedKeys = new Set(names.map(objectKey));

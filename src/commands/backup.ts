@@ -18,7 +18,6 @@ import { Progress, sizeText } from "./progress.ts";
 /** `davit backup`: copies a store into one file, from a running davit or from a data directory that no davit uses. */
 export const backup = workCommand({
   name: "backup",
-  summary: "copy a store into one file, while it runs",
   help: backupHelp,
   readConfig: readBackupConfig,
   work: async (config, host) => {

@@ -6,8 +6,6 @@ import { welcomeOfBoot } from "./welcome.ts";
 
 /** `davit boot`: runs only the boot service, which follows the store of another davit. */
 export const boot: CliCommand = {
-  name: "boot",
-  summary: "serve boot configs from the store of another davit",
   run: (args, host) =>
     runServing(
       {

@@ -3,17 +3,15 @@
  * help, so that a new option is in it at once.
  */
 
-import type { CliCommand, Host } from "./host.ts";
+import type { CliCommand, Host, ListedCommand } from "./host.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
 
-/** @param commands returns every command; later than this call, because this command is one of them. */
-export function completion(commands: () => readonly CliCommand[]): CliCommand {
+/** @param commands every command. */
+export function completion(commands: readonly ListedCommand[]): CliCommand {
   return {
-    name: "completion",
     endsAtOnce: true,
-    summary: "print a script that completes commands and options in bash, zsh or fish",
     run: async (args, host) => {
       const [word, ...others] = args;
       if (word === "--help" || word === "-h") {
@@ -25,7 +23,7 @@ export function completion(commands: () => readonly CliCommand[]): CliCommand {
         host.writeError(`Name one shell: ${shells.join(", ")}\nSee davit completion --help\n`);
         return 2;
       }
-      host.write(scriptOf[shell](await describe(commands())));
+      host.write(scriptOf[shell](await describe(commands)));
       return 0;
     },
   };
@@ -54,14 +52,13 @@ interface DescribedOption {
 }
 
 /** Reads the options of every command out of its help. */
-export async function describe(commands: readonly CliCommand[]): Promise<readonly DescribedCommand[]> {
-  const all = commands.flatMap((command) => [command, ...(command.parts ?? [])]);
+export async function describe(commands: readonly ListedCommand[]): Promise<readonly DescribedCommand[]> {
   const described: DescribedCommand[] = [];
-  for (const command of all) {
-    const { name, summary } = command;
+  for (const { name, summary, load } of commands) {
+    const command = await load();
     // `version` has no help: it would print the version.
     const options = name === "version" ? [] : optionsIn(await helpText(command));
-    described.push({ name, summary, options });
+    described.push({ name, summary, options }, ...(await describe(command.parts ?? [])));
   }
   return described;
 }

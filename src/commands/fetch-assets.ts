@@ -17,8 +17,6 @@ import { Progress, sizeText } from "./progress.ts";
 
 /** The command `davit fetch-assets` fills an assets directory. A boot service may run at the same time. */
 export const fetchAssets: CliCommand = {
-  name: "fetch-assets",
-  summary: "download kernels and initrds, checked, into an assets directory",
   run: async (args, host) => {
     const command = { name: "fetch-assets", help: fetchAssetsHelp, readConfig: readFetchAssetsConfig };
     const read = readCommandLine(command, args, host);

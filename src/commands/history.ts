@@ -19,7 +19,6 @@ const anyQuestion = "[MAC|UUID|ADDRESS|hostname=NAME|serial=NUMBER]";
 export const history = workCommand({
   name: "history",
   endsAtOnce: true,
-  summary: "show what machines asked for, and where each boot stopped",
   help: () =>
     machineHelp(
       `history ${anyQuestion}`,

@@ -23,13 +23,20 @@ interface Input {
   readonly pieces: () => AsyncIterable<Uint8Array>;
 }
 
+/** A command in a list of commands. */
+export interface ListedCommand {
+  /** The word or words that call it. */
+  readonly name: string;
+  /** A short phrase for the list. */
+  readonly summary: string;
+  /** Reads the command's files. Nothing else does, so that a command starts without the files of the others. */
+  readonly load: () => Promise<CliCommand>;
+}
+
 /** One command of the command line. */
 export interface CliCommand {
-  readonly name: string;
-  /** A short phrase for the list of commands. */
-  readonly summary: string;
   /** The commands behind a second word, whose names have both words. */
-  readonly parts?: readonly CliCommand[];
+  readonly parts?: readonly ListedCommand[];
   /** True for a command without cleanup: a signal ends it immediately. */
   readonly endsAtOnce?: boolean;
   /** Runs the command. Returns the exit code: usually 0 for success, 1 for failure, 2 for a wrong command line. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Admission } from "../admission/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import { readCrds } from "../admission/crds.ts";
 import { diskFiles } from "../lib/files.ts";
 import { StartError } from "../lib/start-error.ts";
 import { writeWholeFile } from "../lib/whole-file.ts";
@@ -18,7 +18,6 @@ import type { Host } from "./host.ts";
 /** `davit import`: converts the data directory of matchbox, another netboot service, to manifests. */
 export const importCommand = workCommand({
   name: "import",
-  summary: "make Profiles and Groups of a matchbox data directory",
   help: importHelp,
   readConfig: readImportConfig,
   work: importInto,
@@ -44,7 +43,7 @@ async function importInto(config: ImportConfig, host: Host): Promise<number> {
 }
 
 async function readMatchbox({ from, matchboxUrl }: ImportConfig): Promise<Imported> {
-  const admit = admitBy(new Admission(await readCrds(packagedCrdsDirectory)));
+  const admit = admitBy(new Admission(await readCrds()));
   try {
     return importMatchbox(openDirectory(from), {
       admit,

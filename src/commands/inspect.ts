@@ -20,9 +20,7 @@ Exit code 0: sound. 1: damaged; each place is printed. 2: it was not inspected.
 
 /** `davit inspect`: shows what is in a backup or a data directory, and whether it is damaged. */
 export const inspect: CliCommand = {
-  name: "inspect",
   endsAtOnce: true,
-  summary: "verify a backup or a data directory",
   run: async (args, host) => {
     if (args.includes("--help") || args.includes("-h")) {
       host.write(help);

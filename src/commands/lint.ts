@@ -23,7 +23,6 @@ const unreadCode = 2;
 export const lint = workCommand({
   name: "lint",
   endsAtOnce: true,
-  summary: "report mistakes in Profiles and Groups",
   help: lintHelp,
   readConfig: readLintConfig,
   failureCode: unreadCode,

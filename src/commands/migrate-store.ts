@@ -44,7 +44,6 @@ export const migrateStore = workCommand({
   name: "migrate-store",
   // A signal may end it at any moment: the new place then has no store yet.
   endsAtOnce: true,
-  summary: "move a store from a data directory to etcd, or back",
   help: () =>
     helpOf(
       "migrate-store --to etcd --data-dir DIR --store-etcd-endpoints URL,URL",

@@ -11,7 +11,6 @@ const previewOptions = { ...operationsOptions, ...outputOptions };
 export const preview = workCommand({
   name: "preview",
   endsAtOnce: true,
-  summary: "show what a machine would get now, and why",
   help: () =>
     machineHelp(
       "preview [MAC|UUID|LABEL=VALUE]...",

@@ -12,7 +12,6 @@ import { type RenderConfig, readRenderConfig, renderHelp } from "./render-option
 export const render = workCommand({
   name: "render",
   endsAtOnce: true,
-  summary: "print what a machine would be answered, from manifests alone",
   help: renderHelp,
   readConfig: readRenderConfig,
   work: renderAll,

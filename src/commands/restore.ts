@@ -19,7 +19,6 @@ import { newDirectory, prefixName, withNewPrefix } from "./store-places.ts";
  */
 export const restore = workCommand({
   name: "restore",
-  summary: "begin a store with the keys of a backup",
   help: restoreHelp,
   readConfig: readRestoreConfig,
   work: async (config, host) => {

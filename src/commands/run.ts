@@ -1,41 +1,8 @@
 /** Runs the command that the first word of the command line names. */
 
 import { nearestWord } from "../lib/nearest-word.ts";
-import { backup } from "./backup.ts";
-import { boot } from "./boot.ts";
-import { completion } from "./completion.ts";
-import { fetchAssets } from "./fetch-assets.ts";
-import { history } from "./history.ts";
-import type { CliCommand, Host } from "./host.ts";
-import { importCommand } from "./import.ts";
-import { inspect } from "./inspect.ts";
-import { lint } from "./lint.ts";
-import { machine } from "./machine/machine.ts";
-import { migrateStore } from "./migrate-store.ts";
-import { preview } from "./preview.ts";
-import { render } from "./render.ts";
-import { restore } from "./restore.ts";
-import { serve } from "./serve.ts";
-import { version } from "./version.ts";
-
-/** Every command, in the order of the help. */
-export const commands: readonly CliCommand[] = [
-  serve,
-  boot,
-  backup,
-  restore,
-  migrateStore,
-  inspect,
-  lint,
-  render,
-  machine,
-  history,
-  preview,
-  importCommand,
-  fetchAssets,
-  completion(() => commands),
-  version,
-];
+import { commands } from "./commands.ts";
+import type { Host } from "./host.ts";
 
 /** The exit code that shells use after a signal. */
 const interruptedCode = 130;
@@ -43,21 +10,28 @@ const interruptedCode = 130;
 /** Runs one command line and returns the exit code. */
 export async function run(host: Host): Promise<number> {
   const [word, ...args] = host.args;
-  const name = word === "--version" || word === "-v" ? version.name : word;
-  const command = commands.find((candidate) => candidate.name === name);
-  if (command !== undefined) {
-    if (command.endsAtOnce === true) host.stop.addEventListener("abort", () => host.exit(interruptedCode));
-    return await command.run(args, host);
+  const name = word === "--version" || word === "-v" ? "version" : word;
+  const command = await commands.find((candidate) => candidate.name === name)?.load();
+  if (command === undefined) return helpOut(name, host);
+  if (command.endsAtOnce === true) {
+    // The signal may have come while the command's files were read.
+    if (host.stop.aborted) return interruptedCode;
+    host.stop.addEventListener("abort", () => host.exit(interruptedCode));
   }
-  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+  return await command.run(args, host);
+}
+
+/** Prints the help, or what is wrong with a first word that is no command. */
+function helpOut(word: string | undefined, host: Host): number {
+  if (word === undefined || word === "help" || word === "--help" || word === "-h") {
     host.write(help());
-    return name === undefined ? 2 : 0;
+    return word === undefined ? 2 : 0;
   }
   const meant = nearestWord(
-    name,
-    commands.map((candidate) => candidate.name),
+    word,
+    commands.map(({ name }) => name),
   );
-  host.writeError(`Unknown command "${name}": ${meant === undefined ? "see davit --help" : `write davit ${meant}`}\n`);
+  host.writeError(`Unknown command "${word}": ${meant === undefined ? "see davit --help" : `write davit ${meant}`}\n`);
   return 2;
 }
 

@@ -6,8 +6,6 @@ import { welcome } from "./welcome.ts";
 
 /** `davit serve`: runs everything in one process: a source, the controller, the store and the boot service. */
 export const serve: CliCommand = {
-  name: "serve",
-  summary: "serve boot configs from Profiles and Groups",
   run: (args, host) =>
     runServing(
       {

@@ -9,8 +9,6 @@ declare const DAVIT_COMMIT: string | undefined;
 
 /** `davit version`: prints the version and the commit. */
 export const version: CliCommand = {
-  name: "version",
-  summary: "print the version and the commit",
   run: async (_args, host) => {
     const commit =
       typeof DAVIT_COMMIT === "string" ? DAVIT_COMMIT : readCommit(fileURLToPath(new URL("../..", import.meta.url)));

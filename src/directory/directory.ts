@@ -8,7 +8,7 @@
  * line quotes a file. The source never writes a file and never uses the store.
  */
 
-import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import { readCrds } from "../admission/crds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { ObjectName, ObjectWriter, OwnName, Source, SourceListener, SourceView } from "../model/source.ts";
@@ -86,7 +86,7 @@ export class DirectorySource implements Source {
 
   /** @throws {Error} when the CRD files cannot be read. */
   async start(listener: SourceListener): Promise<void> {
-    const crds = await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory);
+    const crds = await readCrds(this.#options.crdsDirectory);
     this.#readers = new Readers(crds, () => this.#stir());
     this.#running = this.#run(this.#readers, listener);
   }

@@ -16,7 +16,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Admission } from "../admission/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import { readCrds } from "../admission/crds.ts";
 import { BootIndex } from "../boot/selection/boot-index.ts";
 import type { MachineSamples } from "../controller/core/machine-samples.ts";
 import { Planner, type PlannerOptions } from "../controller/planner.ts";
@@ -74,7 +74,7 @@ export interface Manifests {
  * @throws {Error} if davit's own CRD files cannot be read, or the parser's thread cannot be started.
  */
 export async function loadManifests(options: LoadOptions): Promise<Manifests> {
-  const crds = await readCrds(packagedCrdsDirectory);
+  const crds = await readCrds();
   const { directories, input, progress } = options;
   const listing = await listFiles(directories);
   const parser = new ManifestParser(crds);

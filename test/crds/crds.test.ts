@@ -1,7 +1,8 @@
+import { Ajv } from "ajv";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { compileCheck } from "../../src/admission/check.ts";
+import { ajvOptions, compileCheck } from "../../src/admission/check.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { patternFindings } from "../../src/admission/pattern-findings.ts";
 import { namesRule, readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
@@ -44,6 +45,10 @@ function walk(path: string, schema: JsonValue): readonly Place[] {
   );
   return [{ path, schema }, ...below];
 }
+
+it.each([...specs])("the schema of %s is one for ajv", (_kind, { json }) => {
+  expect(new Ajv(ajvOptions).validateSchema(json)).toBe(true);
+});
 
 const allPlaces = crds.flatMap(places);
 

@@ -1,7 +1,7 @@
 /** The manual page davit(1), made of the commands and of their options' declarations. */
 
+import { commands } from "../../src/commands/commands.ts";
 import { type DescribedCommand, describe } from "../../src/commands/completion.ts";
-import { commands } from "../../src/commands/run.ts";
 
 /**
  * Returns the page as roff.

@@ -40,7 +40,6 @@ const grantable = "group/[NAMESPACE/]NAME|machine/[NAMESPACE/]NAME";
 /** `davit machine install` */
 export const installMachines = workCommand({
   name: "machine install",
-  summary: "grant one install to a Machine, or to each machine of a Group",
   help: () =>
     machineHelp(
       `machine install ${grantable}`,

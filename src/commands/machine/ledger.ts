@@ -31,7 +31,6 @@ const anySubject = `group/[NAMESPACE/]NAME|${anyMachine}`;
 /** `davit machine adopt` */
 export const adoptMachines = workCommand({
   name: "machine adopt",
-  summary: "after a lost ledger: machines count as installed, and boot their disks",
   help: () =>
     machineHelp(
       `machine adopt ${anySubject}`,
@@ -64,7 +63,6 @@ export const adoptMachines = workCommand({
 /** `davit machine forget` */
 export const forgetMachines = workCommand({
   name: "machine forget",
-  summary: "a machine counts as never installed; with group/NAME, end an adoption",
   help: () =>
     machineHelp(
       `machine forget ${anySubject}`,

@@ -1,31 +1,61 @@
 import { nearestWord } from "../../lib/nearest-word.ts";
-import type { CliCommand, Host } from "../host.ts";
-import { installMachines } from "./install.ts";
-import { adoptMachines, forgetMachines } from "./ledger.ts";
-import { approveMachine, holdMachine, releaseMachine } from "./objects.ts";
-import { listMachines, showLedger, showMachine } from "./show.ts";
+import type { CliCommand, Host, ListedCommand } from "../host.ts";
 
-const commands: readonly CliCommand[] = [
-  listMachines,
-  showMachine,
-  showLedger,
-  approveMachine,
-  holdMachine,
-  releaseMachine,
-  installMachines,
-  adoptMachines,
-  forgetMachines,
+const commands: readonly ListedCommand[] = [
+  {
+    name: "machine list",
+    summary: "list machines with their Group, phase and last install",
+    load: async () => (await import("./show.ts")).listMachines,
+  },
+  {
+    name: "machine show",
+    summary: "show everything about one machine, and what it boots next",
+    load: async () => (await import("./show.ts")).showMachine,
+  },
+  {
+    name: "machine ledger",
+    summary: "show the ledger's id and health, adopted Groups and ended grants",
+    load: async () => (await import("./show.ts")).showLedger,
+  },
+  {
+    name: "machine approve",
+    summary: "approve a Machine: Groups with approval: Required serve it",
+    load: async () => (await import("./objects.ts")).approveMachine,
+  },
+  {
+    name: "machine hold",
+    summary: "hold a Machine: it is answered 503 and waits",
+    load: async () => (await import("./objects.ts")).holdMachine,
+  },
+  {
+    name: "machine release",
+    summary: "release a held Machine",
+    load: async () => (await import("./objects.ts")).releaseMachine,
+  },
+  {
+    name: "machine install",
+    summary: "grant one install to a Machine, or to each machine of a Group",
+    load: async () => (await import("./install.ts")).installMachines,
+  },
+  {
+    name: "machine adopt",
+    summary: "after a lost ledger: machines count as installed, and boot their disks",
+    load: async () => (await import("./ledger.ts")).adoptMachines,
+  },
+  {
+    name: "machine forget",
+    summary: "a machine counts as never installed; with group/NAME, end an adoption",
+    load: async () => (await import("./ledger.ts")).forgetMachines,
+  },
 ];
 
 /** `davit machine`: shows machines, and approves, holds and installs them. */
 export const machine: CliCommand = {
-  name: "machine",
   endsAtOnce: true,
-  summary: "list machines; approve, hold and install them",
   parts: commands,
   run: async (args, host) => {
     const [word, ...rest] = args;
-    const command = commands.find(({ name }) => name === `machine ${word}`);
+    const command = await commands.find(({ name }) => name === `machine ${word}`)?.load();
     if (command !== undefined) return await command.run(rest, host);
     if (word === undefined || word === "help" || word === "--help" || word === "-h") {
       host.write(help());

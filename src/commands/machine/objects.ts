@@ -32,7 +32,6 @@ export interface PatchTarget {
 interface ObjectVerb {
   readonly verb: string;
   readonly spec: JsonObject;
-  readonly summary: string;
   /** Completes the sentence `Machine racks/node7 ...`. */
   readonly done: string;
 }
@@ -40,10 +39,9 @@ interface ObjectVerb {
 const objectOptions = { ...patchOptions, ...operationsOptions };
 const anyObject = "[NAMESPACE/]NAME|MAC|UUID";
 
-function objectCommand({ verb, spec, summary, done }: ObjectVerb) {
+function objectCommand({ verb, spec, done }: ObjectVerb) {
   return workCommand({
     name: `machine ${verb}`,
-    summary,
     help: () =>
       machineHelp(`machine ${verb} ${anyObject}`, `Sets ${specText(spec)} of a Machine in the cluster.`, objectOptions),
     readConfig: (args, environment, paths) => {
@@ -66,7 +64,6 @@ function objectCommand({ verb, spec, summary, done }: ObjectVerb) {
 export const approveMachine = objectCommand({
   verb: "approve",
   spec: { approved: true },
-  summary: "approve a Machine: Groups with approval: Required serve it",
   done: "is approved",
 });
 
@@ -74,7 +71,6 @@ export const approveMachine = objectCommand({
 export const holdMachine = objectCommand({
   verb: "hold",
   spec: { hold: true },
-  summary: "hold a Machine: it is answered 503 and waits",
   done: "is held",
 });
 
@@ -82,7 +78,6 @@ export const holdMachine = objectCommand({
 export const releaseMachine = objectCommand({
   verb: "release",
   spec: { hold: false },
-  summary: "release a held Machine",
   done: "is released",
 });
 

@@ -30,7 +30,6 @@ const listOptions = { ...filterOptions, ...watchedOptions };
 /** `davit machine list` */
 export const listMachines = workCommand({
   name: "machine list",
-  summary: "list machines with their Group, phase and last install",
   help: () => machineHelp("machine list", "Lists every machine that objects or the ledger name.", listOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(listOptions, args, environment, paths);
@@ -60,7 +59,6 @@ export const listMachines = workCommand({
 /** `davit machine show` */
 export const showMachine = workCommand({
   name: "machine show",
-  summary: "show everything about one machine, and what it boots next",
   help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", watchedOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(watchedOptions, args, environment, paths);
@@ -80,7 +78,6 @@ export const showMachine = workCommand({
 /** `davit machine ledger` */
 export const showLedger = workCommand({
   name: "machine ledger",
-  summary: "show the ledger's id and health, adopted Groups and ended grants",
   help: () => machineHelp("machine ledger", "Shows the ledger that grants name.", readingOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);

@@ -8,7 +8,7 @@
  */
 
 import { Admission } from "../../admission/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../../admission/crds.ts";
+import { readCrds } from "../../admission/crds.ts";
 import { type Clock, earliest } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -165,7 +165,7 @@ export class ClusterSource implements Source {
 
   /** @throws {Error} when the CRD files cannot be read. */
   async start(listener: SourceListener, seen: SourceVersions = {}): Promise<void> {
-    const admission = new Admission(await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory));
+    const admission = new Admission(await readCrds(this.#options.crdsDirectory));
     if (this.#stopping.signal.aborted) return;
     this.#listener = listener;
     this.#seen = new SeenVersions(seen);
