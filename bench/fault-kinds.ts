@@ -33,7 +33,7 @@ const hourMs = 3_600_000;
 const trying = { timeout: 60_000 };
 
 export const faults: readonly Fault[] = [
-  { name: "nothing happens", run: (measure) => withDavit({}, ({ asked }) => measure(asked, () => rest())) },
+  { name: "no fault", run: (measure) => withDavit({}, ({ asked }) => measure(asked, () => rest())) },
   {
     name: `the API server is away for ${awayMinutes} minutes, and davit restarts meanwhile`,
     run: apiServerAway,
@@ -47,11 +47,11 @@ export const faults: readonly Fault[] = [
     }),
   },
   {
-    name: "the file system ends after an error (read-only), davit restarts on a new mount",
+    name: "the file system becomes read-only after an error, davit restarts on a new mount",
     run: abortedDisk,
   },
   {
-    name: `the disk stands still for ${slowMs / 1_000} s`,
+    name: `the disk does not answer for ${slowMs / 1_000} s`,
     run: onDisk(async ({ freeze, thaw }) => {
       freeze();
       await pause(slowMs);

@@ -36,7 +36,7 @@ spec: {profileRef: {name: changed}, selector: {matchLabels: {mac: "${changedMac}
 `;
 
 export const membersFaults: readonly MembersFault[] = [
-  { name: "nothing is lost", run: () => pause(pausedMs) },
+  { name: "no fault", run: () => pause(pausedMs) },
   {
     name: "etcd's leader is killed",
     run: async ({ etcd }) => {
@@ -48,11 +48,11 @@ export const membersFaults: readonly MembersFault[] = [
     },
   },
   {
-    name: "etcd's leader stands still for 12 s",
+    name: "etcd's leader is paused for 12 s",
     run: async ({ etcd }) => await standStill([await leaderOfEtcd(etcd.all)]),
   },
   {
-    name: "two etcds stand still for 12 s",
+    name: "two etcds are paused for 12 s",
     run: async (members) => {
       await standStill(members.etcd.all.slice(1));
       return `writes work again after ${await writtenAgain(members)}`;
@@ -60,7 +60,7 @@ export const membersFaults: readonly MembersFault[] = [
   },
   { name: "a davit is killed", run: async (members, lost) => await killed(members, lost, false) },
   { name: "the davit that leads is killed", run: async (members, lost) => await killed(members, lost, true) },
-  { name: "a davit stands still for two snapshots", run: leftBehind },
+  { name: "a davit is paused for two snapshots", run: leftBehind },
   { name: "etcd has reached its quota", run: withoutRoom, options: { quotaBytes: 64 * 2 ** 20 } },
   { name: "etcd is restored from an older copy", run: restored },
   {
