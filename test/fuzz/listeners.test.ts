@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
 import { readToEnd } from "../http/wire.ts";
@@ -145,6 +146,7 @@ it.each([
 ])("the $name listener", { timeout: fuzzTimeoutMs }, async ({ name, url, inputs, words }) => {
   const port = Number(new URL(url()).port);
   const before = await residentBytes();
+  const beside = new MachineBeside();
   await fuzz({
     name: `the ${name} listener`,
     inputs: inputs(),
@@ -158,7 +160,9 @@ it.each([
       for (const [, status] of answer.matchAll(/^HTTP\/1\.1 (\d+) /gm)) expect(statuses).toContain(Number(status));
     },
   });
-  expect(await textOf(`/ipxe?mac=${known}`)).toContain("/assets/disk");
+  const { count, longestMs } = await beside.leave();
+  expect(count).toBeGreaterThan(0);
+  process.stdout.write(`a machine beside it asked ${count} times and waited ${Math.round(longestMs)} ms at most\n`);
   expect((await fetch(`${davit.opsUrl}/readyz`)).status).toBe(200);
   expect((await residentBytes()) - before).toBeLessThan(growthLimitBytes);
   const lines = davit.log.map((line) => JSON.stringify(line));
@@ -166,6 +170,30 @@ it.each([
   // Errors are davit's own.
   expect(davit.log.filter(({ level }) => Number(level) >= 50)).toEqual([]);
 });
+
+/** A machine that asks all the time, and gets what is its own. */
+class MachineBeside {
+  readonly #asking = this.#ask();
+  #isLeaving = false;
+  #count = 0;
+  #longestMs = 0;
+
+  async leave(): Promise<{ readonly count: number; readonly longestMs: number }> {
+    this.#isLeaving = true;
+    await this.#asking;
+    return { count: this.#count, longestMs: this.#longestMs };
+  }
+
+  async #ask(): Promise<void> {
+    await setImmediate();
+    for (; !this.#isLeaving; this.#count++) {
+      const beganMs = performance.now();
+      expect(await textOf(`/ipxe?mac=${known}`)).toContain("/assets/disk");
+      this.#longestMs = Math.max(this.#longestMs, performance.now() - beganMs);
+      await setTimeout(5);
+    }
+  }
+}
 
 /** Sends the bytes and no more, and reads what comes until davit ends the connection, or all was said. */
 async function answerTo(port: number, bytes: Buffer): Promise<Buffer> {
