@@ -47,6 +47,7 @@ import type { ObjectSource } from "./object-source.ts";
 import { openAudit } from "./open-audit.ts";
 import { openObjects } from "./open-objects.ts";
 import { scheduleBackups } from "./scheduled-backups.ts";
+import { seenMachines } from "./seen-machines.ts";
 import { sightingOf } from "./sight.ts";
 import { SourceFollower } from "./source-follower.ts";
 import { StoreService } from "./store-service.ts";
@@ -151,6 +152,7 @@ export class App {
     // The constructor of `keys` has started a timer. `stop` must end it even if one of the next lines fails.
     this.#stops.unshift(() => keys.stop());
     this.#stops.unshift(() => boot.stop());
+    const adminNamespace = () => this.#followed(objects).adminNamespace;
     const opsAddress = await boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
       provenAtMs: () => this.#provenAtMs,
@@ -169,10 +171,11 @@ export class App {
         this.#sourceFollower?.controller?.measure();
       },
       machines: { ...this.#machines(ledger), audit },
+      documents: { store, adminNamespace, machines: () => seenMachines({ boot, ledger }) },
       console: {
         statuses: this.#knownStatuses,
         callers: () => this.#followed(objects).callers,
-        adminNamespace: () => this.#followed(objects).adminNamespace,
+        adminNamespace,
         view: () => this.#sourceFollower?.controller && this.#followed(objects).source.view,
         store: { store, quotaBytes: this.#config.storeQuotaBytes, followers: () => keys.followers },
       },

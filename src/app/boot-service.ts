@@ -28,6 +28,7 @@ import type { FollowedStore } from "../http/console/health.ts";
 import { consoleRoutes } from "../http/console/routes.ts";
 import { answerError } from "../http/errors.ts";
 import { LargeBodies } from "../http/large-bodies.ts";
+import type { DocumentsRoutesOptions } from "../http/ops/documents-routes.ts";
 import { OpsDoor } from "../http/ops/door.ts";
 import { guardedRoutes } from "../http/ops/guarded-routes.ts";
 import type { MachineChangesOptions } from "../http/ops/machine-changes.ts";
@@ -90,6 +91,8 @@ export interface Backend {
   readonly machines?: Omit<MachineChangesOptions, "log">;
   /** Only of `davit serve`. */
   readonly console?: ServedConsole;
+  /** Only of `davit serve`. */
+  readonly documents?: Omit<DocumentsRoutesOptions, "version" | "index" | "clock">;
   /** Only of `davit boot`. */
   readonly followed?: FollowedStore;
 }
@@ -197,7 +200,7 @@ export class BootService {
   /** The routes that show machines and their configs, behind a door. */
   async #addGuardedRoutes(
     { app }: OpsServer,
-    { machines, console: served, followed }: Backend,
+    { machines, console: served, documents, followed }: Backend,
     readiness: Pick<ConsoleOptions, "checks" | "attention">,
   ): Promise<void> {
     const { config, log, lines = new RecentLines(this.#options.clock), clock, metrics, version } = this.#options;
@@ -221,6 +224,7 @@ export class BootService {
       previews,
       history: { history: this.#history, bootFilesOf },
       machines: machines && { ...machines, log: log.child({ part: "ops" }) },
+      documents: documents && { ...documents, version, index: this.index, clock },
     });
     if (!config.opsConsole) return;
     const { index } = this;

@@ -3,7 +3,6 @@
 import { AuditFile } from "../audit/audit-file.ts";
 import { AuditLog } from "../audit/audit-log.ts";
 import type { KnownMachine } from "../audit/reach.ts";
-import type { RecordedMachine } from "../history/history-view.ts";
 import type { Clock } from "../lib/clock.ts";
 import { placeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
@@ -14,6 +13,7 @@ import type { ServeConfig } from "../options/serve.ts";
 import type { BootService } from "./boot-service.ts";
 import type { LedgerService } from "./ledger-service.ts";
 import { bootOf, labelsOf } from "./machine-book.ts";
+import { seenMachines } from "./seen-machines.ts";
 
 /** What the audit log reads, once it is open. */
 export interface AuditGround {
@@ -73,22 +73,20 @@ export async function openAudit(options: AuditOptions): Promise<OpenAudit | unde
   return { audit, stop };
 }
 
-/** The machines of the history first: they have the most labels. */
-async function knownMachines({ ledger, boot }: AuditGround): Promise<Iterable<KnownMachine> | undefined> {
-  const machines = await boot.recordedMachines();
-  return machines && joined(machines, ledger);
+async function knownMachines(ground: AuditGround): Promise<Iterable<KnownMachine> | undefined> {
+  const seen = await seenMachines(ground);
+  return seen && withObjects(seen, ground.ledger);
 }
 
-function* joined(machines: Iterable<RecordedMachine>, { ledger, objects }: LedgerService): Generator<KnownMachine> {
+/** Adds the labels of Machines, and the Machines that were never seen. */
+function* withObjects(seen: Iterable<KnownMachine>, { objects }: LedgerService): Generator<KnownMachine> {
   const own = new Map<string, Readonly<Record<string, string>>>();
   for (const [, { spec }] of objects.machines()) for (const each of spec.identities) own.set(each, spec.labels);
   const labelled = (labels: KnownMachine["labels"]) => {
     const added = identitiesOf(labels).flatMap((each) => Object.entries(own.get(each) ?? {}));
     return added.length === 0 ? labels : new Map([...labels, ...added]);
   };
-  for (const { labels, group } of machines) yield { labels: labelled(labels), group };
-  for (const { identities, group } of ledger.known.entries.values())
-    yield { labels: labelled(labelsOf(identities)), group };
+  for (const { labels, group } of seen) yield { labels: labelled(labels), group };
   for (const [, { spec }] of objects.machines())
     yield { labels: labelled(labelsOf(spec.identities)), group: undefined };
 }

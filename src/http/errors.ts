@@ -50,6 +50,8 @@ export const requestRefusals = {
   notTheWriter: { status: 409, text: "this davit follows another one, which keeps the ledger: ask that one" },
   ledgerFull: { status: 409, text: "the ledger has no room for another machine: forget machines that are gone" },
   ledgerLate: { status: 503, text: "the ledger cannot log the change now" },
+  diffQuestion: { status: 400, text: 'send {"secrets": {"NAMESPACE/PROFILE/PART": "SHA-256"}}: use davit diff' },
+  tooManyDiffs: { status: 429, text: "too many comparisons at once: try again in a few seconds" },
   historyQuestion: {
     status: 400,
     text: "give a valid mac, uuid, hostname, serial or address, such as ?mac=52-54-00-a1-9c-ae",

@@ -10,14 +10,14 @@ export const opsOptions = {
     value: "HOST:PORT",
     preset: "127.0.0.1:8081",
     help:
-      "address of /livez, /readyz, /metrics and /version, and of /preview, /history, /machines and /ledger (see " +
-      "--ops-token-file)",
+      "address of /livez, /readyz, /metrics and /version, and of /preview, /history, /machines, /ledger and " +
+      "/documents (see --ops-token-file)",
     read: one(readAddress),
   } satisfies Option<Address>,
   opsTokenFile: fileOption(
     "ops-token-file",
-    "tokens, one per line; /preview, /history, /machines and /ledger need one of them; default: none, and only a " +
-      "loopback --ops-address serves these",
+    "tokens, one per line; /preview, /history, /machines, /ledger and /documents need one of them; default: none, " +
+      "and only a loopback --ops-address serves these",
   ),
   opsAdminTokenFile: fileOption(
     "ops-admin-token-file",

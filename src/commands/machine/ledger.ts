@@ -7,7 +7,7 @@ import { configWithout, type Paths } from "../../options/rules.ts";
 import { workCommand } from "../command-line.ts";
 import { type ClusterOptions, namesCluster } from "./cluster.ts";
 import { placeBy } from "./objects.ts";
-import { changeOperations } from "./operations.ts";
+import { postOperations } from "./operations.ts";
 import {
   machineHelp,
   type NamedObject,
@@ -48,13 +48,13 @@ export const adoptMachines = workCommand({
   work: async ({ word, group, until, ...config }, host) => {
     if (group === undefined) {
       const name = await knownName(config, word);
-      const { identities } = await changeOperations(config, "adopt", { machine: name });
+      const { identities } = await postOperations(config, "/machines/adopt", { machine: name });
       host.write(`Machine ${name} counts as installed: ${textsOf(identities)}\n`);
       return 0;
     }
     const name = await groupName(group, config);
     const body = { group: name, ...untilBody(until) };
-    const { until: ends } = await changeOperations(config, "adopt", body);
+    const { until: ends } = await postOperations(config, "/machines/adopt", body);
     host.write(`Machines of Group ${name} without an entry count as installed until ${String(ends)}\n`);
     return 0;
   },
@@ -80,12 +80,12 @@ export const forgetMachines = workCommand({
   work: async ({ word, group, ...config }, host) => {
     if (group !== undefined) {
       const name = await groupName(group, config);
-      await changeOperations(config, "forget", { group: name });
+      await postOperations(config, "/machines/forget", { group: name });
       host.write(`Group ${name} is no longer adopted\n`);
       return 0;
     }
     const name = await knownName(config, word);
-    const { isRemoved } = await changeOperations(config, "forget", { machine: name });
+    const { isRemoved } = await postOperations(config, "/machines/forget", { machine: name });
     const state = isRemoved === true ? "is forgotten" : "is forgotten, and has spent the grants that are open";
     host.write(`Machine ${name} ${state}: a later generation installs it, also with scope NeverInstalled\n`);
     return 0;

@@ -15,20 +15,25 @@ export interface OperationsOptions {
 
 interface Question {
   readonly path: string;
+  /** Advice if the listener has no such path. */
+  readonly missing?: string;
   /** The type of the answer; JSON unless given. */
   readonly accept?: string;
-  /** Present for a change, which is the last word of the path. */
-  readonly change?: { readonly action: string; readonly body: object };
+  /** Undefined for a GET. */
+  readonly body?: object;
 }
 
 const timeoutMs = 30_000;
 /** A list of 65,536 machines has about 40 MiB. */
 const maxAnswerBytes = 256 * 1024 * 1024;
 
+const noLedger = "it shows no ledger: --operations-url must name the operations listener of a davit of this version";
+
+const asksForToken = "it asks for a token: give --operations-token-file";
+
 /** Advice for the operator, by the text of a refusal. */
 const cures: Readonly<Record<string, string>> = {
-  "404 not found": "it shows no ledger: --operations-url must name the operations listener of a davit of this version",
-  "401 a token of --ops-token-file is needed": "it asks for a token: give --operations-token-file",
+  "401 a token of --ops-token-file is needed": asksForToken,
   "401 a token of --ops-admin-token-file is needed":
     "it asks for an admin token: give --operations-token-file with a token of its --ops-admin-token-file",
 };
@@ -40,23 +45,24 @@ export async function readOperations(options: OperationsOptions, path: string): 
 
 /** Reads a text for a person from the listener. @throws {StartError} */
 export async function readOperationsText(options: OperationsOptions, path: string): Promise<string> {
-  const { status, text, fail } = await answerOf(options, { path, accept: "text/plain" });
-  if (status !== 200) throw fail(refusalText(status, text));
+  const { status, text, hasToken, fail } = await answerOf(options, { path, accept: "text/plain" });
+  if (status !== 200) throw fail(refusalText(status, text, { hasToken }));
   return text;
 }
 
-/** Changes the ledger through the listener. @throws {StartError} */
-export async function changeOperations(
+/** Posts to the listener. @param missing advice if it has no such path. @throws {StartError} */
+export async function postOperations(
   options: OperationsOptions,
-  action: "adopt" | "forget",
+  path: string,
   body: object,
+  missing?: string,
 ): Promise<JsonObject> {
-  return await ask(options, { path: `/machines/${action}`, change: { action, body } });
+  return await ask(options, { path, body, ...(missing !== undefined && { missing }) });
 }
 
 async function ask(options: OperationsOptions, question: Question): Promise<JsonObject> {
-  const { status, text, fail } = await answerOf(options, question);
-  if (status !== 200) throw fail(refusalText(status, text));
+  const { status, text, hasToken, fail } = await answerOf(options, question);
+  if (status !== 200) throw fail(refusalText(status, text, { hasToken, missing: question.missing }));
   const value = parseJsonObject(text);
   if (value === undefined) throw fail("its answer is not JSON: --operations-url must name davit's operations listener");
   return value;
@@ -66,7 +72,7 @@ async function answerOf({ operationsUrl: url, operationsTokenFile: tokenFile }: 
   const { token } = await readCredentials({ tokenFile });
   const fail = (why: string, cause?: unknown) => new StartError(`Asking "${url.origin}": ${why}`, { cause });
   try {
-    return { ...(await send(url, question, token)), fail };
+    return { ...(await send(url, question, token)), hasToken: token !== undefined, fail };
   } catch (error) {
     throw fail(whyOf(error), error);
   }
@@ -81,9 +87,14 @@ function whyOf(error: unknown): string {
 }
 
 /** The texts of davit's refusals are for people. Another server's answer is not shown. */
-function refusalText(status: number | undefined, text: string): string {
+function refusalText(
+  status: number | undefined,
+  text: string,
+  { hasToken, missing = noLedger }: { readonly hasToken: boolean; readonly missing?: string | undefined },
+): string {
   const line = text.trimEnd();
-  const cure = cures[line];
+  const cure = line === "404 not found" ? missing : cures[line];
+  if (cure === asksForToken && hasToken) return "it refuses the token of --operations-token-file: correct the file";
   if (cure !== undefined) return cure;
   const isOurs = line.startsWith(`${status} `) && line.length < 200 && !line.includes("\n");
   return isOurs
@@ -91,17 +102,22 @@ function refusalText(status: number | undefined, text: string): string {
     : `it answers ${status}: --operations-url must name davit's operations listener`;
 }
 
-async function send(url: URL, { path, accept = "application/json", change }: Question, token: string | undefined) {
-  const body = change && JSON.stringify(change.body);
+async function send(url: URL, question: Question, token: string | undefined) {
+  const { path, accept = "application/json" } = question;
+  const body = question.body && JSON.stringify(question.body);
   const options: RequestOptions = {
-    method: change === undefined ? "GET" : "POST",
+    method: body === undefined ? "GET" : "POST",
     timeout: timeoutMs,
     agent: false,
     headers: {
       accept,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(change && { "content-type": "application/json", "x-davit-action": change.action }),
-      ...(body !== undefined && { "content-length": Buffer.byteLength(body) }),
+      ...(body !== undefined && {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(body),
+        // The listener asks for it, because no web page can send it unnoticed.
+        "x-davit-action": path.slice(path.lastIndexOf("/") + 1),
+      }),
     },
   };
   const target = new URL(path, url);

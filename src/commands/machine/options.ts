@@ -137,6 +137,11 @@ export function machineHelp(usage: string, purpose: string, table: OptionTable):
 // Variables that no command line shows must not widen a grant, or change another object.
 const variables = ["DAVIT_OPERATIONS_URL", "DAVIT_OPERATIONS_TOKEN_FILE", "DAVIT_KUBECONFIG", "DAVIT_CONTEXT"];
 
+/** Returns the variables that may set options. */
+export function variablesOf(environment: Environment): Environment {
+  return Object.fromEntries(variables.map((name) => [name, environment[name]]));
+}
+
 /** Reads the words and the options of one command. Callers add problems of the words to those of the options. */
 export function readMachineOptions<Options extends OptionTable & typeof operationsOptions>(
   table: Options,
@@ -146,8 +151,7 @@ export function readMachineOptions<Options extends OptionTable & typeof operatio
 ) {
   const at = args.findIndex((arg) => arg.startsWith("-"));
   const words = at < 0 ? args : args.slice(0, at);
-  const kept = Object.fromEntries(variables.map((name) => [name, environment[name]]));
-  const read = readOptions(table, args.slice(words.length), kept, paths);
+  const read = readOptions(table, args.slice(words.length), variablesOf(environment), paths);
   read.problems.push(...tokenProblems(read.values));
   return { words, ...read };
 }
@@ -166,7 +170,10 @@ interface OperationsToken {
 }
 
 /** Refuses to send a token that others on the network could read. */
-function tokenProblems({ operationsUrl: url, operationsTokenFile: tokenFile }: OperationsToken): readonly string[] {
+export function tokenProblems({
+  operationsUrl: url,
+  operationsTokenFile: tokenFile,
+}: OperationsToken): readonly string[] {
   if (url === undefined || tokenFile === undefined || url.protocol === "https:") return [];
   if (isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) return [];
   const cure = "a token needs a URL that begins with https://, or a loopback address, such as by kubectl port-forward";

@@ -1,6 +1,7 @@
 /** The routes of the operations listener that show machines and their configs. One door guards all of them. */
 
 import type { FastifyPluginAsync } from "fastify";
+import { type DocumentsRoutesOptions, documentsRoutes } from "./documents-routes.ts";
 import type { OpsDoor } from "./door.ts";
 import { type HistoryRoutesOptions, historyRoutes } from "./history-routes.ts";
 import { type MachineChangesOptions, machineChanges } from "./machine-changes.ts";
@@ -14,10 +15,12 @@ export interface GuardedRoutesOptions {
   readonly history: HistoryRoutesOptions;
   /** Undefined without a ledger: then there are no routes of machines. */
   readonly machines?: MachineChangesOptions | undefined;
+  /** Undefined in a follower. */
+  readonly documents?: DocumentsRoutesOptions | undefined;
 }
 
 export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (app, options) => {
-  const { door, previews, history, machines } = options;
+  const { door, previews, history, machines, documents } = options;
   if (machines !== undefined) {
     await app.register(async (changing) => {
       door.guardChanges(changing);
@@ -29,4 +32,5 @@ export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (ap
   await app.register(previewRoutes, { previews });
   await app.register(historyRoutes, history);
   if (machines !== undefined) await app.register(machineRoutes, machines);
+  if (documents !== undefined) await app.register(documentsRoutes, documents);
 };

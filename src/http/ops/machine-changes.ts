@@ -7,9 +7,10 @@ import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ActionAudit } from "../../model/audit.ts";
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
+import { jsonBodies } from "./json-bodies.ts";
 import type { LedgerOffice, MachineBook } from "./machine-book.ts";
 import type { MachineSubject } from "./machine-report.ts";
 import { findMachine, identityOf } from "./machine-routes.ts";
@@ -29,17 +30,7 @@ const hourMs = 3_600_000;
 const maxAdoptionMs = 90 * 24 * hourMs;
 
 export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (app, { book, office, log, audit }) => {
-  // A web page can send only other types without asking davit first.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    "application/json",
-    { parseAs: "string", bodyLimit: maxBodyBytes },
-    (_request, body, done) => {
-      const value = parseJsonObject(String(body));
-      if (value === undefined) done(new RequestError("badBody"));
-      else done(null, value);
-    },
-  );
+  jsonBodies(app, maxBodyBytes);
   for (const action of ["adopt", "forget"] as const) {
     app.route({
       method: "POST",
