@@ -20,6 +20,7 @@ const allowed = {
   boot: ["render", "model", "lib"],
   offline: ["directory", "admission", "controller", "boot", "render", "model", "lib"],
   lint: ["offline", "directory", "controller", "render", "model", "lib"],
+  diff: ["offline", "controller", "boot", "render", "model", "lib"],
   history: ["model", "lib"],
   audit: ["model", "lib"],
   http: ["boot", "history", "render", "sign", "store", "model", "lib"],

@@ -43,6 +43,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("./render.ts")).render,
   },
   {
+    name: "diff",
+    summary: "show what manifests would change, and for which machines",
+    load: async () => (await import("./diff.ts")).diff,
+  },
+  {
     name: "machine",
     summary: "list machines; approve, hold and install them",
     load: async () => (await import("./machine/machine.ts")).machine,

@@ -1,6 +1,7 @@
 /** Loads manifests for commands that work without a server: from directories, from standard input, or from both. */
 
 import { StartError } from "../lib/start-error.ts";
+import type { SourceProblem } from "../model/source.ts";
 import { type LoadOptions, loadManifests, type Manifests } from "../offline/load-manifests.ts";
 import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
@@ -19,9 +20,16 @@ export interface InputOptions extends Omit<LoadOptions, "directories" | "input">
  * @throws {StartError} if there is nothing to read, or standard input cannot be read.
  */
 export async function loadInput({ manifests, ...options }: InputOptions, host: Host): Promise<Manifests> {
+  return await loadManifests({ ...options, ...(await inputOf(manifests, host)) });
+}
+
+/** Returns where to read manifests: directories, and what standard input has. @throws {StartError} as `loadInput`. */
+export async function inputOf(
+  manifests: readonly string[],
+  host: Host,
+): Promise<Pick<LoadOptions, "directories" | "input">> {
   const directories = manifests.filter((path) => path !== inputMark);
-  const input = readsInput(manifests) ? await readInputBytes(host) : undefined;
-  return await loadManifests({ ...options, directories, input });
+  return { directories, input: readsInput(manifests) ? await readInputBytes(host) : undefined };
 }
 
 /** True if standard input is among the manifests, or no manifests are given. */
@@ -47,4 +55,15 @@ async function readInputBytes({ input }: Host): Promise<Uint8Array> {
     throw diskFailure("Reading", "standard input", error);
   }
   return Buffer.concat(pieces);
+}
+
+/**
+ * Refuses manifests that are not understood completely.
+ * @throws {StartError}
+ */
+export function assertReadable(problems: readonly SourceProblem[], { writeError }: Pick<Host, "writeError">): void {
+  if (problems.length === 0) return;
+  for (const { origin, message } of problems) writeError(`${origin}: ${message}\n`);
+  const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+  throw new StartError(`Nothing is compared because of ${count}: correct the manifests, davit lint shows more`);
 }

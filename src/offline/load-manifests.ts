@@ -19,7 +19,8 @@ import { Admission } from "../admission/admission.ts";
 import { readCrds } from "../admission/crds.ts";
 import { BootIndex } from "../boot/selection/boot-index.ts";
 import type { MachineSamples } from "../controller/core/machine-samples.ts";
-import { Planner, type PlannerOptions } from "../controller/planner.ts";
+import { StoredDocuments } from "../controller/core/stored-documents.ts";
+import { Planner } from "../controller/planner.ts";
 import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
 import { Holdings } from "../directory/holdings.ts";
@@ -55,6 +56,9 @@ export interface LoadOptions {
   readonly progress?: (count: number, total: number) => void;
 }
 
+/** The path and text of each document that a store would have. Some of the texts come from Secrets. */
+export type DocumentTexts = readonly (readonly [path: string, text: string])[];
+
 export interface Manifests {
   /** The accepted objects, the refusals, and every problem of files and documents. */
   readonly view: SourceView & { readonly problems: readonly FileProblem[] };
@@ -65,15 +69,23 @@ export interface Manifests {
   readonly planned: readonly Planned[];
   /** What Machines may define for templates. */
   readonly machineSamples: Pick<MachineSamples, "of">;
-  /** The path and text of each document that the store would have. Some of the texts come from Secrets. */
-  readonly documents: readonly (readonly [path: string, text: string])[];
+  readonly documents: DocumentTexts;
+}
+
+/** What the manifests are, without a plan for them. */
+export type ReadManifests = Pick<Manifests, "view" | "advice" | "places">;
+
+/** Reads manifests, and plans what `davit serve` would write for them. @throws {Error} as `readManifests`. */
+export async function loadManifests(options: LoadOptions): Promise<Manifests> {
+  const read = await readManifests(options);
+  return { ...read, ...planManifests(read.view, options) };
 }
 
 /**
- * Loads manifests. A mistake in a manifest throws nothing: the `view` or a status reports the mistake.
+ * Reads manifests. A mistake in a manifest throws nothing: the `view` or a status reports the mistake.
  * @throws {Error} if davit's own CRD files cannot be read, or the parser's thread cannot be started.
  */
-export async function loadManifests(options: LoadOptions): Promise<Manifests> {
+export async function readManifests(options: Omit<LoadOptions, "adminNamespace" | "log">): Promise<ReadManifests> {
   const crds = await readCrds();
   const { directories, input, progress } = options;
   const listing = await listFiles(directories);
@@ -91,7 +103,7 @@ export async function loadManifests(options: LoadOptions): Promise<Manifests> {
   for (const { text, file } of parts) places.add(text, file);
   view.take({ files: parts.map(({ file }) => file), problems: listing.problems, isAtRest: true });
   const advice = parts.flatMap(({ file }) => (file.problems.length === 0 ? (file.advice ?? []) : []));
-  return { view, advice, places, ...planManifests(view, options) };
+  return { view, advice, places };
 }
 
 function partOf(listed: ListedFile | undefined, file: FileContent): readonly ReadPart[] {
@@ -108,30 +120,13 @@ export function bootIndexOf({ documents }: Pick<Manifests, "documents">): BootIn
   return index;
 }
 
-const nothingStored: PlannerOptions["documents"] = {
-  claimIndex: 0,
-  names: () => [],
-  profile: () => ({ document: undefined, secrets: [] }),
-  group: () => undefined,
-  machine: () => undefined,
-  textAt: () => undefined,
-};
-
 /** Plans what `davit serve` would write into an empty store for the objects of a view. */
 export function planManifests(
   view: SourceView,
   { log, adminNamespace }: Pick<LoadOptions, "log" | "adminNamespace">,
 ): Pick<Manifests, "planned" | "documents" | "machineSamples"> {
-  const planner = new Planner({
-    source: { view },
-    documents: nothingStored,
-    log,
-    sha256,
-    checkTemplate: parseTemplate,
-    // This value has no effect: the store is empty, so the planner removes nothing and makes no tombstones.
-    tombstoneTtlSeconds: 1,
-    adminNamespace,
-  });
+  // This store is empty, so the planner removes nothing and makes no tombstones.
+  const planner = plannerOver(new StoredDocuments(() => 0), { view, log, adminNamespace });
   const { planned, writes } = planner.plan(planner.names());
   const written = writes.map(({ path, text }) => {
     assert(text !== undefined, "What is not stored is not removed");
@@ -140,6 +135,23 @@ export function planManifests(
   const mark: SyncedDocument = { source: "directory", at: toRfc3339(0), revision: "", complete: view.complete };
   const documents: Manifests["documents"] = [...written, [syncedPath, encodeDocument(mark)]];
   return { planned, documents, machineSamples: planner.machines.samples };
+}
+
+/** Returns a planner for the objects of a view and the stored documents. */
+export function plannerOver(
+  documents: StoredDocuments,
+  { view, log, adminNamespace }: Pick<LoadOptions, "log" | "adminNamespace"> & { readonly view: SourceView },
+): Planner {
+  return new Planner({
+    source: { view },
+    documents,
+    log,
+    sha256,
+    checkTemplate: parseTemplate,
+    // Nothing expires here: whoever writes tombstones drops them.
+    tombstoneTtlSeconds: 1,
+    adminNamespace,
+  });
 }
 
 function sha256(text: string): string {

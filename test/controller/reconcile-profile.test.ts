@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { StoredProfile } from "../../src/controller/core/documents.ts";
+import type { StoredProfile } from "../../src/controller/core/stored-documents.ts";
 import { reconcileProfile, removeProfile } from "../../src/controller/reconcile/reconcile-profile.ts";
 import type { ProfileWorld } from "../../src/controller/reconcile/resolve-profile.ts";
 import { decodeProfile, encodeDocument, type ProfileDocument } from "../../src/model/documents.ts";

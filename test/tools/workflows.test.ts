@@ -7,11 +7,16 @@ import { expect, it } from "vitest";
 import { chartToolPath } from "../../tools/build/chart-tools.ts";
 import { missing } from "../helpers/requirements.ts";
 
-const folder = join(import.meta.dirname, "../../.github/workflows");
-const files = readdirSync(folder).map((name) => join(folder, name));
+const root = join(import.meta.dirname, "../..");
+const folder = join(root, ".github/workflows");
+const files = [
+  ...readdirSync(folder).map((name) => join(folder, name)),
+  // For users: docs/use/diff.md.
+  join(root, "docs/use/diff-workflow.yaml"),
+];
 
 it.skipIf(missing("actionlint"))("are taken by actionlint", () => {
-  expect(files.length).toBeGreaterThan(1);
+  expect(files.length).toBeGreaterThan(2);
   const words = ["-shellcheck=", "-pyflakes=", ...files];
   expect(execFileSync(chartToolPath("actionlint"), words, { encoding: "utf8" })).toBe("");
 });

@@ -6,32 +6,21 @@
 import type { DocumentEdit, EditAudit } from "../../model/audit.ts";
 import {
   davitRoot,
-  decodeGroup,
-  decodeProfile,
   decodeSynced,
   decodeTombstone,
   documentAddress,
-  type GroupDocument,
-  groupPath,
-  groupsRoot,
-  machinePath,
-  machinesRoot,
-  ownerName,
-  type ProfileDocument,
-  profilePath,
-  profilesRoot,
   type SyncedDocument,
   syncedPath,
   tombstonesRoot,
   versionsPath,
 } from "../../model/documents.ts";
-import type { DocumentChange, FeedListener } from "../../model/feed.ts";
+import type { DocumentChange } from "../../model/feed.ts";
 import { parseJsonObject } from "../../model/json.ts";
-import { decodeMachine, type MachineDocument } from "../../model/machine.ts";
-import type { ObjectName, OwnName, Source, SourceVersions } from "../../model/source.ts";
+import type { Source, SourceVersions } from "../../model/source.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
+import { objectAt, StoredDocuments } from "./stored-documents.ts";
 
 /**
  * A document's new text; undefined to remove the document. If `ttlSeconds` is set, the document expires after this
@@ -41,29 +30,16 @@ export interface DocumentWrite extends DocumentChange {
   readonly ttlSeconds?: number;
 }
 
-/** What the store holds of a Profile now. */
-export interface StoredProfile {
-  readonly document: ProfileDocument | undefined;
-  /** Hashes of its stored secret texts. */
-  readonly secrets: readonly string[];
-}
-
-export class Documents implements FeedListener {
+export class Documents extends StoredDocuments {
   readonly #store: Store;
   readonly #source: Pick<Source, "versions" | "writerOf">;
   readonly #audit: EditAudit | undefined;
-  readonly #texts = new Map<string, string>();
-  /** Hashes of the stored secret texts, by namespace/profile. */
-  readonly #secrets = new Map<string, Set<string>>();
-  /**
-   * `complete` of the stored sync mark. It is decoded when the mark changes, because every Group of a step reads it.
-   */
-  #isComplete = false;
   /** Edits whose write failed, by path: the store may take them nevertheless, after a lost connection to etcd. */
   readonly #doubtful = new Map<string, DocumentEdit>();
   #unfollow: (() => void) | undefined;
 
   constructor(store: Store, source: Pick<Source, "versions" | "writerOf"> = {}, audit?: EditAudit) {
+    super(() => store.indexes.storeIndex);
     this.#store = store;
     this.#source = source;
     this.#audit = audit;
@@ -77,81 +53,27 @@ export class Documents implements FeedListener {
     this.#unfollow?.();
   }
 
-  replaced(documents: Iterable<readonly [path: string, text: string]>): void {
-    this.#texts.clear();
-    this.#secrets.clear();
-    this.#isComplete = false;
-    for (const [path, text] of documents) this.#take(path, text);
-  }
-
-  changed(changes: readonly DocumentChange[]): void {
-    for (const { path, text } of changes) this.#take(path, text);
-  }
-
-  /**
-   * The index for claims made now: the store's index. It is 0 until the whole source was read once, because a part that
-   * is read late may hold the older Groups. So all claims that are made before that are equally old.
-   */
-  get claimIndex(): number {
-    return this.#isComplete ? this.#store.indexes.storeIndex : 0;
-  }
-
-  profile(namespace: string, name: string): StoredProfile {
-    const text = this.#texts.get(profilePath(namespace, name));
-    const secrets = [...(this.#secrets.get(`${namespace}/${name}`) ?? [])];
-    return { document: text === undefined ? undefined : decodeProfile(text), secrets };
-  }
-
-  group(namespace: string, name: string): GroupDocument | undefined {
-    const text = this.#texts.get(groupPath(namespace, name));
-    return text === undefined ? undefined : decodeGroup(text);
-  }
-
-  machine(namespace: string, name: string): MachineDocument | undefined {
-    const text = this.#texts.get(machinePath(namespace, name));
-    return text === undefined ? undefined : decodeMachine(text);
-  }
-
   synced(): SyncedDocument | undefined {
-    const text = this.#texts.get(syncedPath);
+    const text = this.textAt(syncedPath);
     return text === undefined ? undefined : decodeSynced(text);
   }
 
   /** The versions of the source from which the store's documents are, or later ones. */
   versions(): SourceVersions {
-    const entries = Object.entries(parseJsonObject(this.#texts.get(versionsPath) ?? "{}") ?? {});
+    const entries = Object.entries(parseJsonObject(this.textAt(versionsPath) ?? "{}") ?? {});
     return Object.fromEntries(entries.flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])));
-  }
-
-  /** The names of all Profiles, Groups and Machines that have a document. A Group with a twin is returned twice. */
-  *names(): Iterable<ObjectName> {
-    for (const path of this.#texts.keys()) {
-      const name = objectAt(path);
-      if (name !== undefined) yield name;
-    }
   }
 
   /** The paths of all tombstones. */
   tombstones(): readonly string[] {
-    return [...this.#texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
+    return [...this.texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
   }
 
   /** The namespaces of the removed objects that the tombstone at a path records. */
   namespacesAt(path: string): readonly string[] {
     const address = documentAddress(path);
     if (address?.kind === "goneProfile" || address?.kind === "goneMachine") return [address.namespace];
-    return (decodeTombstone(this.#texts.get(path) ?? "")?.ranks ?? []).flatMap((rank) => rank?.namespace ?? []);
-  }
-
-  /** The text at a path; undefined for a secret's text. */
-  textAt(path: string): string | undefined {
-    return this.#texts.get(path);
-  }
-
-  /** Path and text of every document of an object, sorted by path. A sync's revision is their hash. */
-  contents(): readonly (readonly [path: string, text: string])[] {
-    const own = [...this.#texts].filter(([path]) => isObjectPath(path));
-    return own.toSorted(([a], [b]) => (a < b ? -1 : 1));
+    return (decodeTombstone(this.textAt(path) ?? "")?.ranks ?? []).flatMap((rank) => rank?.namespace ?? []);
   }
 
   /**
@@ -167,7 +89,7 @@ export class Documents implements FeedListener {
       await this.#store.submit({ kind: "batch", commands: [...changes, ...this.#versionsWrite()].map(toCommand) });
     } catch (error) {
       for (const edit of edits) this.#doubtful.set(edit.path, edit);
-      for (const { path } of edits) this.#settle(path, this.#texts.get(path));
+      for (const { path } of edits) this.#settle(path, this.textAt(path));
       throw error;
     }
     this.#edited(edits);
@@ -180,30 +102,23 @@ export class Documents implements FeedListener {
   /** What the changes of objects are, for the audit log. It only keeps references: parsing is not for this moment. */
   #editsOf(changes: readonly DocumentWrite[]): readonly DocumentEdit[] {
     return changes.flatMap(({ path, text: after }) => {
-      const before = this.#texts.get(path);
-      if (before === after || !isObjectPath(path)) return [];
+      const before = this.textAt(path);
       const name = objectAt(path);
-      return [{ path, before, after, writer: name && this.#source.writerOf?.(name) }];
+      return before === after || name === undefined
+        ? []
+        : [{ path, before, after, writer: this.#source.writerOf?.(name) }];
     });
   }
 
   #versionsWrite(): readonly DocumentWrite[] {
     const { versions } = this.#source;
     const text = JSON.stringify(versions);
-    return versions === undefined || text === this.#texts.get(versionsPath) ? [] : [{ path: versionsPath, text }];
+    return versions === undefined || text === this.textAt(versionsPath) ? [] : [{ path: versionsPath, text }];
   }
 
-  #take(path: string, text: string | undefined): void {
+  protected override take(path: string, text: string | undefined): void {
     if (this.#doubtful.size > 0) this.#settle(path, text);
-    const address = documentAddress(path);
-    if (address?.kind === "synced") this.#isComplete = decodeSynced(text ?? "")?.complete === true;
-    if (address?.kind === "secret") {
-      this.#takeSecret(`${address.namespace}/${address.profile}`, address.sha256, text !== undefined);
-    } else if (text === undefined) {
-      this.#texts.delete(path);
-    } else {
-      this.#texts.set(path, text);
-    }
+    super.take(path, text);
   }
 
   /** Reports an edit that the store has taken, although its write failed. */
@@ -213,27 +128,6 @@ export class Documents implements FeedListener {
     this.#doubtful.delete(path);
     if (edit.after === text) this.#edited([edit]);
   }
-
-  #takeSecret(profile: string, sha256: string, isThere: boolean): void {
-    const hashes = this.#secrets.get(profile) ?? new Set();
-    if (isThere) hashes.add(sha256);
-    else hashes.delete(sha256);
-    if (hashes.size === 0) this.#secrets.delete(profile);
-    else this.#secrets.set(profile, hashes);
-  }
-}
-
-/** Returns the object whose document is at a path; for a twin its Group. */
-function objectAt(path: string): OwnName | undefined {
-  const address = documentAddress(path);
-  if (address?.kind === "profile") return { kind: "Profile", namespace: address.namespace, name: address.name };
-  if (address?.kind === "machine") return { kind: "Machine", namespace: address.namespace, name: address.name };
-  if (address?.kind !== "group") return undefined;
-  return { kind: "Group", namespace: address.namespace, name: ownerName(address.name) };
-}
-
-function isObjectPath(path: string): boolean {
-  return [profilesRoot, groupsRoot, machinesRoot].some((root) => path.startsWith(`${root}/`));
 }
 
 function toCommand({ path: text, text: value, ttlSeconds }: DocumentWrite): SingleCommand {

@@ -8,8 +8,8 @@ import {
   referencesOf,
   type SourceView,
 } from "../../model/source.ts";
-import type { StoredProfile } from "../core/documents.ts";
 import type { Faults } from "../core/faults.ts";
+import type { StoredProfile } from "../core/stored-documents.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";
 import {
   abandonProfile,

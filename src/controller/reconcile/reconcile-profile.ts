@@ -16,7 +16,7 @@ import {
   templateParts,
 } from "../../model/profile.ts";
 import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../../model/source.ts";
-import type { StoredProfile } from "../core/documents.ts";
+import type { StoredProfile } from "../core/stored-documents.ts";
 import {
   conditionsFor,
   type Findings,

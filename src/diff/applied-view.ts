@@ -1,0 +1,131 @@
+/**
+ * Shows manifests as the source that davit would read after they were applied, beside the objects that davit has now:
+ *
+ * - Each object has the uid of its stored document, because applying a manifest changes the object and does not
+ *   replace it.
+ * - An object stays that the manifests do not define, if `keeps` says so.
+ * - A template whose ConfigMap or Secret is not among the manifests is left out. `unread` lists these templates:
+ *   `apply.ts` puts those of now in their place.
+ */
+
+import type { StoredDocuments } from "../controller/core/stored-documents.ts";
+import { partsOf, type TemplatePart, type TemplateSource } from "../model/profile.ts";
+import {
+  holderOf,
+  isOwnKind,
+  type ObjectKind,
+  type ObjectName,
+  objectKey,
+  type ProfileObject,
+  type SourceObject,
+  type SourceView,
+} from "../model/source.ts";
+
+/** A template whose text is not among the manifests. */
+export interface UnreadTemplate {
+  readonly profile: ObjectName;
+  readonly part: TemplatePart;
+  readonly source: Exclude<TemplateSource, { kind: "inline" }>;
+}
+
+export interface AppliedViewOptions {
+  /** The view of the manifests. It is complete and refuses nothing. */
+  readonly manifests: Pick<SourceView, "all" | "get">;
+  readonly stored: StoredDocuments;
+  /** True for a stored object that stays although the manifests do not define it. */
+  readonly keeps: (name: ObjectName) => boolean;
+}
+
+const kinds: readonly ObjectKind[] = ["Profile", "Group", "Machine", "ConfigMap", "Secret"];
+
+export class AppliedView implements SourceView {
+  readonly complete = true;
+  readonly isHalf = false;
+  readonly problems = [];
+  readonly refusals = [];
+  readonly unheard: ReadonlySet<string> = new Set();
+  readonly withheld = [];
+  readonly unread: readonly UnreadTemplate[];
+  readonly #objects = new Map<string, SourceObject>();
+  readonly #keeps: AppliedViewOptions["keeps"];
+
+  constructor({ manifests, stored, keeps }: AppliedViewOptions) {
+    this.#keeps = keeps;
+    const unread: UnreadTemplate[] = [];
+    for (const kind of kinds) {
+      for (const object of manifests.all(kind)) {
+        const own = withStoredUid(object, stored);
+        const known = own.kind === "Profile" ? withoutUnread(own, manifests, unread) : own;
+        this.#objects.set(objectKey(known), known);
+      }
+    }
+    this.unread = unread;
+  }
+
+  refusalOf(): undefined {
+    return undefined;
+  }
+
+  /** False for a ConfigMap or Secret: manifests need not have them. */
+  isGone(name: ObjectName): boolean {
+    return isOwnKind(name.kind) && !this.#objects.has(objectKey(name)) && !this.#keeps(name);
+  }
+
+  get<Kind extends ObjectKind>(
+    kind: Kind,
+    namespace: string,
+    name: string,
+  ): Extract<SourceObject, { kind: Kind }> | undefined {
+    const object = this.#objects.get(objectKey({ kind, namespace, name }));
+    return object !== undefined && isOf(kind, object) ? object : undefined;
+  }
+
+  *all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
+    for (const object of this.#objects.values()) if (isOf(kind, object)) yield object;
+  }
+}
+
+function isOf<Kind extends ObjectKind>(
+  kind: Kind,
+  object: SourceObject,
+): object is Extract<SourceObject, { kind: Kind }> {
+  return object.kind === kind;
+}
+
+function withStoredUid<Shown extends SourceObject>(object: Shown, stored: StoredDocuments): Shown {
+  const document = storedOf(object, stored);
+  if (document === undefined) return object;
+  // With the generation of now, davit would take a change of the selector for a fault of the API server.
+  return { ...object, uid: document.uid, generation: document.generation + 1 };
+}
+
+function storedOf({ kind, namespace, name }: ObjectName, stored: StoredDocuments) {
+  switch (kind) {
+    case "Profile":
+      return stored.profile(namespace, name).document;
+    case "Group":
+      return stored.group(namespace, name);
+    case "Machine":
+      return stored.machine(namespace, name);
+    default:
+      return undefined;
+  }
+}
+
+/** Returns a Profile without the templates that cannot be read. Adds them to `unread`. */
+function withoutUnread(
+  profile: ProfileObject,
+  manifests: Pick<SourceView, "get">,
+  unread: UnreadTemplate[],
+): ProfileObject {
+  const templates = { ...profile.spec.templates };
+  for (const part of partsOf(templates)) {
+    const source = templates[part];
+    if (source === undefined || source.kind === "inline") continue;
+    const holder = holderOf(source, profile.namespace);
+    if (manifests.get(holder.kind, holder.namespace, holder.name) !== undefined) continue;
+    unread.push({ profile, part, source });
+    delete templates[part];
+  }
+  return { ...profile, spec: { ...profile.spec, templates } };
+}
