@@ -4,12 +4,12 @@
  * - Each object has the uid of its stored document, because applying a manifest changes the object and does not
  *   replace it.
  * - An object stays that the manifests do not define, if `keeps` says so.
- * - A template whose ConfigMap or Secret is not among the manifests is left out. `unread` lists these templates:
- *   `apply.ts` puts those of now in their place.
+ * - A template whose text cannot be compared is left out: its ConfigMap or Secret is not among the manifests, or what
+ *   davit has now shows no digest of it. `unread` lists these templates: `apply.ts` puts those of now in their place.
  */
 
 import type { StoredDocuments } from "../controller/core/stored-documents.ts";
-import { partsOf, type TemplatePart, type TemplateSource } from "../model/profile.ts";
+import { isDigest, isOfSecret, partsOf, type TemplatePart, type TemplateSource } from "../model/profile.ts";
 import {
   holderOf,
   isOwnKind,
@@ -21,8 +21,9 @@ import {
   type SourceView,
 } from "../model/source.ts";
 
-/** A template whose text is not among the manifests. */
+/** A template whose text cannot be compared. */
 export interface UnreadTemplate {
+  readonly why: "absent" | "noDigest";
   readonly profile: ObjectName;
   readonly part: TemplatePart;
   readonly source: Exclude<TemplateSource, { kind: "inline" }>;
@@ -55,7 +56,7 @@ export class AppliedView implements SourceView {
     for (const kind of kinds) {
       for (const object of manifests.all(kind)) {
         const own = withStoredUid(object, stored);
-        const known = own.kind === "Profile" ? withoutUnread(own, manifests, unread) : own;
+        const known = own.kind === "Profile" ? withoutUnread(own, { manifests, stored }, unread) : own;
         this.#objects.set(objectKey(known), known);
       }
     }
@@ -112,19 +113,23 @@ function storedOf({ kind, namespace, name }: ObjectName, stored: StoredDocuments
   }
 }
 
-/** Returns a Profile without the templates that cannot be read. Adds them to `unread`. */
+/** Returns a Profile without the templates that cannot be compared. Adds them to `unread`. */
 function withoutUnread(
   profile: ProfileObject,
-  manifests: Pick<SourceView, "get">,
+  { manifests, stored }: Omit<AppliedViewOptions, "keeps">,
   unread: UnreadTemplate[],
 ): ProfileObject {
+  const known = stored.profile(profile.namespace, profile.name).document?.content.templates ?? {};
   const templates = { ...profile.spec.templates };
   for (const part of partsOf(templates)) {
     const source = templates[part];
     if (source === undefined || source.kind === "inline") continue;
     const holder = holderOf(source, profile.namespace);
-    if (manifests.get(holder.kind, holder.namespace, holder.name) !== undefined) continue;
-    unread.push({ profile, part, source });
+    const isThere = manifests.get(holder.kind, holder.namespace, holder.name) !== undefined;
+    const now = known[part];
+    const hasDigest = source.kind !== "secret" || !isOfSecret(now) || isDigest(now.sha256);
+    if (isThere && hasDigest) continue;
+    unread.push({ why: isThere ? "noDigest" : "absent", profile, part, source });
     delete templates[part];
   }
   return { ...profile, spec: { ...profile.spec, templates } };

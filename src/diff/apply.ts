@@ -29,8 +29,8 @@ export interface UnreadyObject {
   readonly message: string;
 }
 
-/** A template whose text is not among the manifests. */
-export interface UncheckedText {
+/** A template whose text cannot be compared. */
+export interface UncheckedText extends Pick<UnreadTemplate, "why"> {
   /** Such as `Profile racks/web, spec.ignition`. */
   readonly field: string;
   /** Such as `Secret racks/tls`. */
@@ -136,6 +136,7 @@ function putUnread(
     }
     const { kind, name: holder } = holderOf(each.source, namespace);
     return {
+      why: each.why,
       field: `Profile ${namespace}/${name}, spec.${fieldOf(each.part)}`,
       holder: `${kind} ${namespace}/${holder}`,
       isAsNow: template.kind === "text" || (template.kind === "secret" && template.sha256 !== ""),

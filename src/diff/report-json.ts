@@ -21,7 +21,12 @@ export function jsonReport(report: DiffReport): object {
     },
     groups: groups.map(groupJson),
     notReady: unready,
-    notCompared: unchecked.map(({ field, holder, isAsNow }) => ({ field, holder, takenAsUnchanged: isAsNow })),
+    notCompared: unchecked.map(({ why, field, holder, isAsNow }) => ({
+      field,
+      holder,
+      reason: why,
+      takenAsUnchanged: isAsNow,
+    })),
   };
 }
 

@@ -120,7 +120,7 @@ function noteOn(before: MadeConfig, after: MadeConfig): string {
   if (before.kind !== "secret") return `the new text is from ${secretName(after)}: not shown`;
   if (after.kind !== "secret") return `the old text was from ${secretName(before)}: not shown`;
   const isUnknown = after.template.sha256 === "";
-  if (isUnknown) return `its text is from ${secretName(after)}, which is not among the manifests: not compared`;
+  if (isUnknown) return `its text is from ${secretName(after)}, which cannot be compared`;
   if (before.template.sha256 === after.template.sha256)
     return `its text from ${secretName(after)} is the same and its variables differ: it may differ, not shown`;
   return `its text from ${secretName(after)} differs: not shown`;

@@ -100,7 +100,8 @@ export function notesOf({ unready, unchecked, comparison, hasRecorded }: DiffRep
   ];
 }
 
-function uncheckedText({ field, holder, isAsNow }: UncheckedText): string {
+function uncheckedText({ why, field, holder, isAsNow }: UncheckedText): string {
   const effect = isAsNow ? "its text is taken as unchanged" : "its text is not compared";
-  return `${field}: ${holder} is not among the manifests: ${effect}`;
+  const reason = why === "absent" ? "is not among the manifests" : "is encrypted in what davit has";
+  return `${field}: ${holder} ${reason}: ${effect}`;
 }

@@ -205,6 +205,11 @@ export function isOfSecret(template: ResolvedTemplate | undefined): template is 
   return template?.kind === "secret";
 }
 
+/** True for the SHA-256 of a text. A text in the store may have a name that is none. */
+export function isDigest(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name);
+}
+
 /** True for a template that is served only to the address that has claimed an install. */
 export function isSealed(template: ResolvedTemplate | undefined): boolean {
   return template?.kind === "secret" && template.duringInstall === true;

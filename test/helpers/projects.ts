@@ -19,6 +19,7 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "boot",
     "certificates",
     "controller",
+    "diff",
     "directory",
     "download",
     "e2e",

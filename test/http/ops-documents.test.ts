@@ -58,6 +58,14 @@ it("a digest for another part, another Profile or of another form is no guess", 
   }
 });
 
+it("another name than a digest is not shown, whatever the reader sends", () => {
+  const name = `encrypted-1-0123abcd-${sha256}`;
+  const { text } = document({ ...template, sha256: name });
+  const shown = withoutSecrets(path, text, { "racks/web/generic": sha256 });
+  expect(shown).not.toContain(sha256);
+  expect(decodeProfile(shown)?.content.templates.generic).toMatchObject({ sha256: "not shown" });
+});
+
 it("a Profile of a later davit shows nothing, and other documents are as they are", () => {
   expect(withoutSecrets(path, `{"later": "${sha256}"}`, {})).toBe("");
   const { text } = document({ kind: "text", text: "public", raw: true });

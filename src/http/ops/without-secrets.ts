@@ -2,10 +2,12 @@
 
 import { decodeProfile, documentAddress, encodeDocument } from "../../model/documents.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { isOfSecret, partsOf } from "../../model/profile.ts";
+import { isDigest, isOfSecret, partsOf } from "../../model/profile.ts";
 
 /** In place of a digest that the reader does not have. No text is known that has it. */
 const otherDigest = "0".repeat(64);
+/** In place of another name of a text, such as an encrypted one's: the reader sees that nothing is compared. */
+const noDigest = "not shown";
 
 /**
  * Returns a document for a reader. A template from a Secret keeps the digest of its text only if the reader has the
@@ -27,7 +29,8 @@ export function withoutSecrets(path: string, text: string, digests: JsonObject):
     hasSecrets = true;
     const name = `${address.namespace}/${address.name}/${part}`;
     const isKnown = Object.hasOwn(digests, name) && digests[name] === template.sha256;
-    templates[part] = { ...template, sha256: isKnown ? template.sha256 : otherDigest };
+    const other = isDigest(template.sha256) ? otherDigest : noDigest;
+    templates[part] = { ...template, sha256: isKnown ? template.sha256 : other };
   }
   return hasSecrets ? encodeDocument({ ...document, revision: "", content: { ...content, templates } }) : text;
 }
