@@ -6,13 +6,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { type Answer, curl } from "./curl.ts";
 import type { Release } from "./release.ts";
-import { run } from "./run.ts";
-
-export interface StoreAnswer {
-  readonly status: number;
-  readonly body: string;
-}
 
 type Forward = ChildProcessByStdio<null, Readable, Readable>;
 
@@ -42,14 +37,11 @@ export class StoreDoor {
   }
 
   /** @param words further ones for curl. */
-  async ask(path: string, token: string | undefined, words: readonly string[] = []): Promise<StoreAnswer> {
+  async ask(path: string, token: string | undefined, words: readonly string[] = []): Promise<Answer> {
     const credentials = token === undefined ? [] : ["--header", `Authorization: Bearer ${token}`];
     const connect = ["--connect-to", `${this.#host}:2379:127.0.0.1:${this.#localPort}`];
     const trust = ["--cacert", join(this.#folder, "ca.crt")];
-    const always = ["--silent", "--show-error", "--max-time", "20", "--write-out", "\n%{http_code}"];
-    const printed = await run(["curl", ...always, ...trust, ...connect, ...credentials, ...words, this.url(path)]);
-    const end = printed.lastIndexOf("\n");
-    return { status: Number(printed.slice(end + 1)), body: printed.slice(0, end).trim() };
+    return await curl([...trust, ...connect, ...credentials, ...words, this.url(path)]);
   }
 
   url(path: string): string {
