@@ -207,17 +207,22 @@ export class AssetFetcher implements AssetStates {
       const message = `has another SHA-256 in Profile "${other}": give one of the two files another name`;
       return { reason: "Conflict", message };
     }
-    const urls = source.urlsOf(claim);
-    const allowed = urls.filter((each) => source.refusalOf(each) === undefined);
+    const allowed = this.#allowedUrls(claim);
     const url = allowed[failures % Math.max(1, allowed.length)];
     if (url === undefined) {
-      const why = urls[0] === undefined ? "its url cannot be read" : source.refusalOf(urls[0]);
+      const [first] = source.urlsOf(claim);
+      const why = first === undefined ? "its url cannot be read" : source.refusalOf(first);
       const cure = "start davit with it, put the file there, or write another url";
       return { reason: "HostNotAllowed", message: `is not fetched: ${why}: ${cure}` };
     }
     const unusable = this.#options.claim.take();
     if (unusable !== undefined) return unusable;
     return this.#downloads.size < maxDownloads ? { url } : waiting;
+  }
+
+  #allowedUrls(claim: AssetClaim): readonly URL[] {
+    const { source } = this.#options;
+    return source.urlsOf(claim).filter((url) => source.refusalOf(url) === undefined);
   }
 
   async #fetch(entry: Entry, url: URL, signal: AbortSignal): Promise<void> {
@@ -236,6 +241,8 @@ export class AssetFetcher implements AssetStates {
         ask: source.ask,
         refusalOf: source.refusalOf,
         keepsOthers: true,
+        // The next URL can have what this one does not give.
+        ...(this.#allowedUrls(entry.claim).length > 1 && { attempts: 1 }),
         roomBytes: () => (maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes - this.#usedBytes),
         progress: (bytes, totalBytes) => {
           this.#usedBytes += bytes - (ownBytes ?? bytes);
@@ -261,7 +268,9 @@ export class AssetFetcher implements AssetStates {
   #fail(entry: Entry, error: unknown, url?: URL): void {
     const { clock, log, source } = this.#options;
     const mayPass = !(error instanceof DownloadError) || error.mayPass;
-    const waitMs = backoffMs(entry.failures++, mayPass ? retries : lateRetries);
+    const urls = Math.max(1, this.#allowedUrls(entry.claim).length);
+    const rounds = ++entry.failures / urls;
+    const waitMs = Number.isInteger(rounds) ? backoffMs(rounds - 1, mayPass ? retries : lateRetries) : 0;
     entry.dueAtMs = clock.monotonicMs() + Math.min(waitMs, source.maxRetryMs);
     const sentence = error instanceof DownloadError ? error.message : diskSentence(error);
     if (sentence === undefined) log.error({ path: entry.claim.name, err: error }, "asset cannot be fetched");

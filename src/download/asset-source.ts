@@ -4,7 +4,7 @@ import { type Ask, askServer } from "./get.ts";
 import type { AssetClaim } from "./wanted-assets.ts";
 
 export interface AssetSource {
-  /** Returns the URLs of an asset. Each retry takes the next one. */
+  /** Returns the URLs of an asset. davit tries one after the other, and waits when all of them have failed. */
   readonly urlsOf: (claim: AssetClaim) => readonly URL[];
   /** Why a URL must not be asked; undefined if it may. */
   readonly refusalOf: (url: URL) => string | undefined;

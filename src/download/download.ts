@@ -31,6 +31,8 @@ export interface DownloadOptions {
   readonly refusalOf?: (url: URL) => string | undefined;
   /** How many more bytes may be written; without a limit unless given. */
   readonly roomBytes?: () => number;
+  /** How often the server is asked without any progress; 5 unless given. */
+  readonly attempts?: number;
   /** Sends the requests; without credentials unless given. */
   readonly ask?: Ask;
   /** A server that sends nothing for so long has broken off; 60 s unless given. */
@@ -39,7 +41,6 @@ export interface DownloadOptions {
   readonly keepsOthers?: boolean;
 }
 
-const attempts = 5;
 const retry = { firstMs: 1_000, capMs: 30_000 };
 /** The longest wait that davit accepts from a server's `Retry-After`. */
 const maxRetryAfterMs = 60_000;
@@ -164,16 +165,18 @@ async function fetchWhole(part: PartialDownload, asset: WantedAsset, options: Do
 
 /** Downloads until the server says that these are all bytes. */
 async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+  const { attempts = 5 } = options;
   let mostBytes = part.sizeBytes;
-  for (let attempt = 0; ; attempt++) {
+  for (let fruitless = 0; ; ) {
     const failure = await tryToFetch(part, asset, options);
     if (failure === undefined) return;
     if (options.signal.aborted) throw new DownloadError("it was stopped");
     // A server that breaks off again and again gives a large file, too, as long as each answer brings it further.
-    if (part.sizeBytes > mostBytes) attempt = 0;
+    fruitless = part.sizeBytes > mostBytes ? 0 : fruitless + 1;
     mostBytes = Math.max(mostBytes, part.sizeBytes);
-    if (!failure.mayPass || attempt === attempts - 1) throw failure;
-    const waitMs = Math.max(backoffMs(attempt, retry), Math.min(failure.retryAfterMs, maxRetryAfterMs));
+    if (!failure.mayPass || fruitless >= attempts) throw failure;
+    const backoff = backoffMs(Math.max(0, fruitless - 1), retry);
+    const waitMs = Math.max(backoff, Math.min(failure.retryAfterMs, maxRetryAfterMs));
     options.retrying(failure.message, waitMs);
     await options.clock.sleep(waitMs, options.signal);
   }

@@ -95,12 +95,13 @@ describe("the assets of Profiles", () => {
     await expect.poll(() => server.ranges.length, patience).toBe(2);
   });
 
-  it("are fetched by another URL after a failure", async () => {
-    await start([status(404), file(content)]);
+  it("are fetched by another URL at once after a failure, and again later when all have failed", async () => {
+    await start([status(503), status(404), file(content)]);
     want("web", asset({ url: `${server.url}/none` }));
     want("other", asset());
-    await expect.poll(() => reason(), patience).toBe("FetchFailed");
-    expect(message()).toBe(`cannot be fetched from "${server.url}/none": the server answers 404`);
+    const last = `cannot be fetched from "${server.url}/a": the server answers 404`;
+    await expect.poll(() => message(), patience).toBe(last);
+    expect(server.ranges).toHaveLength(2);
     expect([await counted("FetchFailed"), await counted("Fetched")]).toEqual([1, 0]);
     await clock.advance(60_000);
     await expect.poll(() => reason(), patience).toBe("Fetched");

@@ -3,11 +3,14 @@
  * older than one that was given before by the same davit, and every Install is what the objects say.
  */
 
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../../tools/davit-process.ts";
+import { file, startFileServer } from "../download/file-server.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { freePorts } from "../helpers/keys-servers.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -139,8 +142,8 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
     }
   });
 
-  /** Three members, and a davit boot that follows them. */
-  async function startFollowed() {
+  /** Three members. @param more further words of each, by its number. */
+  async function startMembers(more: (number: number) => readonly string[] = () => []) {
     const tokens = join(folder, "tokens");
     await writeFile(tokens, "token-of-followers\n", { mode: 0o600 });
     const ports = [...(await freePorts()), ...(await freePorts())];
@@ -148,18 +151,23 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
       start(number, [
         ...["--store-address", `127.0.0.1:${ports[number]}`, "--store-token-file", tokens],
         ...["--store-etcd-lease", "2s"],
+        ...more(number),
       ]);
     const started = await Promise.all([0, 1, 2].map(async (number) => await startAt(number)));
     const members = new Map(started.map((davit) => [davit.storeUrl, davit]));
-    const follower = await startDavitBoot([
-      ...["--store", [...members.keys()].join(","), "--store-token-file", tokens],
-    ]);
-    davits.push(follower);
-    return { members, follower, startAt };
+    /** Starts a davit boot that follows them. */
+    const follow = async (words: readonly string[] = []) => {
+      const store = ["--store", [...members.keys()].join(","), "--store-token-file", tokens];
+      const follower = await startDavitBoot([...store, ...words]);
+      davits.push(follower);
+      return follower;
+    };
+    return { members, startAt, follow };
   }
 
   it("show the boots of a davit boot, at the member that answers it", { timeout: limitMs }, async () => {
-    const { members, follower } = await startFollowed();
+    const { members, follow } = await startMembers();
+    const follower = await follow();
     const showing = async (mac: string) => {
       const shown = await Promise.all(
         [...members].map(async ([origin, { opsUrl }]) => {
@@ -179,7 +187,8 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
   });
 
   it("are followed by a davit boot, each in turn, and it never goes back", { timeout: limitMs }, async () => {
-    const { members, follower, startAt } = await startFollowed();
+    const { members, startAt, follow } = await startMembers();
+    const follower = await follow();
     const followed = () => String(follower.log.findLast(({ msg }) => msg === "following the store")?.store);
     await expect.poll(() => bootOf(follower, installing), soon).toBe("wipe-1");
     const { end } = poll(follower);
@@ -194,6 +203,33 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
       members.set(origin, await startAt([...members.keys()].indexOf(origin)));
     }
     expect((await end()).filter((answer) => answer !== "503")).toEqual(images);
+  });
+
+  it("give a davit boot the assets of Profiles while one of them is there", { timeout: limitMs }, async () => {
+    const content = randomBytes(1_000_000);
+    const server = await startFileServer([file(content)]);
+    const place = (name: string) => {
+      const directory = join(folder, `assets-${name}`);
+      mkdirSync(directory);
+      return ["--assets-dir", directory];
+    };
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const asset = JSON.stringify({ name: "disk", url: `${server.url}/disk`, sha256 });
+    await write(objectsWith("wipe-1").replace("/assets/disk}", `/assets/disk}, assets: [${asset}]`));
+    const { members, follow } = await startMembers((number) => [
+      ...place(`${number}`),
+      ...["--fetch-assets-from", "127.0.0.1"],
+    ]);
+    // Each member fetches for itself.
+    const statuses = () =>
+      Promise.all([...members.values()].map(async ({ bootUrl }) => (await fetch(`${bootUrl}/assets/disk`)).status));
+    await expect.poll(statuses, soon).toEqual([200, 200, 200]);
+    for (const davit of [...members.values()].slice(0, 2)) await davit.stop("SIGKILL");
+    const follower = await follow([...place("follower"), "--fetch-assets"]);
+    const got = async () => Buffer.from(await (await fetch(`${follower.bootUrl}/assets/disk`)).arrayBuffer());
+    await expect.poll(async () => (await got()).equals(content), soon).toBe(true);
+    expect(server.ranges).toHaveLength(3);
+    server.close();
   });
 
   it("refuses a data directory that has a store", { timeout: limitMs }, async () => {
