@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-members test-machines check fix build bench bench-store bench-pauses faults boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-store bench-pauses faults boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: dist test-dist release-dry-run bench-boot bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -45,6 +45,9 @@ test-machines: install ## install machines once in every way, kill davit 200 tim
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
 	@npm --silent run test:store-long
+
+test-large-asset: install ## fetch an asset of 1 GiB while its server breaks off twice and davit is killed; DAVIT_TEST_ASSET_MIB=N fetches N MiB
+	@npm --silent run test:large-asset
 
 check: install ## format, lint, types, import layers, dead code, what is generated
 	@npm --silent run check

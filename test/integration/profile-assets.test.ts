@@ -1,7 +1,7 @@
 /** `spec.assets` of Profiles: davit as its own process fetches them from a real server, and machines get them. */
 
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -54,33 +54,6 @@ async function get(davit: DavitBootProcess, target: string) {
 
 const statusAt = async (davit: DavitBootProcess, target: string) => (await get(davit, target)).status;
 const attention = async (davit: DavitBootProcess) => (await fetch(`${davit.opsUrl}/readyz?verbose`)).text();
-
-it("a file appears only when it is whole and checked, and a killed davit continues its download", async () => {
-  const half = 1_500_000;
-  const begun: Answer = (_request, response) => {
-    response.writeHead(200, { "content-length": content.length, etag: '"1"' }).write(content.subarray(0, half));
-  };
-  const rest: Answer = ({ headers }, response) => {
-    const start = Number(/^bytes=(\d+)-$/.exec(headers.range ?? "")?.[1]);
-    const range = { "content-range": `bytes ${start}-${content.length - 1}/${content.length}`, etag: '"1"' };
-    response.writeHead(206, { "content-length": content.length - start, ...range }).end(content.subarray(start));
-  };
-  await serveFiles(begun, rest);
-  await write("web", {});
-  const first = await start();
-  const unfinished = at(`assets/os/.vmlinuz.${sha256.slice(0, 8)}`);
-  await expect.poll(async () => (await stat(unfinished).catch(() => undefined))?.size, patience).toBe(half);
-  expect(await statusAt(first, "/assets/os/vmlinuz")).toBe(503);
-  expect(await statusAt(first, `/assets/os/.vmlinuz.${sha256.slice(0, 8)}`)).toBe(404);
-  expect(await statusAt(first, "/assets/os/other")).toBe(404);
-  await first.stop("SIGKILL");
-
-  const second = await start();
-  await expect.poll(() => statusAt(second, "/assets/os/vmlinuz"), patience).toBe(200);
-  expect((await get(second, `/assets/os/vmlinuz?sha256=${sha256}`)).bytes.equals(content)).toBe(true);
-  expect(server.ranges).toEqual(["whole", `bytes=${half}-`]);
-  expect(await readdir(at("assets/os"))).toEqual(["vmlinuz"]);
-});
 
 it("a Profile with another digest does not change the file, and machines get what was checked last", async () => {
   await serveFiles(file(content));
