@@ -3,9 +3,10 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { quickstartMachine } from "../../tools/firmware/machine.ts";
+import { startFileServer } from "../download/file-server.ts";
 import { missing } from "../helpers/requirements.ts";
 import { makeGrubLoader } from "./grub-netboot.ts";
 import { expectOwnConfigs } from "./guest-checks.ts";
@@ -24,7 +25,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
   beforeAll(async () => {
     mkdirSync(directory);
     write(plain);
-    server = await startLinedServer(["--manifests", directory]);
+    server = await startLinedServer(["--manifests", directory, "--fetch-assets-from", "127.0.0.1"]);
     const digestOf = (name: string) =>
       createHash("sha256")
         .update(readFileSync(assetPath(name)))
@@ -78,6 +79,34 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
       expect(kernelStatuses().every((status) => status === 200 || status === 206)).toBe(true);
     });
   }
+
+  it.skipIf(missing("all-firmware"))(
+    "boots by ipxe that waits until davit has fetched the files",
+    {
+      timeout: bootTestLimitMs,
+    },
+    async () => {
+      const asked = Promise.withResolvers<void>();
+      const mirror = await startFileServer([
+        ({ url = "/" }, response) =>
+          void asked.promise.then(() => response.end(readFileSync(assetPath(basename(url))))),
+      ]);
+      const assets = files.map((name) => {
+        const [, sha256] = new RegExp(`${name}\\?sha256=([0-9a-f]+)`).exec(withDigests) ?? [];
+        return { name: `fetched/${name}`, url: `${mirror.url}/${name}`, sha256 };
+      });
+      const list = `spec:\n  assets: ${JSON.stringify(assets)}\n`;
+      await serve(plain.replaceAll("quickstart/", "fetched/").replace("spec:\n", list), "/assets/fetched/");
+      const path = "/assets/fetched/vmlinuz";
+      server.line.expect({ path, status: 503, when: "delivered", does: async () => asked.resolve() });
+      const { screen } = await server.boot({ ...quickstartMachine, firmware: "bios", loader: server.loader });
+      mirror.close();
+      const statuses = server.line.asked.filter(({ target }) => target.startsWith(path)).map(({ status }) => status);
+      expect(statuses[0]).toBe(503);
+      expect(statuses.at(-1)).toBe(200);
+      expectOwnConfigs(screen);
+    },
+  );
 
   /** Changes one byte. @returns a function that changes it back. */
   function mutate(): () => void {
