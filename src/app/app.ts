@@ -17,7 +17,6 @@ import { StatusSinks } from "../controller/status/status-sinks.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
 import { allowedServers } from "../download/asset-source.ts";
 import { KnownStatuses } from "../http/console/known-statuses.ts";
-import type { Address } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
@@ -39,7 +38,7 @@ import type { SourceProof } from "../store/open-etcd-store.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
-import { BootService, type BootServiceOptions, type MachineAddresses } from "./boot-service.ts";
+import { BootService, type BootServiceOptions } from "./boot-service.ts";
 import { LedgerService } from "./ledger-service.ts";
 import { machineBook } from "./machine-book.ts";
 import { openSharedStore } from "./members.ts";
@@ -47,7 +46,9 @@ import type { ObjectSource } from "./object-source.ts";
 import { openAudit } from "./open-audit.ts";
 import { openObjects } from "./open-objects.ts";
 import { scheduleBackups } from "./scheduled-backups.ts";
+import { SecretKeys } from "./secret-keys.ts";
 import { seenMachines } from "./seen-machines.ts";
+import { type Served, served } from "./served.ts";
 import { sightingOf } from "./sight.ts";
 import { SourceFollower } from "./source-follower.ts";
 import { StoreService } from "./store-service.ts";
@@ -69,25 +70,6 @@ export interface AppOptions {
   readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
 }
 
-/** Facts for the welcome text, which appears when davit begins to answer machines. */
-export interface Served extends MachineAddresses {
-  readonly version: string;
-  readonly profiles: number;
-  readonly groups: number;
-  /** How many files and documents of the source cannot be used. */
-  readonly problems: number;
-  /** Where the objects come from. */
-  readonly source: string;
-  /** A command that adds the first objects; undefined if there are Groups. */
-  readonly firstCommand: string | undefined;
-  readonly storeAddress: Address;
-  /** True if clients reach the store by HTTPS. */
-  readonly storeTls: boolean;
-  readonly opsAddress: Address;
-}
-
-type ListeningAddresses = MachineAddresses & Pick<Served, "storeAddress" | "storeTls" | "opsAddress">;
-
 /** What the controller needs beside the source and the store. */
 type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "ledger" | "audit">>;
 
@@ -104,6 +86,7 @@ export class App {
   readonly #sightings = new Sightings();
   readonly #knownStatuses = new KnownStatuses();
   #opened: BootService | undefined;
+  readonly #secretKeys: SecretKeys;
   readonly #environment: Environment;
   readonly #statuses: StatusLog;
   #sourceFollower: SourceFollower | undefined;
@@ -125,6 +108,12 @@ export class App {
     this.#storeSizes = storeSizes;
     this.#metrics = createMetrics(version);
     this.#environment = environment;
+    this.#secretKeys = new SecretKeys({
+      path: config.secretsKeyFile,
+      clock,
+      log: this.#log.child({ part: "secrets" }),
+    });
+    this.#secretKeys.onChange(() => this.#sourceFollower?.controller?.lookAgain());
     this.#statuses = new StatusLog({ log: log.child({ part: "status" }) });
   }
 
@@ -136,9 +125,13 @@ export class App {
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
     await assertPrivate(this.#config.dataDir);
+    await this.#secretKeys.start();
+    this.#stops.unshift(() => this.#secretKeys.stop());
     const objects = await this.#openObjects();
     this.#stops.unshift(() => objects.stop());
     const store = await this.#openStore();
+    this.#secretKeys.assertFor(store);
+    this.#stops.unshift(this.#secretKeys.purge(store));
     const audit = await this.#openAudit(() => ledger);
     const ledger = await this.#openLedger(objects, audit);
     const boot = this.#openBoot(ledger);
@@ -189,13 +182,18 @@ export class App {
     });
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
     const ready = boot.openWhenHeard(this.#synced.promise);
-    return { ready: ready.then(() => this.#served(listening, this.#followed(objects))) };
+    // A member that does not lead reads no source: it knows what the store has.
+    const isReading = () => this.#sourceFollower?.controller !== undefined;
+    const counted = { version: this.#version, index: boot.index };
+    return {
+      ready: ready.then(() => served(listening, this.#followed(objects), { ...counted, isReading: isReading() })),
+    };
   }
 
   /** What every part needs. */
   get #shared() {
     const [config, log, clock, metrics, version] = [this.#config, this.#log, this.#clock, this.#metrics, this.#version];
-    return { config, log, clock, metrics, version };
+    return { config, log, clock, metrics, version, secretKeys: this.#secretKeys };
   }
 
   /** Monotonic: the store has everything that the source reported by then. */
@@ -345,6 +343,7 @@ export class App {
     { source, statusSink, adminNamespace, machineMaker }: ObjectSource,
     around: ControllerSurroundings & { readonly log: Log },
   ): Controller {
+    this.#secretKeys.assertFor(store);
     // What another member wrote meanwhile is not known.
     this.#knownStatuses.clear();
     const sinks = [this.#statuses, this.#knownStatuses, ...(statusSink === undefined ? [] : [statusSink])];
@@ -360,6 +359,7 @@ export class App {
       machineMaker,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
+      secretTexts: this.#secretKeys,
       checkTemplate: parseTemplate,
       adminNamespace,
       random,
@@ -367,23 +367,6 @@ export class App {
       onSynced: () => this.#synced.resolve(),
       onComplete: () => this.#boot.index.listed(),
     });
-  }
-
-  #served(listening: ListeningAddresses, { source: { view }, place, firstCommand }: ObjectSource): Served {
-    const count = (objects: Iterable<unknown>) => [...objects].length;
-    // A member that does not lead reads no source: it knows what the store has.
-    const isReading = this.#sourceFollower?.controller !== undefined;
-    const { groupCount, profileCount } = this.#boot.index;
-    const groups = isReading ? count(view.all("Group")) : groupCount;
-    return {
-      version: this.#version,
-      profiles: isReading ? count(view.all("Profile")) : profileCount,
-      groups,
-      problems: view.problems.length,
-      source: place,
-      firstCommand: groups === 0 ? firstCommand : undefined,
-      ...listening,
-    };
   }
 
   /** Problems for the operator, one per line. */

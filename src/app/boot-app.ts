@@ -24,6 +24,7 @@ import { FollowedLedger } from "./followed-ledger.ts";
 import { GrantedObjects } from "./granted-objects.ts";
 import { machineBook } from "./machine-book.ts";
 import { followedStore } from "./profile-assets.ts";
+import { SecretKeys } from "./secret-keys.ts";
 import { sightingOf } from "./sight.ts";
 
 export interface BootAppOptions {
@@ -52,6 +53,7 @@ export class BootApp {
   readonly #suspensions: Suspensions;
   readonly #lines: RecentLines;
   readonly #credentialFiles: CredentialFiles;
+  readonly #secretKeys: SecretKeys;
 
   constructor(options: BootAppOptions) {
     const { config, clock, version } = options;
@@ -72,7 +74,8 @@ export class BootApp {
     const { known: ledger, desk, sightings, history } = this.#ledger;
     const answered: BootServiceOptions["answered"] = (machine, answer) =>
       sightings.saw(sightingOf(machine, answer, clock.nowMs()));
-    const { copyFile: path } = config;
+    const { copyFile: path, secretsKeyFile } = config;
+    this.#secretKeys = new SecretKeys({ path: secretsKeyFile, clock, log: log.child({ part: "secrets" }) });
     const historyDirectory = path === undefined ? undefined : `${path}.history`;
     this.#boot = new BootService({
       config,
@@ -85,6 +88,7 @@ export class BootApp {
       ledger,
       desk,
       answered,
+      secretKeys: this.#secretKeys,
       handOn: history,
       assetSource: config.fetchAssets ? followedStore(config.store, credentials) : undefined,
     });
@@ -112,6 +116,7 @@ export class BootApp {
   async start(): Promise<{ readonly ready: Promise<ServedFromStore> }> {
     const { version } = this.#options;
     await this.#checkCredentials();
+    await this.#secretKeys.start();
     await this.#ledger.start();
     this.#follower.follow(davitRoot, this.#boot.index);
     this.#follower.follow(davitRoot, this.#objects);
@@ -144,6 +149,7 @@ export class BootApp {
     await this.#follower.stop();
     await this.#boot.stop();
     await this.#ledger.stop();
+    this.#secretKeys.stop();
   }
 
   /**

@@ -16,7 +16,6 @@ import type { AssetSource } from "../download/asset-source.ts";
 import { HandedIntake } from "../history/handed-intake.ts";
 import { History, type HistoryOutlets } from "../history/history.ts";
 import type { RecordedMachine } from "../history/history-view.ts";
-import { Journal } from "../history/journal.ts";
 import { AssetDigests } from "../http/assets/digests.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
 import { reportRoute } from "../http/boot/report.ts";
@@ -35,12 +34,10 @@ import type { MachineChangesOptions } from "../http/ops/machine-changes.ts";
 import { Previews } from "../http/ops/preview.ts";
 import { opsRoutes } from "../http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../http/ops/server.ts";
-import { numberOfName, refusalOf } from "../http/refusal-numbers.ts";
 import { createServer, type HttpServer } from "../http/server.ts";
 import { UnsentAnswers } from "../http/unsent-answers.ts";
 import { type Address, isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
-import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { RecentLines } from "../lib/recent-lines.ts";
@@ -49,9 +46,11 @@ import type { ServiceConfig } from "../options/serve.ts";
 import { advertisedAuthority } from "./advertise.ts";
 import { BootTls } from "./boot-tls.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
+import { outletsOf, refusalNames } from "./history-outlets.ts";
 import { connectionLimitOf } from "./open-files.ts";
 import { type OpenedSigners, openSigners } from "./open-signers.ts";
 import { type BootAssets, openAssets } from "./profile-assets.ts";
+import type { SecretKeys } from "./secret-keys.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -61,6 +60,8 @@ export interface BootServiceOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly version: string;
+  /** Keys of Secrets. The caller starts them before the index gets documents. No encrypted text is served without. */
+  readonly secretKeys?: SecretKeys;
   /** Where the history of boots survives a restart; only in memory unless given. */
   readonly historyDirectory?: string | undefined;
   /** What is known of the ledger: the ledger itself, or a follower's copy. */
@@ -154,7 +155,10 @@ export class BootService {
       clients: this.#clients,
     });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
-    this.index = new BootIndex({ log: log.child({ part: "boot" }), clock, freshness: this.#freshness, ledger });
+    const { secretKeys } = options;
+    const ofIndex = { clock, freshness: this.#freshness, ledger, ...(secretKeys && { secretReader: secretKeys }) };
+    this.index = new BootIndex({ ...ofIndex, log: log.child({ part: "boot" }) });
+    secretKeys?.onChange(() => this.index.keysChanged());
   }
 
   /**
@@ -163,7 +167,7 @@ export class BootService {
    * @throws {StartError}
    */
   async listenForOperators(behind: Backend): Promise<Address> {
-    const { config, log, clock, metrics, version } = this.#options;
+    const { config, log, clock, metrics, version, secretKeys } = this.#options;
     const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
     const shared = { log: log.child({ part: "ops" }), clock, answerError };
     const server = createOpsServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
@@ -184,6 +188,8 @@ export class BootService {
       attention: () => [
         ...this.#withheld(),
         ...this.#doubt(),
+        ...(secretKeys?.attention ?? []),
+        ...this.index.undecryptable,
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
         ...(this.assets.fetcher?.attention ?? []),
         ...(this.#tls?.attention() ?? []),
@@ -372,24 +378,4 @@ export class BootService {
     if (this.#configs === undefined) throw new BootError("notReady");
     return this.#configs;
   }
-}
-
-const refusalNames = { nameOf: refusalOf, numberOf: numberOfName };
-
-function outletsOf(options: BootServiceOptions): HistoryOutlets | undefined {
-  const { handOn } = options;
-  const journal = journalOf(options);
-  return journal === undefined && handOn === undefined ? undefined : { names: refusalNames, journal, handOn };
-}
-
-function journalOf({ historyDirectory: directory, clock, log, metrics }: BootServiceOptions): Journal | undefined {
-  if (directory === undefined) return undefined;
-  return new Journal({
-    files: diskFiles,
-    directory,
-    names: refusalNames,
-    clock,
-    log: log.child({ part: "history" }),
-    metrics,
-  });
 }

@@ -103,9 +103,14 @@ export class SourceFollower {
     const { first, open, controllerOf } = this.#options;
     const objects = this.#isFirst ? first : await open();
     this.#isFirst = false;
-    const controller = controllerOf(objects);
-    this.#following = { objects, controller };
-    await controller.start();
+    try {
+      const controller = controllerOf(objects);
+      this.#following = { objects, controller };
+      await controller.start();
+    } catch (error) {
+      if (this.#following === undefined && objects !== first) await objects.stop();
+      throw error;
+    }
   }
 
   async #end({ objects, controller }: Following): Promise<void> {

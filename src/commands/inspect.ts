@@ -6,7 +6,7 @@ import { inspectDirectory } from "../store/inspect/inspect.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
-import { backupReport, directoryReport, verdict } from "./inspect-report.ts";
+import { backupReport, directoryReport, isSecret, verdict } from "./inspect-report.ts";
 
 const soundCode = 0;
 const damagedCode = 1;
@@ -14,7 +14,8 @@ const notInspectedCode = 2;
 
 const help = `Usage: davit inspect PATH
 
-Reads a backup, or the data directory of a davit that does not run, and verifies every checksum. It writes nothing.
+Reads a backup, or the data directory of a davit that does not run, and verifies every checksum. It says which texts of
+Secrets are in it, and the key that encrypts them. It writes nothing.
 Exit code 0: sound. 1: damaged; each place is printed. 2: it was not inspected.
 `;
 
@@ -61,8 +62,11 @@ async function inspectPath(path: string, host: Host): Promise<number> {
   }
   const unlock = await lockIfThere(path);
   try {
-    const report = await inspectDirectory(diskFiles, path);
-    host.write(directoryReport(path, report));
+    const values = new Set<string>();
+    const report = await inspectDirectory(diskFiles, path, (place) => {
+      if (isSecret(place)) values.add(place);
+    });
+    host.write(directoryReport(path, report, values));
     host.write(verdict(report.damage));
     return report.damage.length === 0 ? soundCode : damagedCode;
   } finally {

@@ -1,8 +1,8 @@
 /** The welcome text for a terminal, which appears when davit begins to answer machines. */
 
-import type { Served } from "../app/app.ts";
 import type { ServedFromStore } from "../app/boot-app.ts";
 import type { MachineAddresses } from "../app/boot-service.ts";
+import type { Served } from "../app/served.ts";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /** Returns the welcome text of `davit serve`, with commands to try. */

@@ -5,6 +5,7 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { EditAudit } from "../model/audit.ts";
 import type { AssetStates } from "../model/profile-asset.ts";
+import type { SecretTexts } from "../model/secret-texts.ts";
 import type { Source, StatusSink } from "../model/source.ts";
 import type { Store } from "../store/store.ts";
 import type { EnrolmentOptions, MachineMaker } from "./machines/enrolment.ts";
@@ -34,6 +35,8 @@ export interface ControllerOptions {
   /** From 0 up to 1. */
   readonly random: () => number;
   readonly sha256: (text: string) => string;
+  /** How texts of Secrets are stored. */
+  readonly secretTexts: SecretTexts;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** Where machines reach davit. */
   readonly davitUrl?: string;

@@ -90,7 +90,7 @@ export class Controller implements SourceListener {
   constructor(options: ControllerOptions) {
     this.#options = options;
     const { clock, metrics, tombstoneTtlSeconds, adminNamespace } = options;
-    this.#documents = new Documents(options.store, options.source, options.audit);
+    this.#documents = new Documents(options.store, options.source, options.audit, options.secretTexts);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
     this.#composer = new StatusComposer({
@@ -191,8 +191,7 @@ export class Controller implements SourceListener {
     // Objects that were removed while the view was incomplete may still be stored, and no event names them again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
-    const { isHalfOver } = this.#mark;
-    const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver || isHalfOver;
+    const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver || this.#mark.isHalfOver;
     this.#logWithheld();
     if (this.#isSynced && source.view.isHalf) this.#queue.add({ kind: "half" });
     if (!this.#isSynced || completes || isOver) this.#queue.add({ kind: "everything" });
@@ -247,10 +246,14 @@ export class Controller implements SourceListener {
     for (;;) {
       await clock.sleep(resyncMs * (1 + resyncJitter * (2 * random() - 1)), this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
-      if (!this.#isSynced) continue;
-      this.#addAll(this.#planner.names());
-      this.#statuses.showAgain();
+      this.lookAgain();
+      if (this.#isSynced) this.#statuses.showAgain();
     }
+  }
+
+  /** Plans everything again. Before the first list is stored, that list will do this. */
+  lookAgain(): void {
+    if (this.#isSynced) this.#addAll(this.#planner.names());
   }
 
   /** Checks at intervals whether tombstones would end too soon. */
@@ -269,8 +272,7 @@ export class Controller implements SourceListener {
     for (;;) {
       await this.#options.clock.sleep(permitsMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
-      const changed = this.#planner.permits.changed();
-      this.#addAll(changed);
+      this.#addAll(this.#planner.permits.changed());
     }
   }
 

@@ -8,6 +8,7 @@ import type { Log } from "../lib/log.ts";
 import { decodeProfile, type GroupDocument, groupPath, profilePath, twinName } from "../model/documents.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import { installs } from "../model/profile.ts";
+import type { SecretTexts } from "../model/secret-texts.ts";
 import { type ObjectName, objectKey, ownKinds, type Source } from "../model/source.ts";
 import { Claims } from "./claimed.ts";
 import type { Documents } from "./core/documents.ts";
@@ -40,6 +41,7 @@ export interface PlannerOptions {
   readonly documents: Pick<Documents, "claimIndex" | "names" | "profile" | "group" | "machine" | "textAt">;
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
+  readonly secretTexts: SecretTexts;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** Where machines reach davit. */
   readonly davitUrl?: string;
@@ -73,7 +75,7 @@ export class Planner {
 
   constructor(options: PlannerOptions) {
     this.#options = options;
-    const { source, documents, sha256, checkTemplate, log } = options;
+    const { source, documents, sha256, secretTexts, checkTemplate, log } = options;
     this.#tombstoneOptions = {
       textAt: (path) => documents.textAt(path),
       ttlSeconds: options.tombstoneTtlSeconds,
@@ -88,15 +90,14 @@ export class Planner {
     this.machines = new MachinePlans({ ...options, faults: this.#faults });
     this.withheld = new Withheld(source);
     this.#pairs = new Pairs({
+      ...options,
       view: () => source.view,
-      documents,
       machineSamples: this.machines.samples,
-      sha256,
-      ...(options.davitUrl && { davitUrl: options.davitUrl }),
       groupsOf: (profile) => this.#dependents.of(profile),
     });
     this.#world = {
       sha256,
+      secretName: (text) => secretTexts.nameOf(text),
       adminNamespace: options.adminNamespace,
       losses: (profile, next, lastGood) => this.#pairs.judge(profile, next, lastGood),
       checkTemplate,

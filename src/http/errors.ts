@@ -134,6 +134,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   needsTls: 403,
   noTls: 503,
   busy: 503,
+  undecryptable: 503,
   // Ignition retries for ever after a 500. After a lower error status it enters its emergency shell.
   broken: 500,
 };
@@ -219,8 +220,9 @@ function bodyOf(status: number, words: string, path: string): string {
 // The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.
 const textIsGone = "the text of a Secret is not in the store";
 
-/** What to log for a refusal. Only a broken config needs a person; the access log has the other refusals. */
+/** What to log for a refusal, if it needs a person. The access log has the other refusals. */
 function bootReport({ reason, group, profile, problem, cause }: BootError): object | undefined {
+  if (reason === "undecryptable") return { group, profile, problem };
   if (reason !== "broken") return undefined;
   if (cause instanceof RenderError) {
     return { group, profile, reason: cause.reason, problem: problem ?? cause.message };

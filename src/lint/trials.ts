@@ -8,6 +8,7 @@ import { runTrials, type TrialFinding } from "../controller/trials/trial.ts";
 import { byProfile, type TrialInput, TrialInputs } from "../controller/trials/trial-inputs.ts";
 import { nextTurn } from "../lib/slices.ts";
 import { decodeGroup, groupPath } from "../model/documents.ts";
+import { clearTexts } from "../model/secret-texts.ts";
 import type { ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { placeOfField } from "./fields.ts";
@@ -57,7 +58,8 @@ function inputsOf({ documents, view, machineSamples }: Manifests): TrialInputs {
     const text = textAt(groupPath(namespace, name));
     return text === undefined ? undefined : decodeGroup(text);
   };
-  return new TrialInputs({ documents: { textAt, group }, source: { view }, machineSamples });
+  const secretTexts = clearTexts(sha256);
+  return new TrialInputs({ documents: { textAt, group }, source: { view }, machineSamples, secretTexts });
 }
 
 function tryGroups(

@@ -6,7 +6,7 @@
  *   /davit/groups/<namespace>/<name>                     GroupDocument
  *   /davit/groups/<namespace>/<name>~refused             GroupDocument, of a refused version with another selector
  *   /davit/machines/<namespace>/<name>                   MachineDocument of machine.ts
- *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text from a Secret, unchanged
+ *   /davit/_secrets/<namespace>/<profile>/<text>         a template's text from a Secret: see secret-texts.ts
  *   /davit/tombstones/<label>/<value>                    TombstoneDocument, expires
  *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
  *   /davit/tombstones/tenant/<namespace>/<label>/<value> the same, of Groups outside the admin namespace
@@ -17,7 +17,7 @@
  */
 
 import { type Expression, isExpression } from "./expression.ts";
-import { type Gated, gated, ungated } from "./gated-profile.ts";
+import { asWritten as profileAsWritten, ungated, type Written } from "./gated-profile.ts";
 import type { GroupSpec, GroupState } from "./group.ts";
 import { isJsonObject } from "./json.ts";
 import { identityLabels } from "./labels.ts";
@@ -156,8 +156,9 @@ export function machinePath(namespace: string, name: string): string {
   return `${machinesRoot}/${namespace}/${name}`;
 }
 
-export function secretPath(namespace: string, profile: string, sha256: string): string {
-  return `${secretsRoot}/${namespace}/${profile}/${sha256}`;
+/** @param text the name of the text: see `secret-texts.ts`. */
+export function secretPath(namespace: string, profile: string, text: string): string {
+  return `${secretsRoot}/${namespace}/${profile}/${text}`;
 }
 
 const twinSuffix = "~refused";
@@ -209,7 +210,7 @@ export type DocumentAddress =
       readonly namespace: string;
       readonly name: string;
     }
-  | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
+  | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly text: string }
   | ({ readonly kind: "tombstone" } & TombstonePlace)
   | { readonly kind: "synced" };
 
@@ -217,10 +218,10 @@ export type DocumentAddress =
 export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
   if (path.startsWith(tombstonesPrefix)) return tombstoneAddress(path.slice(tombstonesPrefix.length).split("/"));
-  const [first, root, folder, namespace, name, hash, ...rest] = path.split("/");
+  const [first, root, folder, namespace, name, text, ...rest] = path.split("/");
   if (first !== "" || root !== "davit" || !namespace || !name || rest.length > 0) return undefined;
-  if (folder === "_secrets") return hash ? { kind: "secret", namespace, profile: name, sha256: hash } : undefined;
-  if (hash !== undefined) return undefined;
+  if (folder === "_secrets") return text ? { kind: "secret", namespace, profile: name, text } : undefined;
+  if (text !== undefined) return undefined;
   if (folder === "profiles") return { kind: "profile", namespace, name };
   if (folder === "machines") return { kind: "machine", namespace, name };
   return folder === "groups" ? { kind: "group", namespace, name } : undefined;
@@ -230,7 +231,7 @@ type AnyDocument = ProfileDocument | GroupDocument | TombstoneDocument | Profile
 
 export function encodeDocument(document: AnyDocument): string {
   if ("spec" in document) return JSON.stringify(asWritten(document));
-  return JSON.stringify("content" in document ? gated(document) : document);
+  return JSON.stringify("content" in document ? profileAsWritten(document) : document);
 }
 
 function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: Exact } {
@@ -254,11 +255,16 @@ function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: 
  * writes below `/davit`.
  */
 export function decodeProfile(text: string): ProfileDocument | undefined {
-  const document = decode<ProfileDocument & Partial<Gated>>(
+  const written = decode<Written<ProfileDocument>>(
     text,
-    ({ content }) => isJsonObject(content) && isJsonObject(content.templates),
+    (value) => isProfile(value) && isProfile(value.encrypted ?? value),
   );
+  const document = written?.encrypted ?? written;
   return document?.gated === undefined ? document : ungated({ ...document, gated: document.gated });
+}
+
+function isProfile(value: unknown): boolean {
+  return isJsonObject(value) && isJsonObject(value.content) && isJsonObject(value.content.templates);
 }
 
 /**

@@ -173,7 +173,7 @@ export interface ProfileSpec {
 }
 
 /**
- * A template as the store holds it: its text, the hash of a Secret's text, or `broken` if there is no usable text.
+ * A template as the store holds it: its text, the name of a Secret's text, or `broken` if there is no usable text.
  * davit answers 500 for a broken part, so that a machine asks again and continues when the part is repaired.
  */
 export type ResolvedTemplate =
@@ -194,6 +194,7 @@ export interface SecretTemplate extends Serving, Sealing {
   readonly kind: "secret";
   readonly name: string;
   readonly key: string;
+  /** The name of the text in the store. It is the text's SHA-256 only in the clear: see `secret-texts.ts`. */
   readonly sha256: string;
 }
 

@@ -32,6 +32,7 @@ import { toRfc3339 } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
+import { clearTexts } from "../model/secret-texts.ts";
 import type { SourceView } from "../model/source.ts";
 import { parseTemplate } from "../render/template/template.ts";
 import { ObjectPlaces } from "./object-places.ts";
@@ -147,6 +148,7 @@ export function plannerOver(
     documents,
     log,
     sha256,
+    secretTexts: clearTexts(sha256),
     checkTemplate: parseTemplate,
     // Nothing expires here: whoever writes tombstones drops them.
     tombstoneTtlSeconds: 1,

@@ -117,6 +117,10 @@ export const serviceOptions = {
     help: "efi: configs load by linuxefi and initrdefi; plain: by linux and initrd; auto: plain for arm64, else efi",
     read: one(readChoice(["auto", "efi", "plain"])),
   } satisfies Option<"auto" | "efi" | "plain">,
+  secretsKeyFile: fileOption(
+    "secrets-key-file",
+    "keys, one per line: the first one encrypts the texts of Secrets that davit keeps, all decrypt; default: none",
+  ),
   logLevel: {
     flag: "log-level",
     value: logLevels.join("|"),

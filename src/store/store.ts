@@ -300,6 +300,15 @@ export class Store {
     return this.#replica.state.history.all;
   }
 
+  /**
+   * Removes deleted and overwritten values: from the history, and, if this member leads, from the log. A watch of an
+   * earlier index gets error 401 afterwards. Resolves when the log is done, or has logged why it is not.
+   */
+  async purge(): Promise<void> {
+    this.#hub.forgetHistory();
+    await this.#snapshotter.purge();
+  }
+
   /** The bytes of a backup (`backupOf`), in the state of the moment when the first bytes are requested. */
   backup(): AsyncGenerator<Uint8Array, void, undefined> {
     return backupOf(this.#tree, () => {

@@ -1,10 +1,11 @@
 /**
- * What an older davit reads of documents with permits. Its decoders know `failed` of a Profile and `refused` of a Group,
- * and neither `gated` nor `exact`. It ignores the paths of Machines.
+ * What an older davit reads of documents with permits, or with encrypted texts. Its decoders know `failed` of a Profile
+ * and `refused` of a Group, and neither `gated`, `exact` nor `encrypted`. It ignores the paths of Machines.
  */
 
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
+import { decodeProfile } from "../../src/model/documents.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { ProfileContent } from "../../src/model/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
@@ -13,7 +14,7 @@ import { type Documents, log, refusal } from "./open-index.ts";
 
 /** The document without the members that an older davit does not know. */
 function asOlder([path, text]: Documents[number]): Documents[number] {
-  const { gated: _, exact: __, ...rest } = JSON.parse(text);
+  const { gated: _, exact: __, encrypted: ___, ...rest } = JSON.parse(text);
   return [path, JSON.stringify(rest)];
 }
 
@@ -53,6 +54,26 @@ describe("an older davit", () => {
     expect(refusal(index, "mac=52-54-00-a1-9c-ae")).toBe("noPermit");
     const failed = [path, JSON.stringify({ ...JSON.parse(text), gated: { failed: true } })] as const;
     expect(refusal(gateWorld([failed, node(), syncedDocument()]).index, "")).toBe("failed");
+  });
+
+  it("reads a Profile with an encrypted text as failed, without the name of the text, and so does one with permits", () => {
+    const sha256 = `encrypted-1-0123abcd-${"0".repeat(64)}`;
+    const generic = { kind: "secret", name: "s", key: "k", sha256, raw: true } as const;
+    const sealed = { ...generic, duringInstall: true } as const;
+    const installs = [{ generic, ignition: sealed }, { ignition: sealed }].map((templates) => ({
+      ...install,
+      templates,
+    }));
+    for (const content of [{ templates: { generic } }, ...installs]) {
+      const [path, text] = profileDocument("lab/web", content);
+      const { encrypted, ...older } = JSON.parse(text);
+      expect(JSON.stringify(older)).not.toContain("encrypted-");
+      // A davit that knows permits undoes `gated`.
+      expect(older.gated).toBeUndefined();
+      expect(olderRefusal([[path, text], node(), syncedDocument()])).toBe("failed");
+      expect(decodeProfile(text)?.content).toEqual({ displayName: "web", ...content });
+      expect(decodeProfile(text)?.failed).toBeUndefined();
+    }
   });
 
   it("reads a Group with approval as refused", () => {

@@ -93,7 +93,17 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
   },
   DavitMachinesWait: {
     fires: [
-      ...["notReady", "withheld", "refused", "oldProfile", "failed", "doubtful", "unreadable", "ambiguous"],
+      ...[
+        "notReady",
+        "withheld",
+        "refused",
+        "oldProfile",
+        "failed",
+        "doubtful",
+        "undecryptable",
+        "unreadable",
+        "ambiguous",
+      ],
       // These two end after a minute, unless the source is away or the store takes no writes.
       ...["bereft", "vanished"],
     ].map((reason) => ({ name: reason, series: { [refusals(reason)]: growing(12) } })),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Served } from "../../src/app/app.ts";
+import type { Served } from "../../src/app/served.ts";
 import { welcome, welcomeOfBoot } from "../../src/commands/welcome.ts";
 
 const loopback = (port: number) => ({ host: "127.0.0.1", port });

@@ -148,6 +148,7 @@ it("Advice is in the Accepted condition, and the object is ready all the same", 
   const object = profileObject({ boot: { ...kernelBoot, args: ["#"] } });
   const world = {
     sha256: (text: string) => text,
+    secretName: (text: string) => text,
     configMap: () => undefined,
     secret: () => undefined,
     isGone: () => true,
@@ -155,7 +156,7 @@ it("Advice is in the Accepted condition, and the object is ready all the same", 
   };
   const { status } = reconcileProfile(
     object,
-    { document: undefined, secrets: [] },
+    { document: undefined, secrets: new Map() },
     { ...world, checkTemplate: () => undefined },
   );
   const [accepted] = status?.conditions ?? [];

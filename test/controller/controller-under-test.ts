@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
@@ -7,10 +6,11 @@ import type { ControllerOptions } from "../../src/controller/controller-options.
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
+import { clearTexts } from "../../src/model/secret-texts.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore } from "../helpers/test-store.ts";
-import { Statuses, trials } from "./around.ts";
+import { Statuses, sha256, trials } from "./around.ts";
 import { FakeSource } from "./fake-source.ts";
 
 /** A controller over a store in memory, and what machines get by it. */
@@ -32,7 +32,8 @@ export class ControllerUnderTest {
     const destination = { write: (line: string) => void this.logLines.push(line) };
     const log = createLog({ level: "debug", format: "json", destination });
     this.store = store;
-    this.#index = new BootIndex({ log });
+    const { secretTexts = clearTexts(sha256) } = options;
+    this.#index = new BootIndex({ log, secretReader: secretTexts });
     const grub = { separator: "auto", commands: "auto" } as const;
     this.#configs = new BootConfigs({ index: this.#index, authority: "192.0.2.1:8080", grub });
     store.follow("/davit", this.#index);
@@ -47,7 +48,8 @@ export class ControllerUnderTest {
       clock,
       log,
       metrics: this.metrics,
-      sha256: (text) => hash("sha256", text, "hex"),
+      sha256,
+      secretTexts: clearTexts(sha256),
       checkTemplate: () => undefined,
       random: () => 0.5,
       tombstoneTtlSeconds: 60,
@@ -66,6 +68,17 @@ export class ControllerUnderTest {
   /** Lets what the controller has begun run to its next wait on the clock. No time passes. */
   settled(): Promise<void> {
     return this.clock.advance(0);
+  }
+
+  /** Plans everything again, as ten minutes later or after a change of the keys of Secrets. */
+  async lookAgain(): Promise<void> {
+    this.#controller.lookAgain();
+    await this.settled();
+  }
+
+  /** Tells the boot index of other keys of Secrets. */
+  keysChanged(): void {
+    this.#index.keysChanged();
   }
 
   async stop(): Promise<void> {

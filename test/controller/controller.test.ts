@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller } from "../../src/controller/controller.ts";
 import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
 import { decodeSynced } from "../../src/model/documents.ts";
+import { clearTexts } from "../../src/model/secret-texts.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -57,6 +58,7 @@ describe("the controller", () => {
       log: silentLog,
       metrics,
       sha256,
+      secretTexts: clearTexts(sha256),
       checkTemplate: (text) =>
         text.includes("broken") ? { reason: "syntax", message: "No", line: 1, column: 1 } : undefined,
       random: () => 0.5,

@@ -10,6 +10,7 @@ import { syncedPath, tombstonesRoot } from "../../src/model/documents.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import { compareCounts, compareGroups, type Group, type GroupSpec, matches, toGroup } from "../../src/model/group.ts";
 import { identityLabels, type Labels } from "../../src/model/labels.ts";
+import { clearTexts } from "../../src/model/secret-texts.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { isAsSpecific, namesMachine, namesValueOf } from "../../src/model/specificity.ts";
 import { storePath } from "../../src/store/core/node.ts";
@@ -198,8 +199,8 @@ class Bench {
     const sha256 = (text: string) => hash("sha256", text, "hex");
     const checkTemplate = () => undefined;
     const log = { error: () => undefined };
-    const options = { source: this.#source, documents, log, sha256, checkTemplate, tombstoneTtlSeconds: ttlSeconds };
-    const planner = new Planner(options);
+    const pure = { sha256, secretTexts: clearTexts(sha256), checkTemplate };
+    const planner = new Planner({ source: this.#source, documents, log, ...pure, tombstoneTtlSeconds: ttlSeconds });
     planner.begin();
     return { documents, planner };
   }

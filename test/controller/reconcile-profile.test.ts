@@ -10,7 +10,7 @@ import type { ConfigMapObject, ProfileObject, SecretObject } from "../../src/mod
 import { configMapObject, kernelBoot, profileObject, secretObject } from "./objects.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-const nothingStored: StoredProfile = { document: undefined, secrets: [] };
+const nothingStored: StoredProfile = { document: undefined, secrets: new Map() };
 const rawIgnition = '{"ignition": {"version": "3.4.0"}}';
 const inline = (text: string): TemplateSource => ({ kind: "inline", text, raw: false });
 const fromSecret: TemplateSource = { kind: "secret", name: "secrets", key: "ign", raw: false };
@@ -21,6 +21,7 @@ function world(
 ): ProfileWorld {
   return {
     sha256,
+    secretName: sha256,
     isGone: ({ name }) => objects.secret?.name !== name && objects.isViewComplete !== false,
     isForbidden: () => objects.isForbidden === true,
     configMap: (_namespace, name) => (objects.configMap?.name === name ? objects.configMap : undefined),
@@ -37,13 +38,13 @@ function condition(outcome: ReturnType<typeof reconcileProfile>, type: string) {
 /** Reconciles and keeps what was written, as the store would. */
 function store(object: ProfileObject, before: StoredProfile, in_: ProfileWorld): StoredProfile {
   let document: ProfileDocument | undefined = before.document;
-  const secrets = new Set(before.secrets);
+  const secrets = new Map(before.secrets);
   for (const { path, text } of reconcileProfile(object, before, in_).changes) {
     if (path.startsWith("/davit/profiles/")) document = text === undefined ? undefined : decodeProfile(text);
     else if (text === undefined) secrets.delete(path.split("/").at(-1) ?? "");
-    else secrets.add(path.split("/").at(-1) ?? "");
+    else secrets.set(sha256(text), { isReadable: true, read: () => ({ name: sha256(text), text }) });
   }
-  return { document, secrets: [...secrets] };
+  return { document, secrets };
 }
 
 /** What is written of a Profile whose newest version is not what machines get. */
@@ -291,7 +292,7 @@ describe("a Secret's template", () => {
   ])("is erased and its part broken once the Secret is $name, and the rest goes on", ({ after }) => {
     const stored = store(object, nothingStored, allowed);
     const gone = store(object, stored, after);
-    expect(gone.secrets).toEqual([]);
+    expect([...gone.secrets.keys()]).toEqual([]);
     expect(gone.document?.content.templates.ignition).toEqual({ kind: "broken", withdrawn: true });
     expect(gone.document?.content.boot).toEqual(kernelBoot);
     expect(reconcileProfile(object, gone, after).changes).toEqual([]);
@@ -332,16 +333,16 @@ describe("generic parts", () => {
 
   it("of one secret text store it once, and it goes with the last of them", () => {
     const stored = store(object, nothingStored, allowed);
-    expect(stored.secrets).toEqual([sha256("password")]);
+    expect([...stored.secrets.keys()]).toEqual([sha256("password")]);
     const one = profileObject({ templates: { "generic/meta-data": again } });
-    expect(store(one, stored, allowed).secrets).toEqual([sha256("password")]);
-    expect(store(profileObject(), stored, allowed).secrets).toEqual([]);
+    expect([...store(one, stored, allowed).secrets.keys()]).toEqual([sha256("password")]);
+    expect([...store(profileObject(), stored, allowed).secrets.keys()]).toEqual([]);
   });
 
   it("are each erased with their Secret, and the others go on", () => {
     const stored = store(object, nothingStored, allowed);
     const gone = store(object, stored, world());
-    expect(gone.secrets).toEqual([]);
+    expect([...gone.secrets.keys()]).toEqual([]);
     expect(gone.document?.content.templates).toMatchObject({
       generic: { kind: "text" },
       "generic/user-data": { kind: "broken", withdrawn: true },
@@ -381,7 +382,7 @@ describe("a Secret that is out of view while part of the source cannot be read",
 
   it("is withdrawn all the same when it can be seen to forbid it", () => {
     const forbidden = world({ secret: secretObject({ ign: "x" }, false), isViewComplete: false });
-    expect(store(object, stored, forbidden).secrets).toEqual([]);
+    expect([...store(object, stored, forbidden).secrets.keys()]).toEqual([]);
   });
 });
 

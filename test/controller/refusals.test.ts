@@ -4,6 +4,7 @@ import { hash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Documents } from "../../src/controller/core/documents.ts";
 import { Planner } from "../../src/controller/planner.ts";
+import { clearTexts } from "../../src/model/secret-texts.ts";
 import type { ObjectName, ObjectStatus, OwnName } from "../../src/model/source.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openStore } from "../helpers/test-store.ts";
@@ -35,7 +36,8 @@ afterEach(async () => {
 function restart(): void {
   const sha256 = (text: string) => hash("sha256", text, "hex");
   const log = { error: () => undefined };
-  planner = new Planner({ source, documents, log, sha256, checkTemplate: () => undefined, tombstoneTtlSeconds: 60 });
+  const pure = { sha256, secretTexts: clearTexts(sha256), checkTemplate: () => undefined };
+  planner = new Planner({ source, documents, log, ...pure, tombstoneTtlSeconds: 60 });
 }
 
 /** Reconciles some names, or everything; what is told of each, by kind. */

@@ -23,7 +23,7 @@ function job(text: string, profile = "web") {
   const templates = { generic: { kind: "text", text, raw: false } } as const;
   const profileText = encodeDocument({ ...provenance, revision: "1", content: { displayName: "W", templates } });
   const group = { name: "node1", text: encodeDocument({ ...provenance, spec: groupSpec() }) };
-  return { namespace: "lab", profile, profileText, secretTexts: [], groups: [group] };
+  return { namespace: "lab", profile, profileText, secretTexts: new Map(), groups: [group] };
 }
 
 it("trials run in a thread, which knows where machines reach davit", async () => {

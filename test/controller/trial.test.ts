@@ -26,8 +26,9 @@ function tried({ content, group = {}, document = {}, secretTexts = [] }: Tried):
     content: { displayName: "Web", templates: {}, ...content },
   });
   const text = encodeDocument({ ...provenance, spec: groupSpec(group), ...document });
+  const texts = new Map(secretTexts.map((each) => [sha256(each), each]));
   const [trial = "untried"] = runTrials(
-    { namespace: "lab", profile: "web", profileText, secretTexts, groups: [{ name: "node1", text }] },
+    { namespace: "lab", profile: "web", profileText, secretTexts: texts, groups: [{ name: "node1", text }] },
     tools,
   );
   const { status, reason, message } = renderedCondition("web", trial);
@@ -307,7 +308,7 @@ describe("nothing is tried", () => {
   });
 
   it("of documents that cannot be read", () => {
-    const job = { namespace: "lab", profile: "web", secretTexts: [], groups: [{ name: "a", text: "?" }] };
+    const job = { namespace: "lab", profile: "web", secretTexts: new Map(), groups: [{ name: "a", text: "?" }] };
     expect(runTrials({ ...job, profileText: "?" }, tools)).toEqual(["untried"]);
     const profileText = encodeDocument({ ...provenance, revision: "1", content: { displayName: "W", templates: {} } });
     expect(runTrials({ ...job, profileText }, tools)).toEqual(["untried"]);

@@ -7,6 +7,7 @@ import { Trials } from "../../src/controller/trials/trials.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { decodeGroup, encodeDocument, type GroupDocument, groupPath, profilePath } from "../../src/model/documents.ts";
+import { clearTexts } from "../../src/model/secret-texts.ts";
 import type { ObjectName, ObjectStatus } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { trials as inThisThread, sha256 } from "./around.ts";
@@ -57,6 +58,7 @@ beforeEach(() => {
     runner,
     source,
     machineSamples: new MachineSamples(),
+    secretTexts: clearTexts(sha256),
     clock,
     log: createLog({ level: "silent", format: "json" }),
     metrics: createMetrics("test"),

@@ -45,7 +45,7 @@ describe("documentAddress", () => {
       kind: "secret",
       namespace: "ns",
       profile: "web",
-      sha256: "abc",
+      text: "abc",
     });
     expect(documentAddress(syncedPath)).toEqual({ kind: "synced" });
     const gone = { kind: "goneProfile", namespace: "ns", name: "web" };

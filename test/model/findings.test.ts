@@ -49,6 +49,7 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   needsTls: noMistake,
   noTls: noMistake,
   busy: noMistake,
+  undecryptable: noMistake,
   broken: ["undefined-variable", "invalid-ignition", "invalid-cloud-config", "empty-kernel"],
 };
 

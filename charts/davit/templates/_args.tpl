@@ -58,6 +58,9 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if (.Values.secretsKey).existingSecret }}
+- --secrets-key-file=/etc/davit/secrets-key/keys
+{{- end }}
 {{- if .Values.signing.enabled }}
 - --signing-key=/etc/davit/signing/key
 {{- if .Values.signing.passphraseKey }}

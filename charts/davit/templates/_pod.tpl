@@ -148,6 +148,11 @@ resources:
   mountPath: /etc/davit/signing
   readOnly: true
 {{- end }}
+{{- if (.root.Values.secretsKey).existingSecret }}
+- name: secrets-key
+  mountPath: /etc/davit/secrets-key
+  readOnly: true
+{{- end }}
 {{- if (.root.Values.https).enabled }}
 - name: https
   mountPath: /etc/davit/https
@@ -200,6 +205,17 @@ resources:
       - key: {{ . }}
         path: grub-passphrase
       {{- end }}
+{{- end }}
+{{- end }}
+{{- with .root.Values.secretsKey }}
+{{- if .existingSecret }}
+- name: secrets-key
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: {{ .key | default "keys" }}
+        path: keys
 {{- end }}
 {{- end }}
 {{- with .root.Values.https }}

@@ -42,6 +42,8 @@ export const bootRefusals = {
   noTls: "davit does not listen for HTTPS",
   /** Too many slow configs already wait for the thread that makes them. */
   busy: "too many large configs are being made",
+  /** davit cannot decrypt the text of a Secret: it lacks the key, or the stored text was changed. */
+  undecryptable: "config not decryptable",
   /** A template or its result cannot be used. */
   broken: "config broken",
 } as const;

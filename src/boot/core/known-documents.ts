@@ -1,7 +1,6 @@
 /** The store's documents as the boot service knows them: decoded, by the names of their objects. */
 
 import {
-  type DocumentAddress,
   decodeGroup,
   decodeProfile,
   decodeSynced,
@@ -12,10 +11,12 @@ import { type Group, isSelecting, toGroup } from "../../model/group.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Labels } from "../../model/labels.ts";
 import { installs, type ProfileContent, type TemplatePart } from "../../model/profile.ts";
+import type { SecretReader } from "../../model/secret-texts.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { GroupLines } from "../../render/metadata/metadata.ts";
 import { KnownMachines } from "./known-machines.ts";
+import { KnownSecrets } from "./known-secrets.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
@@ -79,8 +80,7 @@ export class KnownDocuments {
   readonly groups = new Map<string, BootGroup>();
   /** By `namespace/name`. */
   readonly profiles = new Map<string, BootProfile>();
-  /** Texts of secret templates by `secretId`. */
-  readonly secrets = new Map<string, string>();
+  readonly secrets: KnownSecrets;
   /**
    * One string for the name of each Profile, shared by thousands of Groups. To compare a string with itself, V8 reads
    * no characters.
@@ -93,6 +93,10 @@ export class KnownDocuments {
   /** Paths whose newest text cannot be read. */
   readonly unreadable = new Set<string>();
   synced: SyncedDocument | undefined;
+
+  constructor(secretReader: SecretReader) {
+    this.secrets = new KnownSecrets(secretReader);
+  }
 
   /**
    * Stores a document in place of the older one at its path. Ignores a path that holds no document.
@@ -119,7 +123,7 @@ export class KnownDocuments {
       case "goneMachine":
         return this.machines.learnGone(address.namespace, address.name, text);
       case "secret":
-        this.secrets.set(addressedSecretId(address), text);
+        this.secrets.learn(path, text);
         return true;
       case "tombstone":
         return this.#tombstones.learn(address, text);
@@ -154,7 +158,7 @@ export class KnownDocuments {
     if (address?.kind === "synced") this.synced = undefined;
     if (address?.kind === "profile") this.profiles.delete(objectId(address));
     if (address?.kind === "group") this.groups.delete(objectId(address));
-    if (address?.kind === "secret") this.secrets.delete(addressedSecretId(address));
+    if (address?.kind === "secret") this.secrets.forget(path);
     if (address?.kind === "tombstone") this.#tombstones.forget(address);
     if (address?.kind === "goneProfile") this.goneProfiles.delete(objectId(address));
     if (address?.kind === "machine") this.machines.forget(objectId(address));
@@ -179,6 +183,14 @@ export class KnownDocuments {
   /** True if a Group that selected by this label was removed a moment ago. */
   hasTombstones(label: string): boolean {
     return this.#tombstones.has(label);
+  }
+
+  /** For a person: a line for each Profile with a text that davit cannot decrypt. */
+  get undecryptable(): readonly string[] {
+    return [...this.profiles.values()].flatMap((profile) => {
+      const problem = this.secrets.problemOf(profile);
+      return problem === undefined ? [] : [`Profile ${profile.id}: ${problem}`];
+    });
   }
 
   /** Returns the group whose document is at a path; undefined for any other path. */
@@ -254,17 +266,8 @@ export function toBootGroup(
   };
 }
 
-/** The key of a secret template's text. */
-export function secretId(profileId: string, sha256: string): string {
-  return `${profileId}/${sha256}`;
-}
-
 function objectId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${namespace}/${name}`;
-}
-
-function addressedSecretId(address: Extract<DocumentAddress, { kind: "secret" }>): string {
-  return secretId(`${address.namespace}/${address.profile}`, address.sha256);
 }
 
 function copy<Value>(from: ReadonlyMap<string, Value>, to: Map<string, Value>, id: string): void {

@@ -2,7 +2,6 @@
 
 import type { LabelPair, Labels } from "../../model/labels.ts";
 import type { LedgerView, PermitAsk } from "../../model/permit.ts";
-import type { GenericFormat } from "../../model/profile.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 /** A machine's Group and Profile. */
@@ -27,12 +26,4 @@ export interface BootLedger extends LedgerView {
    * @param isListed true if a Machine lists the uuid and the mac of the request.
    */
   reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[];
-}
-
-/** The text of a template, as its object has it. */
-export interface TemplateText {
-  readonly text: string;
-  /** True if the text is served as it is, without rendering. */
-  readonly raw: boolean;
-  readonly format?: GenericFormat;
 }

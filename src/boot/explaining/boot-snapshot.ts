@@ -9,7 +9,8 @@ import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from
 import { type ProfileContent, partsOf, type TemplatePart } from "../../model/profile.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
-import type { Candidate, Machine, TemplateText } from "../core/selected.ts";
+import type { TemplateText } from "../core/known-secrets.ts";
+import type { Candidate, Machine } from "../core/selected.ts";
 import type { BootIndex, BootView } from "../selection/boot-index.ts";
 import { type SeenMachine, seenMachine } from "./seen-machine.ts";
 

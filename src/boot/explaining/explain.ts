@@ -117,6 +117,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   needsTls: "the Profile or Group demands HTTPS for its configs (requireTls), and the machine asks by HTTP",
   noTls: "the Profile or Group demands HTTPS (requireTls), and this davit has no --boot-tls-address: the machine waits",
   busy: "too many configs that take long to make wait already: the machine asks again",
+  undecryptable: "davit cannot decrypt the text of a Secret: it lacks the key, or the stored text was changed",
   broken: "a template, or what it yields, cannot be used",
 };
 

@@ -22,13 +22,15 @@ import {
   verdictOf,
 } from "../../model/permit.ts";
 import type { TemplatePart } from "../../model/profile.ts";
+import { clearReader, type SecretReader } from "../../model/secret-texts.ts";
 import { SelectorIndex } from "../../model/selector-index.ts";
 import { namesMachine } from "../../model/specificity.ts";
 import { BootError, type BootRefusal } from "../core/boot-error.ts";
-import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "../core/known-documents.ts";
+import { type BootGroup, type BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import { type BootMachine, mergedLabels, type SoleMachine } from "../core/known-machines.ts";
+import type { TemplateText } from "../core/known-secrets.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
-import type { BootLedger, Candidate, Machine, TemplateText } from "../core/selected.ts";
+import type { BootLedger, Candidate, Machine } from "../core/selected.ts";
 import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
@@ -47,6 +49,8 @@ export interface BootIndexOptions {
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
   /** Absent while davit knows no ledger: no machine then has reported labels, and every install needs the desk. */
   readonly ledger?: BootLedger | undefined;
+  /** Absent if there is no key: then no encrypted text is served. */
+  readonly secretReader?: SecretReader;
 }
 
 export class BootIndex implements FeedListener {
@@ -56,16 +60,17 @@ export class BootIndex implements FeedListener {
   readonly ledger: BootIndexOptions["ledger"];
   readonly #machineGroups = new MachineGroups();
   readonly #disks = new DiskBoots();
-  #known = new KnownDocuments();
+  #known: KnownDocuments;
   #selectors = new SelectorIndex<BootGroup>();
   #isOpen = false;
   #revision = 0;
 
-  constructor({ log, clock, freshness, ledger }: BootIndexOptions) {
+  constructor({ log, clock, freshness, ledger, secretReader = clearReader }: BootIndexOptions) {
     this.#log = log;
     this.#settling = new Settling(clock);
     this.#freshness = freshness;
     this.ledger = ledger;
+    this.#known = new KnownDocuments(secretReader);
   }
 
   /** Allows answers. Called when davit has heard from the source since its start, or after the grace time. */
@@ -103,9 +108,20 @@ export class BootIndex implements FeedListener {
     return this.#freshness?.staleness;
   }
 
+  /** Reads the texts of Secrets again. Call it when keys came or went. */
+  keysChanged(): void {
+    this.#revision += 1;
+    this.#known.secrets.readAgain();
+  }
+
   /** Counts changes of the documents. */
   get revision(): number {
     return this.#revision;
+  }
+
+  /** For a person: a line for each Profile with a text that davit cannot decrypt. */
+  get undecryptable(): readonly string[] {
+    return this.#known.undecryptable;
   }
 
   get groupCount(): number {
@@ -123,7 +139,7 @@ export class BootIndex implements FeedListener {
 
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
     this.#revision += 1;
-    const known = new KnownDocuments();
+    const known = new KnownDocuments(this.#known.secrets.reader);
     for (const [path, text] of documents) {
       if (known.learn(path, text)) continue;
       this.#reportUnreadable(path);
@@ -231,25 +247,17 @@ export class BootIndex implements FeedListener {
   /**
    * Returns the text of one of a machine's templates.
    * @throws {BootError} noPart if there is no such template, broken if the template cannot be used or its text is
-   * missing. For an `Install` also bereft, withheld and doubtful.
+   * missing, undecryptable. For an `Install` also bereft, withheld and doubtful.
    */
   template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
-    const { group, profile } = machine;
-    // The Profile now boots the machine from its disk. But an installer that started earlier may still ask for its
-    // configs.
+    const { profile } = machine;
+    // The Profile now boots from the disk. But an installer that started earlier may still ask for its configs.
     if (profile.content.effect === "Install" && !profile.isInstall) {
       const chosen = this.#choose(this.#see(labels));
       this.#assertPresent(chosen, "config");
       this.#assertCertain(chosen, profile);
     }
-    const template = profile.content.templates[part];
-    if (template === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
-    if (template.kind === "text") return template;
-    const text =
-      template.kind === "secret" ? this.#known.secrets.get(secretId(profile.id, template.sha256)) : undefined;
-    if (template.kind === "broken" || text === undefined)
-      throw new BootError("broken", { group: group.id, profile: profile.id });
-    return { text, raw: template.raw, ...(template.format && { format: template.format }) };
+    return this.#known.secrets.template(machine, part);
   }
 
   /** @throws {BootError} notReady, tied, held, ambiguous, unreadable or withheld. */
@@ -349,15 +357,14 @@ export class BootIndex implements FeedListener {
       throw new BootError("bereft", group && { group: group.id });
   }
 
-  /**
-   * Refuses an Install that is not certain.
-   * @throws {BootError} withheld and doubtful.
-   */
+  /** Refuses an Install that is not certain. @throws {BootError} withheld, undecryptable and doubtful. */
   #assertCertain(chosen: ChosenGroup, profile: BootProfile): void {
     const { group } = chosen;
     const subject = { group: group.id, profile: profile.id };
     // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
     if (this.isWithholding) throw new BootError("withheld", subject);
+    // An installer without one of its configs may do something else than the objects say.
+    this.#known.secrets.assertDecryptable({ group, profile });
     const knowledge = { known: this.#known, selectors: this.#selectors, ledger: this.ledger };
     const doubt = doubtOf(chosen, profile, knowledge) ?? this.#presentDoubt(group);
     if (doubt === undefined) return;

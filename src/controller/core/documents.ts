@@ -21,6 +21,7 @@ import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
 import { objectAt, StoredDocuments } from "./stored-documents.ts";
+import { StoredSecrets, type StoredTexts } from "./stored-secrets.ts";
 
 /**
  * A document's new text; undefined to remove the document. If `ttlSeconds` is set, the document expires after this
@@ -38,8 +39,13 @@ export class Documents extends StoredDocuments {
   readonly #doubtful = new Map<string, DocumentEdit>();
   #unfollow: (() => void) | undefined;
 
-  constructor(store: Store, source: Pick<Source, "versions" | "writerOf"> = {}, audit?: EditAudit) {
-    super(() => store.indexes.storeIndex);
+  constructor(
+    store: Store,
+    source: Pick<Source, "versions" | "writerOf"> = {},
+    audit?: EditAudit,
+    secretTexts?: StoredTexts,
+  ) {
+    super(() => store.indexes.storeIndex, new StoredSecrets(secretTexts));
     this.#store = store;
     this.#source = source;
     this.#audit = audit;
@@ -85,8 +91,9 @@ export class Documents extends StoredDocuments {
     if (changes.length === 0) return;
     const edits = this.#audit === undefined ? [] : this.#editsOf(changes);
     for (const { path } of edits) this.#doubtful.delete(path);
+    const stored = changes.map((change) => this.secrets.asStored(change));
     try {
-      await this.#store.submit({ kind: "batch", commands: [...changes, ...this.#versionsWrite()].map(toCommand) });
+      await this.#store.submit({ kind: "batch", commands: [...stored, ...this.#versionsWrite()].map(toCommand) });
     } catch (error) {
       for (const edit of edits) this.#doubtful.set(edit.path, edit);
       for (const { path } of edits) this.#settle(path, this.textAt(path));

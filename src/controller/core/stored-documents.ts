@@ -21,32 +21,33 @@ import {
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import { decodeMachine, type MachineDocument } from "../../model/machine.ts";
 import type { ObjectName, OwnName } from "../../model/source.ts";
+import { type StoredSecret, StoredSecrets } from "./stored-secrets.ts";
 
 /** What the store holds of a Profile now. */
 export interface StoredProfile {
   readonly document: ProfileDocument | undefined;
-  /** Hashes of its stored secret texts. */
-  readonly secrets: readonly string[];
+  /** Its texts of Secrets, by the names that they have. */
+  readonly secrets: ReadonlyMap<string, StoredSecret>;
 }
 
 export class StoredDocuments implements FeedListener {
   readonly #storeIndex: () => number;
   protected readonly texts = new Map<string, string>();
-  /** Hashes of the stored secret texts, by namespace/profile. */
-  readonly #secrets = new Map<string, Set<string>>();
+  protected readonly secrets: StoredSecrets;
   /**
    * `complete` of the stored sync mark. It is decoded when the mark changes, because every Group of a step reads it.
    */
   #isComplete = false;
 
   /** @param storeIndex returns the index of the last change. */
-  constructor(storeIndex: () => number) {
+  constructor(storeIndex: () => number, secrets = new StoredSecrets()) {
     this.#storeIndex = storeIndex;
+    this.secrets = secrets;
   }
 
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
     this.texts.clear();
-    this.#secrets.clear();
+    this.secrets.clear();
     this.#isComplete = false;
     for (const [path, text] of documents) this.take(path, text);
   }
@@ -65,7 +66,7 @@ export class StoredDocuments implements FeedListener {
 
   profile(namespace: string, name: string): StoredProfile {
     const text = this.texts.get(profilePath(namespace, name));
-    const secrets = [...(this.#secrets.get(`${namespace}/${name}`) ?? [])];
+    const secrets = this.secrets.of(namespace, name);
     return { document: text === undefined ? undefined : decodeProfile(text), secrets };
   }
 
@@ -102,20 +103,12 @@ export class StoredDocuments implements FeedListener {
     const address = documentAddress(path);
     if (address?.kind === "synced") this.#isComplete = decodeSynced(text ?? "")?.complete === true;
     if (address?.kind === "secret") {
-      this.#takeSecret(`${address.namespace}/${address.profile}`, address.sha256, text !== undefined);
+      this.secrets.take(path, text);
     } else if (text === undefined) {
       this.texts.delete(path);
     } else {
       this.texts.set(path, text);
     }
-  }
-
-  #takeSecret(profile: string, sha256: string, isThere: boolean): void {
-    const hashes = this.#secrets.get(profile) ?? new Set();
-    if (isThere) hashes.add(sha256);
-    else hashes.delete(sha256);
-    if (hashes.size === 0) this.#secrets.delete(profile);
-    else this.#secrets.set(profile, hashes);
   }
 }
 

@@ -5,11 +5,12 @@
 
 import { type ProfileDocument, profilePath } from "../../model/documents.ts";
 import type { ProfileContent } from "../../model/profile.ts";
+import type { SecretTexts } from "../../model/secret-texts.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
 import { type RenderBudget, TooLongHere } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples } from "../core/machine-samples.ts";
-import { secretTexts } from "../trials/trial-inputs.ts";
+import { secretTextsIn } from "../trials/trial-inputs.ts";
 import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
 import { ProfileRenders, RendersBench } from "./profile-renders.ts";
 
@@ -30,7 +31,7 @@ export const ways = ["names", "renders"] as const satisfies readonly (keyof Look
 /** A Profile's new content, with the texts of its secret templates. */
 export interface NewContent {
   readonly content: ProfileContent;
-  /** By SHA-256. */
+  /** By their names in the store. */
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
@@ -38,6 +39,7 @@ export interface PairLooksOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "textAt">;
   readonly sha256: (text: string) => string;
+  readonly secretTexts: Pick<SecretTexts, "namesOf">;
   readonly machineSamples: Pick<MachineSamples, "of">;
   /** Where machines reach davit; an example URL if that is unknown. */
   readonly davitUrl?: string;
@@ -114,12 +116,12 @@ export class PairLooks {
     { namespace }: ObjectName,
     { content, secretTexts: known }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
   ): Looks {
-    const { view, sha256: hash, machineSamples } = this.#options;
+    const { view, secretTexts: names, machineSamples } = this.#options;
     const samples = machineSamples.of(namespace);
     let texts = known;
-    const secretText = (sha256: string) => {
-      texts ??= new Map(secretTexts(view(), namespace, content.templates).map((text) => [hash(text), text]));
-      return texts.get(sha256);
+    const secretText = (name: string) => {
+      texts ??= secretTextsIn(view(), { namespace, templates: content.templates, names });
+      return texts.get(name);
     };
     return {
       names: new ProfileNeeds(content, secretText, this.#reader, samples),

@@ -91,8 +91,8 @@ export function isShortTemplate(text: string): boolean {
   return text.length <= maxLength && text.split("{{", maxExpressions + 2).length <= maxExpressions + 1;
 }
 
-/** Returns a Secret's text by its hash. Undefined if the Secret is not in view: then davit skips the template. */
-type SecretText = (sha256: string) => string | undefined;
+/** Returns a Secret's text by its name in the store. Undefined if it is not in view: then davit skips the template. */
+type SecretTextByName = (name: string) => string | undefined;
 
 /** A config's template and its text. */
 export interface ConfigText {
@@ -123,7 +123,7 @@ export class ProfileNeeds {
   readonly #needy: readonly Needy[];
   readonly isInstall: boolean;
 
-  constructor(content: ProfileContent, secretText: SecretText, reader: NeedsReader, samples: Samples) {
+  constructor(content: ProfileContent, secretText: SecretTextByName, reader: NeedsReader, samples: Samples) {
     const { metadata = {}, boot } = content;
     this.#samples = samples;
     this.#davit = content.install === undefined ? reader.davit : reader.davitOfInstall;
@@ -170,7 +170,7 @@ export class ProfileNeeds {
  * The texts of a Profile's templates that are in view and not broken. Raw templates are left out: they are not
  * rendered, and they were checked when the Profile was read.
  */
-export function textsOf({ templates }: ProfileContent, secretText: SecretText): readonly ConfigText[] {
+export function textsOf({ templates }: ProfileContent, secretText: SecretTextByName): readonly ConfigText[] {
   return partsOf(templates).flatMap((part) => {
     const template = templates[part];
     if (template === undefined || template.kind === "broken" || template.raw) return [];

@@ -86,10 +86,10 @@ export class ProfileRenders {
   readonly #bootLength: number;
   readonly #samples: Samples;
 
-  /** @param secretText returns a Secret's text by its hash. A template is skipped if its text is not in view. */
+  /** @param secretText returns a Secret's text by its name in the store. Without it, a template is skipped. */
   constructor(
     content: ProfileContent,
-    secretText: (sha256: string) => string | undefined,
+    secretText: (name: string) => string | undefined,
     bench: RendersBench,
     samples: Samples,
   ) {

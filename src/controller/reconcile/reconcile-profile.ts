@@ -5,6 +5,7 @@
 
 import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../../model/documents.ts";
 import type { DocumentChange } from "../../model/feed.ts";
+import { failedContent } from "../../model/gated-profile.ts";
 import {
   endpointOf,
   installs,
@@ -13,7 +14,6 @@ import {
   partsOf,
   type ResolvedTemplate,
   type SecretTemplate,
-  templateParts,
 } from "../../model/profile.ts";
 import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../../model/source.ts";
 import type { StoredProfile } from "../core/stored-documents.ts";
@@ -128,17 +128,17 @@ function asOutdated(document: ProfileDocument): ProfileDocument {
   return { ...document, outdated: true };
 }
 
-/** A document that makes machines wait. All parts are broken, because older boot services do not know `failed`. */
+/** A document that makes machines wait. */
 function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument {
-  const broken = { kind: "broken" } as const;
-  const templates = Object.fromEntries(templateParts.map((part) => [part, broken]));
-  const content: ProfileContent = { displayName: name, boot: broken, templates };
-  return { origin, uid, generation, revision: "", content, failed: true };
+  return { origin, uid, generation, revision: "", content: failedContent(name), failed: true };
 }
 
 /** Removes all stored documents of a Profile that is gone. */
 export function removeProfile(namespace: string, name: string, stored: StoredProfile): Outcome {
-  const secrets = stored.secrets.map((sha256) => ({ path: secretPath(namespace, name, sha256), text: undefined }));
+  const secrets = [...stored.secrets.keys()].map((text) => ({
+    path: secretPath(namespace, name, text),
+    text: undefined,
+  }));
   const document = { path: profilePath(namespace, name), text: undefined };
   const changes = stored.document === undefined ? secrets : [document, ...secrets];
   return { changes, status: undefined, isOlder: false };
@@ -150,26 +150,52 @@ export function removeProfile(namespace: string, name: string, stored: StoredPro
  */
 function documentChanges(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,
-  document: ProfileDocument,
+  given: ProfileDocument,
   stored: StoredProfile,
-  secretTexts: ReadonlyMap<string, string>,
+  newTexts: ReadonlyMap<string, string>,
 ): readonly DocumentChange[] {
-  const wanted = secretHashes(document.content);
+  const { document, secretTexts } = rekeyed(given, stored, newTexts);
+  const wanted = secretNames(document.content);
   const changes: DocumentChange[] = [];
-  for (const sha256 of wanted) {
-    const text = secretTexts.get(sha256);
-    if (text !== undefined && !stored.secrets.includes(sha256)) {
-      changes.push({ path: secretPath(namespace, name, sha256), text });
+  for (const secret of wanted) {
+    const text = secretTexts.get(secret);
+    if (text !== undefined && stored.secrets.get(secret)?.isReadable !== true) {
+      changes.push({ path: secretPath(namespace, name, secret), text });
     }
   }
   const text = encodeDocument(document);
   if (stored.document === undefined || encodeDocument(stored.document) !== text) {
     changes.push({ path: profilePath(namespace, name), text });
   }
-  for (const sha256 of stored.secrets) {
-    if (!wanted.has(sha256)) changes.push({ path: secretPath(namespace, name, sha256), text: undefined });
+  for (const secret of stored.secrets.keys()) {
+    if (!wanted.has(secret)) changes.push({ path: secretPath(namespace, name, secret), text: undefined });
   }
   return changes;
+}
+
+/**
+ * Gives the texts of an older version the names that they get now. The source may no longer have these texts, so they
+ * come from the store. Without this, a key would stay in use as long as the older version does.
+ */
+function rekeyed(
+  document: ProfileDocument,
+  { secrets }: StoredProfile,
+  newTexts: ReadonlyMap<string, string>,
+): { readonly document: ProfileDocument; readonly secretTexts: ReadonlyMap<string, string> } {
+  const templates = { ...document.content.templates };
+  const secretTexts = new Map(newTexts);
+  for (const part of partsOf(templates)) {
+    const template = templates[part];
+    if (template?.kind !== "secret" || newTexts.has(template.sha256)) continue;
+    const found = secrets.get(template.sha256)?.read();
+    if (found === undefined || found.name === template.sha256) continue;
+    templates[part] = { ...template, sha256: found.name };
+    secretTexts.set(found.name, found.text);
+  }
+  const isSame = secretTexts.size === newTexts.size;
+  return isSame
+    ? { document, secretTexts }
+    : { document: { ...document, content: { ...document.content, templates } }, secretTexts };
 }
 
 /**
@@ -256,7 +282,7 @@ function isWhole({ boot, templates }: ProfileContent): boolean {
   return boot?.kind !== "broken" && !Object.values(templates).some(spoilt);
 }
 
-function secretHashes({ templates }: ProfileContent): ReadonlySet<string> {
+function secretNames({ templates }: ProfileContent): ReadonlySet<string> {
   return new Set(Object.values(templates).flatMap((template) => (template.kind === "secret" ? [template.sha256] : [])));
 }
 

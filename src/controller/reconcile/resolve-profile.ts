@@ -18,6 +18,7 @@ import type {
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
 import type { ProfileAsset } from "../../model/profile-asset.ts";
 import { lackedRule, type RoleRule } from "../../model/role-rule.ts";
+import type { SecretTexts } from "../../model/secret-texts.ts";
 import {
   allowTemplateLabel,
   type ConfigMapObject,
@@ -49,6 +50,8 @@ export interface ProfileWorld {
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Returns the SHA-256 of a text, in lower-case hex. */
   readonly sha256: (text: string) => string;
+  /** Returns the name of a Secret's text in the store. */
+  readonly secretName: SecretTexts["nameOf"];
   /** The only namespace whose assets may have any name; undefined if all may. */
   readonly adminNamespace?: string | undefined;
   /** Returns findings, so that `lastGood` stays, if a config of a Group works with `lastGood` but fails with `next`. */
@@ -66,7 +69,7 @@ export interface ResolvedProfile {
   /** A `boot` or template with a finding has the kind `broken`. */
   readonly content: ProfileContent;
   readonly findings: readonly Finding[];
-  /** The text of each template that comes from a Secret, by the text's SHA-256. */
+  /** The text of each template that comes from a Secret, by the text's name in the store. */
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
@@ -242,7 +245,7 @@ function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWo
   const serving = { raw, ...(format && { format }) };
   if (source.kind !== "secret") return { kind: "text", text, ...serving };
   const { kind, name, key, duringInstall } = source;
-  return { kind, name, key, sha256: world.sha256(text), ...(duringInstall && { duringInstall }), ...serving };
+  return { kind, name, key, sha256: world.secretName(text), ...(duringInstall && { duringInstall }), ...serving };
 }
 
 function bootOf({ boot, grubScript }: ProfileSpec): Pick<ProfileContent, "boot" | "grubScript"> {

@@ -1,11 +1,12 @@
 /**
  * Collects the inputs of trials: documents from the store, and texts of Secrets from the source. `Documents` has only
- * the hashes of Secret texts.
+ * the names of Secret texts.
  */
 
 import { assert } from "../../lib/errors.ts";
 import { groupPath, profilePath } from "../../model/documents.ts";
 import type { ResolvedTemplate, TemplateSource, Templates } from "../../model/profile.ts";
+import type { SecretTexts } from "../../model/secret-texts.ts";
 import type { ObjectName, Source, SourceView } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples, Samples } from "../core/machine-samples.ts";
@@ -28,6 +29,7 @@ export interface TrialInputsOptions {
   readonly documents: Pick<Documents, "group" | "textAt">;
   readonly source: Pick<Source, "view">;
   readonly machineSamples: Pick<MachineSamples, "of">;
+  readonly secretTexts: Pick<SecretTexts, "namesOf">;
 }
 
 export class TrialInputs {
@@ -64,13 +66,14 @@ export class TrialInputs {
     const [first] = inputs;
     assert(first !== undefined, "A job has a Group");
     const { group, profile, profileText, samples } = first;
-    const { view } = this.#options.source;
+    const { source, secretTexts: names } = this.#options;
+    const { templates = {} } = source.view.get("Profile", group.namespace, profile)?.spec ?? {};
     return {
       namespace: group.namespace,
       profile,
       profileText: profileText ?? "",
       samples,
-      secretTexts: secretTexts(view, group.namespace, view.get("Profile", group.namespace, profile)?.spec.templates),
+      secretTexts: secretTextsIn(source.view, { namespace: group.namespace, templates, names }),
       groups: inputs.map(({ group: { name }, groupText }) => ({ name, text: groupText ?? "" })),
     };
   }
@@ -80,18 +83,27 @@ export class TrialInputs {
   }
 }
 
-/** The texts of Secrets that templates name, as they are now. */
-export function secretTexts(
+interface NamingTemplates {
+  readonly namespace: string;
+  readonly templates: Templates<TemplateSource | ResolvedTemplate>;
+  readonly names: Pick<SecretTexts, "namesOf">;
+}
+
+/**
+ * The texts of Secrets that templates name, as they are now, by each name that the store may have for them. While keys
+ * change, a stored Profile still has the earlier name.
+ */
+export function secretTextsIn(
   view: Pick<SourceView, "get">,
-  namespace: string,
-  templates: Templates<TemplateSource | ResolvedTemplate> = {},
-): readonly string[] {
-  return Object.values(templates).flatMap((template) => {
+  { namespace, templates, names }: NamingTemplates,
+): ReadonlyMap<string, string> {
+  const named = Object.values(templates).flatMap((template) => {
     if (template.kind !== "secret") return [];
     const { data = {} } = view.get("Secret", namespace, template.name) ?? {};
     const text = Object.hasOwn(data, template.key) ? data[template.key] : undefined;
-    return text === undefined ? [] : [text];
+    return text === undefined ? [] : names.namesOf(text).map((name) => [name, text] as const);
   });
+  return new Map(named);
 }
 
 /** Splits trials into jobs. A job has Groups of one Profile, and no more of them than one message may hold. */

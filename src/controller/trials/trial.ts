@@ -42,8 +42,8 @@ export interface TrialJob {
   readonly profileText: string;
   /** What Machines may define; absent for nothing. */
   readonly samples?: Samples;
-  /** The current texts of the Secrets that the Profile names. */
-  readonly secretTexts: readonly string[];
+  /** The current texts of the Secrets that the Profile names, by the names of the texts in the store. */
+  readonly secretTexts: ReadonlyMap<string, string>;
   readonly groups: readonly { readonly name: string; readonly text: string }[];
 }
 
@@ -97,7 +97,7 @@ class Bench {
     this.#content = content;
     this.#samples = samples;
     this.#tools = tools;
-    this.#secrets = new Map(secretTexts.map((text) => [tools.sha256(text), text]));
+    this.#secrets = secretTexts;
   }
 
   try(group: Group): readonly TrialFinding[] {

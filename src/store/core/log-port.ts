@@ -178,6 +178,11 @@ export interface LogPort {
   readonly trouble: string | undefined;
   readonly membership: LogMembership;
   /**
+   * After this many snapshots in a row, each after a record of its own and in a segment begun before the first one, the
+   * log has nothing that was removed or overwritten before them.
+   */
+  readonly snapshotsPerPurge: number;
+  /**
    * Hands every record after the loaded snapshot to `listener`, then opens the log for proposals and resolves. After
    * that, `listener` gets each record that is committed. Call this once.
    * `bytes` may be a view of a larger buffer: it is valid only during the call. A `WalError` of the listener during the

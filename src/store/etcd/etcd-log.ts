@@ -77,6 +77,9 @@ interface LogParts {
 }
 
 export class EtcdLog implements LogPort {
+  // A snapshot begins an epoch. The third one deletes the epochs before the first one. The fifth one has etcd drop all
+  // revisions before the fourth one, and so the deleted keys.
+  readonly snapshotsPerPurge = 5;
   readonly #options: EtcdLogOptions;
   readonly #client: EtcdClient;
   readonly #layout: Layout;

@@ -6,12 +6,13 @@
 import { join } from "node:path";
 import type { Files } from "../../lib/files.ts";
 import { nextTurn } from "../../lib/slices.ts";
-import { WalError } from "../core/log-port.ts";
-import { storePath } from "../core/node.ts";
+import { decodeRecord } from "../command/command-codec.ts";
+import { type CommittedListener, WalError } from "../core/log-port.ts";
+import { type StorePath, storePath } from "../core/node.ts";
 import { StateReader } from "../snapshot/snapshot.ts";
 import { Tree } from "../tree/tree.ts";
 import { readLogEnd } from "../wal/log-end.ts";
-import { type LogEnd, listSegments, readSegment } from "../wal/recover.ts";
+import { firstSequenceOf, type LogEnd, listSegments, readSegment } from "../wal/recover.ts";
 import { SnapshotReader } from "../wal/snapshot-frame.ts";
 import { listSnapshots } from "../wal/snapshots.ts";
 import { EventRing } from "../watch/event-ring.ts";
@@ -46,11 +47,19 @@ export function contentsOf(tree: Tree): Contents {
   return { index: tree.index, keys, directories, bytes: tree.bytes };
 }
 
+/** Gets each path whose value is in a file: in a record, in a node of a snapshot, or in its history. */
+export type ValueListener = (path: StorePath) => void;
+
 /**
  * Reads a whole data directory.
+ * @param hasValue gets paths repeatedly, also those of values that were removed or overwritten.
  * @throws {WalError} newerFormat, because a later format cannot be checked; unusable when there is no store.
  */
-export async function inspectDirectory(files: Files, directory: string): Promise<DirectoryReport> {
+export async function inspectDirectory(
+  files: Files,
+  directory: string,
+  hasValue: ValueListener = () => undefined,
+): Promise<DirectoryReport> {
   const segments = await listSegments(files, directory);
   const snapshots = await listSnapshots(files, directory);
   if (segments.length + snapshots.length === 0) {
@@ -58,26 +67,35 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   }
   // `readDirectory` reports the same damage again, in the same sentence. A set removes the repeats.
   const damage = new Set<string>();
-  await checkSegments(files, directory, damage);
-  for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name)));
+  await checkSegments(files, directory, { damage, hasValue });
+  for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name), hasValue));
   await noting(damage, () => readLogEnd(files, directory));
   const found = await noting(damage, () => readDirectory(files, directory));
   return { segments, snapshots, found, damage: [...damage] };
 }
 
 /** Checks every segment, even those that a start no longer needs because of a snapshot. */
-async function checkSegments(files: Files, directory: string, damage: Set<string>): Promise<void> {
+async function checkSegments(
+  files: Files,
+  directory: string,
+  { damage, hasValue }: { readonly damage: Set<string>; readonly hasValue: ValueListener },
+): Promise<void> {
   const names = await listSegments(files, directory);
-  // With this `after`, nothing is delivered, and the first segment may begin anywhere.
-  const options = { files, directory, after: Number.MAX_SAFE_INTEGER, onCommand: () => undefined };
+  const onCommand: CommittedListener = (_, bytes) => {
+    const { command } = decodeRecord(bytes);
+    for (const each of command.kind === "batch" ? command.commands : [command])
+      if ("value" in each) hasValue(each.path);
+  };
   let previous: LogEnd | undefined;
   for (const [number, name] of names.entries()) {
     const context = { name, next: names[number + 1], previous };
+    // With this `after`, all of the segment is delivered, and the first segment may begin anywhere.
+    const options = { files, directory, after: firstSequenceOf(name) - 1, onCommand };
     previous = await noting(damage, () => readSegment(options, context));
   }
 }
 
-async function checkSnapshot(files: Files, path: string): Promise<void> {
+async function checkSnapshot(files: Files, path: string, hasValue: ValueListener): Promise<void> {
   const frame = new SnapshotReader(path);
   let size = 0;
   for await (const piece of files.readPieces(path)) {
@@ -90,12 +108,16 @@ async function checkSnapshot(files: Files, path: string): Promise<void> {
     throw new WalError("damaged", `Reading "${path}": ${what}`);
   }
   const reader = new SnapshotReader(path);
-  const state = new StateReader(new Tree(), new EventRing());
+  const tree = new Tree();
+  const history = new EventRing();
+  const state = new StateReader(tree, history);
   for await (const piece of files.readPieces(path)) {
     state.push(reader.push(piece));
     await nextTurn();
   }
   state.end();
+  const nodes = [...history.all.flatMap(({ node, prevNode = node }) => [node, prevNode]), ...tree.walk(storePath("/"))];
+  for (const { path: place, value } of nodes) if (value !== undefined) hasValue(place);
 }
 
 /**

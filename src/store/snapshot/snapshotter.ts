@@ -7,7 +7,7 @@
  *
  * On a full disk, davit takes two snapshots in a row after half of the store's content was deleted. Then the log can
  * drop all segments before them. These two hold less of the history, because its events still contain the deleted
- * values.
+ * values. A purge takes as many in a row as the log needs.
  */
 
 import { type LogPort, WalError } from "../core/log-port.ts";
@@ -74,9 +74,22 @@ export class Snapshotter {
     const { tree } = machine;
     if (!log.membership.isLeader) return;
     this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
-    if (log.status === "full" && tree.bytes <= this.#peakBytes / 2) this.#begin(() => this.#squeeze());
+    if (log.status === "full" && tree.bytes <= this.#peakBytes / 2)
+      this.#begin(() => this.#squeeze(keptSnapshots, squeezedHistoryBytes));
     const isDue = this.#records >= this.#interval.records || this.#bytes >= this.#interval.bytes;
     if (isDue) this.#begin(() => this.#take());
+  }
+
+  /**
+   * Takes so many snapshots that the log drops all earlier records, if this member leads. Resolves when they are taken,
+   * or have failed.
+   */
+  async purge(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+    const { membership, snapshotsPerPurge } = this.#options.log;
+    if (!membership.isLeader) return;
+    this.#begin(() => this.#squeeze(snapshotsPerPurge, Number.POSITIVE_INFINITY));
+    await this.#running;
   }
 
   /** Abandons a running snapshot. */
@@ -94,16 +107,16 @@ export class Snapshotter {
     });
   }
 
-  async #squeeze(): Promise<void> {
+  async #squeeze(count: number, historyBytes: number): Promise<void> {
     const { log, machine, mark } = this.#options;
     this.#peakBytes = machine.tree.bytes;
     try {
       log.endSegment();
-      // Each of the two snapshots follows its own record, so they have different sequences. The first of these records
-      // begins the new segment.
-      for (let taken = 0; taken < keptSnapshots; taken++) {
+      // Each snapshot follows its own record, so they have different sequences. The first of these records begins the
+      // new segment.
+      for (let taken = 0; taken < count; taken++) {
         await mark();
-        await this.#take(squeezedHistoryBytes);
+        await this.#take(historyBytes);
       }
     } catch (error) {
       // The `LogPort` has already logged the reason.

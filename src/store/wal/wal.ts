@@ -63,6 +63,7 @@ interface Opened {
 }
 
 export class FileLog implements LogPort {
+  readonly snapshotsPerPurge = 2;
   readonly membership: LogMembership;
   readonly #options: FileLogOptions;
   readonly #lock: DirectoryLock;

@@ -61,6 +61,13 @@ export class EventRing {
     this.#next = index;
   }
 
+  /** Forgets all events. The history begins with the next one. */
+  clear(): void {
+    this.#slots.fill(undefined);
+    this.#oldest = this.#next;
+    this.#bytes = 0;
+  }
+
   /** Replaces the history by another one, which nobody may use afterwards. */
   adopt(other: EventRing): void {
     this.#slots = other.#slots;

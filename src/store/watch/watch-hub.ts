@@ -154,6 +154,13 @@ export class WatchHub {
     if (removed !== undefined) this.#publishBelow(event, removed);
   }
 
+  /** Forgets the history, and ends the watches that still need it. */
+  forgetHistory(): void {
+    this.#bringAll();
+    this.#ring.clear();
+    this.#closeOvertaken();
+  }
+
   /** Ends every watch, after it got its late events. */
   endAll(end: WatchEnd): void {
     this.#bringAll();
