@@ -1,6 +1,6 @@
 /**
- * HTTPS of the boot service: the certificate, and what it must be for. davit judges a certificate where an operator
- * writes it, because firmware refuses a bad one without a word about the reason.
+ * HTTPS of the boot service: the certificate, and the hosts that it must be for. davit checks each new certificate and
+ * reports problems to the operator, because firmware does not say why it refuses one.
  */
 
 import type { OwnCertificate } from "../certificates/own-certificate.ts";
@@ -101,22 +101,22 @@ export class BootTls {
     return own;
   }
 
-  /** The host by which machines come. */
+  /** The host in the URLs of machines. */
   get #host(): string {
     return advertisedTlsAddress(this.#options.config, this.address).host;
   }
 
   /**
-   * Refuses a certificate for other hosts, and one out of date that would replace another. At the start davit only
-   * reports one out of date: HTTP must not end with it.
+   * Refuses a certificate for other hosts. It refuses one out of date only if that would replace another one: at the
+   * start davit reports it, because machines must still boot by HTTP.
    */
   #judge(material: ServerTlsMaterial, isFirst: boolean): void {
     const { cert } = material;
     if (!isForHost(cert, this.#host)) {
       const names = namesOf(cert).join(", ");
       throw new FileError(
-        `the certificate is for ${names || "no host"}, and machines come by "${this.#host}": get one for that host, ` +
-          "or give --advertise-tls-address",
+        `the certificate is for ${names || "no host"}, and machines ask for "${this.#host}": get one for that host, ` +
+          "or correct --advertise-tls-address",
       );
     }
     const problem = this.#outOfDate(material);

@@ -39,7 +39,7 @@ export interface OpenAudit {
 
 /**
  * @returns undefined without --audit-log.
- * @throws {StartError} if the file can never be written.
+ * @throws {StartError} as `AuditFile.open`.
  */
 export async function openAudit(options: AuditOptions): Promise<OpenAudit | undefined> {
   const { config, writeLine, clock, metrics, ground } = options;
@@ -58,11 +58,11 @@ export async function openAudit(options: AuditOptions): Promise<OpenAudit | unde
       bootOf({ index: ground().boot.index, objects: ground().ledger.objects }, identities)?.group,
     ledger: () => ground().ledger.ledger.known,
     failed: (error, count) => {
-      log.error({ ...placeOf(error), count }, "lines of the audit log cannot be made");
+      log.error({ ...placeOf(error), count }, "lines of the audit log are lost: davit failed to make them");
       metrics.auditLost.inc(count);
     },
     dropped: (count) => {
-      log.warn({ count }, "changes come too fast for the audit log, it lacks some");
+      log.warn({ count }, "lines of the audit log are lost: changes came faster than davit could make them");
       metrics.auditLost.inc(count);
     },
   });

@@ -35,7 +35,7 @@ export interface BootAssets {
   readonly fetcher: AssetFetcher | undefined;
 }
 
-/** A directory of the assets directory, which no machine can ask for. */
+/** A directory below the assets directory. Machines get 404 for it, because of the dot. */
 const lockPlace = ".davit";
 
 export function openAssets(options: BootAssetsOptions): BootAssets {
@@ -70,8 +70,8 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
 }
 
 /**
- * The store that a follower follows: its davit has the same assets, and has checked them. So a follower needs no way to
- * other servers.
+ * The store that a follower follows: its davit has the same assets, and has checked them. So a follower connects to no
+ * other server.
  * @param urls of the members of the store.
  */
 export function followedStore(urls: readonly URL[], credentials: () => Promise<StoreCredentials>): AssetSource {
@@ -85,15 +85,15 @@ export function followedStore(urls: readonly URL[], credentials: () => Promise<S
   };
 }
 
-/** For a follower that does not fetch: other programs write its assets directory. */
+/** For a davit that does not fetch: other programs write its assets directory. */
 const noSource: AssetSource = {
   ...allowedServers([]),
   refusalOf: () => "--fetch-assets is not given",
 };
 
 /**
- * Claims a directory by a lock. Members of one store, and a follower beside its store, may share a directory: one of
- * them fetches, and all serve.
+ * Claims a directory by a lock. Members of one store, or a follower and its store, may share a directory: one of them
+ * fetches, and all serve.
  */
 function claimOf(directory: string): DirectoryClaim {
   const place = join(directory, lockPlace);

@@ -39,9 +39,9 @@ const defaults: AuditFileLimits = {
   maxWaitingBytes: 4 * 1024 * 1024,
 };
 
-/** A failing disk is tried less often. On a full disk, the logs of the store and the ledger need the room more. */
+/** The wait before a retry. On a full disk, the logs of the store and the ledger need the room more. */
 const retryMs = 5_000;
-/** How long the start, the stop and the log wait for a disk that does not answer. */
+/** If the disk does not answer for so long, the start and the stop go on, and davit logs the failure. */
 const patienceMs = 4_000;
 const newline = 10;
 
@@ -62,7 +62,7 @@ export class AuditFile {
     this.#limits = { ...defaults, ...options.limits };
   }
 
-  /** @throws {StartError} if the file can never be written. A disk that is full may have room later. */
+  /** @throws {StartError} if only a person can make the file writable. A full disk may have room later. */
   static async open(options: AuditFileOptions): Promise<AuditFile> {
     options.metrics.auditWritable.set(1);
     const file = new AuditFile(options);
@@ -86,7 +86,7 @@ export class AuditFile {
     }
   }
 
-  /** Waits for work with the disk, but not long. The work goes on. */
+  /** Waits for work with the disk, at most `patienceMs`. After that the work goes on. */
   async #patiently(work: Promise<void>): Promise<void> {
     const ended = new AbortController();
     const done = work.finally(() => ended.abort());
@@ -110,13 +110,14 @@ export class AuditFile {
     this.#writing ??= this.#write();
   }
 
-  /** Writes the waiting lines, and ends. A failing disk is tried once more. Idempotent. */
+  /** Writes the waiting lines, also if the disk failed before, and ends. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#patiently((this.#writing ?? Promise.resolve()).then(() => this.#writeWaiting()));
     const { log, path } = this.#options;
     const lines = this.#waiting.length + this.#lost;
-    if (lines > 0) log.warn({ path, lines }, "audit log ends without these lines");
+    if (lines > 0)
+      log.warn({ path, lines }, "lines of the audit log are lost: davit stopped before it could write them");
   }
 
   async #write(): Promise<void> {
@@ -226,7 +227,7 @@ function cannotWrite(path: string, cure: string): StartError {
   return new StartError(`Cannot write "${path}" for --audit-log: ${cure}`);
 }
 
-/** What to do about an error that no waiting cures. */
+/** What to do about an error that does not pass by itself. */
 const cures: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "its directory does not exist: create the directory"],
   ["ENOTDIR", "its directory is a file: give another path"],

@@ -3,8 +3,8 @@
  * through davit (docs/operate/audit.md has every field). A line has names, numbers and times, and never a value of a
  * template, of metadata or of an argument.
  *
- * The controller and the ledger only hand over what has changed. The lines are made in the background, in slices,
- * because counting machines takes time. A restart repeats nothing: an edit is a difference from what the store holds.
+ * The controller and the ledger only report what has changed. davit makes the lines in the background, in slices,
+ * because counting machines takes time. A restart repeats no line: an edit is a difference from what the store holds.
  */
 
 import { asciiJson } from "../lib/ascii-json.ts";
@@ -28,7 +28,7 @@ export interface AuditLogOptions {
   /** Returns the Group that a machine with these identities gets now, `namespace/name`. */
   readonly groupOf: (identities: readonly string[]) => string | undefined;
   readonly ledger: () => LedgerView | undefined;
-  /** Called for lines that cannot be made: a bug of davit must not end it. @param count how many, at least. */
+  /** Called if a bug prevents lines: davit goes on. @param count how many lines, at least. */
   readonly failed: (error: unknown, count: number) => void;
   /** Called for edits that come faster than their lines can be made. */
   readonly dropped: (count: number) => void;
@@ -36,16 +36,16 @@ export interface AuditLogOptions {
   readonly maxWaitingLength?: number;
 }
 
-/** Edits gather for so long: a thousand edits of single objects cost a few counts of machines. */
+/** How long edits gather. So a thousand edits of single objects need only a few passes over all machines. */
 const gatherMs = 200;
-/** How many edits are counted together, which is one pass over all machines. */
+/** The most edits in one pass over all machines. */
 const maxTogether = 4_096;
 /** The rest after each slice of a millisecond, so that answers to machines come first. */
 const restMs = 2;
-/** A line names so many Groups at most. */
+/** The most Groups that a line names. */
 const maxGroups = 20;
 
-/** Larger than both versions of 100,000 objects of usual size. */
+/** More than both versions of 100,000 objects of usual size. */
 const maxWaitingLength = 256 * 1024 * 1024;
 /** How much text of documents is parsed in one slice, which takes about a millisecond. */
 const maxSliceLength = 64 * 1024;
@@ -316,7 +316,7 @@ interface GrantChange {
   readonly why?: string | undefined;
 }
 
-/** What becomes of a grant that an object has got, changed or lost: each one that was opened is also closed. */
+/** Returns the lines for a grant that an object got, changed or lost. Each opened grant also gets closed. */
 function grantChanges({ before, after }: Sides<NamedGrant>, ledger: LedgerView): readonly GrantChange[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (before === undefined || grantRefusal(before, ledger) !== undefined) return comes(after, ledger);

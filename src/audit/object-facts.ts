@@ -52,7 +52,7 @@ interface Version {
   readonly generation: number;
 }
 
-/** Where a document came from, and how davit ranks it: no machine gets anything else by these alone. */
+/** Fields that say where a document came from, and how davit ranks it. They alone change nothing for machines. */
 const unseen: ReadonlySet<string> = new Set(["origin", "uid", "generation", "revision", "claimedAt", "claimedLater"]);
 
 /**

@@ -35,9 +35,9 @@ export class DavitUrls {
   }
 
   /**
-   * Refuses what may leave davit only by HTTPS. A boot script may leave by HTTP: most firmware knows nothing else. But
-   * the script would name configs that nobody can get, if davit did not listen for HTTPS.
-   * @param transport undefined for a request of a person, which is not refused.
+   * Refuses a config that davit sends only by HTTPS, if the machine asks by HTTP. A boot script may go by HTTP, because
+   * most firmware has no HTTPS. But without an HTTPS listener the script would name configs that nobody can get.
+   * @param transport undefined for a person's request, which davit does not refuse.
    * @throws {BootError} needsTls or noTls.
    */
   assertAllowed(machine: Demanding, { isScript, transport }: { isScript: boolean; transport: Transport | undefined }) {

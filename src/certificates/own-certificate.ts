@@ -88,7 +88,7 @@ export class OwnCertificate {
 
   #failed(code: string): string {
     const { part, directory } = this.#options;
-    return `Keeping the certificate of the ${part} in "${directory}": ${code}`;
+    return `Cannot keep the certificate of the ${part} in "${directory}" (${code}): let davit read and write there`;
   }
 
   async #keep(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Fetches the assets of Profiles into the assets directory. A file appears only after its SHA-256 was checked. davit
- * never replaces or removes a file there: a machine may be booting from it. So an asset whose name is taken by another
- * file is a conflict, and a person gives the new file another name.
+ * Fetches the assets of Profiles into the assets directory. A file appears only after davit has checked its SHA-256.
+ * davit never replaces or removes a file there: a machine may be booting from it. So if another file has the name of an
+ * asset, that is a conflict, and a person gives the asset another name.
  */
 
 import { type BigIntStats, constants } from "node:fs";
@@ -42,12 +42,12 @@ export interface DirectoryClaim {
 
 /** How many downloads run at a time. */
 const maxDownloads = 2;
-/** How often davit looks whether a file is still the one that it checked. */
+/** How often davit checks whether a file is still the one that it hashed. */
 const lookAgainMs = 60_000;
 /** The shortest time between two states of one download: each of them is a write of a status. */
 const progressMs = 10_000;
 const retries = { firstMs: 15_000, capMs: 600_000 };
-/** After a failure that needs a person, such as a wrong digest: a large file would be fetched for nothing. */
+/** After a failure that needs a person, such as a wrong digest: another download would be useless. */
 const lateRetries = { firstMs: 60_000, capMs: 3_600_000 };
 
 interface Entry {
@@ -62,8 +62,8 @@ interface Entry {
   hashed: { readonly version: string; readonly sha256: string } | undefined;
 }
 
-const unseen: AssetState = { reason: "Waiting", message: "is looked for soon" };
-const waiting: AssetState = { reason: "Waiting", message: "is fetched when another download has ended" };
+const unseen: AssetState = { reason: "Waiting", message: "is not checked yet" };
+const waiting: AssetState = { reason: "Waiting", message: "waits until another download has ended" };
 const fetching: AssetState = { reason: "Fetching", message: "is being fetched" };
 const fetched: AssetState = { reason: "Fetched", message: "is there, with its SHA-256" };
 
@@ -107,7 +107,7 @@ export class AssetFetcher implements AssetStates {
     return this.wanted.lists(name);
   }
 
-  /** For a person: one line for each asset that davit does not get by itself. */
+  /** One line for the operator, for each asset that davit cannot fetch by itself. */
   get attention(): readonly string[] {
     const failed = [...this.#entries.values()].filter(({ state }) => isTrouble(state));
     return failed.map(({ claim, state }) => `asset "${claim.name}": ${state.reason}: it ${state.message}`);
@@ -126,7 +126,7 @@ export class AssetFetcher implements AssetStates {
       const entry = known ?? { claim, state: unseen, dueAtMs, failures: 0, download: undefined, hashed: undefined };
       const isOther = String(entry.claim.urls) !== String(claim.urls);
       this.#entries.set(key, Object.assign(entry, { claim }));
-      // Another URL may help, and a rival may be gone.
+      // Another URL may work, and the other file of this name may be gone.
       if (isOther || entry.state.reason === "Conflict") entry.dueAtMs = dueAtMs;
     }
     this.#count();
@@ -212,7 +212,7 @@ export class AssetFetcher implements AssetStates {
     if (url === undefined) {
       const [first] = source.urlsOf(claim);
       const why = first === undefined ? "its url cannot be read" : source.refusalOf(first);
-      const cure = "start davit with it, put the file there, or write another url";
+      const cure = "add it to the options, put the file into --assets-dir, or write another url";
       return { reason: "HostNotAllowed", message: `is not fetched: ${why}: ${cure}` };
     }
     const unusable = this.#options.claim.take();
@@ -274,7 +274,7 @@ export class AssetFetcher implements AssetStates {
     entry.dueAtMs = clock.monotonicMs() + Math.min(waitMs, source.maxRetryMs);
     const sentence = error instanceof DownloadError ? error.message : diskSentence(error);
     if (sentence === undefined) log.error({ path: entry.claim.name, err: error }, "asset cannot be fetched");
-    const why = sentence ?? "a fault of davit that its log describes";
+    const why = sentence ?? "a fault of davit: its log has the error";
     // Without the query, because the query of a presigned URL is a secret.
     const from = url === undefined ? "" : ` from "${url.origin}${url.pathname}"`;
     this.#show(entry, { reason: "FetchFailed", message: `cannot be fetched${from}: ${why}` });

@@ -6,7 +6,7 @@ import type { AssetClaim } from "./wanted-assets.ts";
 export interface AssetSource {
   /** Returns the URLs of an asset. davit tries one after the other, and waits when all of them have failed. */
   readonly urlsOf: (claim: AssetClaim) => readonly URL[];
-  /** Why a URL must not be asked; undefined if it may. */
+  /** Returns why davit must not request a URL; undefined if it may. */
   readonly refusalOf: (url: URL) => string | undefined;
   readonly ask: Ask;
   /** The longest wait before a retry. */
@@ -14,8 +14,8 @@ export interface AssetSource {
 }
 
 /**
- * The servers that Profiles name, if the operator allows their hosts. Whoever may write a Profile could otherwise let
- * davit send requests to any address that davit reaches.
+ * The servers that Profiles name, if the operator allows their hosts. Otherwise whoever may write a Profile could make
+ * davit send requests to any address that it reaches.
  * @param hosts DNS names and IP addresses.
  */
 export function allowedServers(hosts: readonly string[]): AssetSource {

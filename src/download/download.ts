@@ -1,8 +1,7 @@
 /**
  * Downloads one asset. The file gets its name only after its SHA-256 was checked, so an asset under its name is always
  * complete and correct. Until then the name begins with a dot, and the boot service does not serve the file. After a
- * broken connection the next attempt fetches only the missing bytes, if the server supports ranges. So does the next
- * download after a stop or a crash.
+ * broken connection, a stop or a crash, davit fetches only the missing bytes, if the server supports ranges.
  */
 
 import { constants, type Stats } from "node:fs";
@@ -23,21 +22,21 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
   /** Returns the SHA-256 of an open file, in 64 hexadecimal digits. */
   readonly sha256: (file: FileHandle) => Promise<string>;
-  /** Called with the number of bytes that are downloaded so far, and of all bytes if the server says it. */
+  /** Called with the number of bytes that davit has so far, and the size of the file if the server sends it. */
   readonly progress: (bytes: number, totalBytes: number | undefined) => void;
   /** Called before the wait for a retry. */
   readonly retrying: (why: string, inMs: number) => void;
-  /** Why a URL must not be asked; undefined if it may. It gets redirects, too. Unless given, every URL may be asked. */
+  /** Returns why davit must not request a URL; undefined if it may. It gets redirects, too. Default: it may. */
   readonly refusalOf?: (url: URL) => string | undefined;
-  /** How many more bytes may be written; without a limit unless given. */
+  /** Returns how many more bytes davit may write. Default: no limit. */
   readonly roomBytes?: () => number;
-  /** How often the server is asked without any progress; 5 unless given. */
+  /** The most attempts without any progress. Default: 5. */
   readonly attempts?: number;
-  /** Sends the requests; without credentials unless given. */
+  /** Sends the requests. Default: without credentials. */
   readonly ask?: Ask;
-  /** A server that sends nothing for so long has broken off; 60 s unless given. */
+  /** davit ends a connection on which nothing arrives for so long. Default: 60 s. */
   readonly silenceMs?: number;
-  /** True if a file with this name and another SHA-256 must stay. */
+  /** True if davit must not replace a file with this name and another SHA-256. */
   readonly keepsOthers?: boolean;
 }
 
@@ -59,7 +58,8 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   const unfinished = unfinishedPath(asset, options.directory);
   try {
     await fetchInto(unfinished, asset, options);
-    if (options.keepsOthers === true && (await isThere(path))) throw new DownloadError("another file took its name");
+    if (options.keepsOthers === true && (await isThere(path)))
+      throw new DownloadError("another file got its name meanwhile: remove that file, or use another name");
     await rename(unfinished, path);
   } catch (error) {
     const goesOn = options.signal.aborted || (error instanceof DownloadError && error.mayPass);
@@ -70,7 +70,7 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   return true;
 }
 
-/** Removes what is downloaded of an asset so far. */
+/** Removes the part of an asset that is downloaded so far. */
 export async function removeUnfinished(asset: WantedAsset, directory: string): Promise<void> {
   await rm(unfinishedPath(asset, directory), { force: true });
 }
@@ -85,7 +85,7 @@ async function refuseOutside(root: string, directory: string): Promise<void> {
   const realRoot = await realpath(root);
   const real = await realOfNearest(directory);
   if (real === realRoot || real.startsWith(realRoot + sep)) return;
-  throw new DownloadError("a link in its path leads out of the assets directory");
+  throw new DownloadError("a link in its path leads out of the assets directory: remove the link");
 }
 
 /** Resolves the links of a directory, or of the nearest directory above it that exists. */
@@ -171,7 +171,7 @@ async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: Do
     const failure = await tryToFetch(part, asset, options);
     if (failure === undefined) return;
     if (options.signal.aborted) throw new DownloadError("it was stopped");
-    // A server that breaks off again and again gives a large file, too, as long as each answer brings it further.
+    // Attempts count only from the last progress: a server that often breaks off can still send a large file.
     fruitless = part.sizeBytes > mostBytes ? 0 : fruitless + 1;
     mostBytes = Math.max(mostBytes, part.sizeBytes);
     if (!failure.mayPass || fruitless >= attempts) throw failure;
@@ -183,8 +183,8 @@ async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: Do
 }
 
 function wrongDigest(digest: string, { sha256 }: WantedAsset, { isPage }: PartialDownload): DownloadError {
-  const hint = isPage ? ": the server sent a web page" : "";
-  return new DownloadError(`its SHA-256 is ${digest}, not ${sha256}${hint}`);
+  const cure = isPage ? "the server sent a web page: correct url" : "correct url or sha256";
+  return new DownloadError(`its SHA-256 is ${digest}, not ${sha256}: ${cure}`);
 }
 
 /** Sends one request and appends the answer. It throws errors of the disk, and returns those of the network. */
@@ -286,7 +286,9 @@ function contentRange(header = ""): readonly (string | undefined)[] {
 }
 
 function noRoom(): DownloadError {
-  return new DownloadError("the assets directory would become larger than --assets-max-bytes");
+  return new DownloadError(
+    "the assets directory would become larger than --assets-max-bytes: remove old files, or raise it",
+  );
 }
 
 async function beginAnew(part: PartialDownload, etag: string | undefined): Promise<void> {

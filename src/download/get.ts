@@ -24,9 +24,10 @@ const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303
 
 /**
  * Sends a request and follows redirects.
- * @param refusalOf why a URL must not be asked; undefined if it may. It gets the first URL and each redirect.
+ * @param refusalOf returns why davit must not request a URL; undefined if it may. It gets the first URL and each
+ *   redirect.
  * @returns the answer, whatever its status. The caller must read or destroy it.
- * @throws {DownloadError} for a URL that must not be asked, and for too many redirects; else the connection's errors.
+ * @throws {DownloadError} for a URL that davit must not request, and for too many redirects; the connection's errors.
  */
 export async function get(
   url: URL,
@@ -43,15 +44,15 @@ export async function get(
     answer.destroy();
     target = redirected(target, location);
   }
-  throw new DownloadError(circle);
+  throw new DownloadError(`it is redirected more than ${mostRedirects} times: correct url`);
 }
 
-const circle = "it is redirected in a circle, or to what is not fetched";
-
-/** @throws {DownloadError} for a redirect that no download follows. */
+/** @throws {DownloadError} for a redirect that davit does not follow. */
 function redirected(from: URL, location: string): URL {
   const next = URL.parse(location, from.href);
-  if (next === null || !/^https?:$/.test(next.protocol)) throw new DownloadError(circle);
+  if (next === null || !/^https?:$/.test(next.protocol)) {
+    throw new DownloadError("it is redirected to a URL that is not http or https: correct url");
+  }
   // Web servers redirect a directory to itself with a slash.
   if (next.pathname === `${from.pathname}/`) throw new DownloadError("its URL is a directory: name a file in it");
   if (from.protocol === "https:" && next.protocol === "http:") {
@@ -60,7 +61,7 @@ function redirected(from: URL, location: string): URL {
   return next;
 }
 
-/** Asks a server that needs no credentials. */
+/** Sends a request without credentials. */
 export const askServer: Ask = (url, options) =>
   answerOrSilence(url.protocol === "https:" ? getByHttps(url, options) : getByHttp(url, options));
 

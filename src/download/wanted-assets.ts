@@ -1,15 +1,15 @@
-/** The assets that the Profiles in the store want. Followers know the same documents, so they want the same files. */
+/** The assets that Profiles in the store list. Followers have the same documents, so they fetch the same files. */
 
 import { decodeProfile, documentAddress } from "../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import { installs } from "../model/profile.ts";
 import type { ProfileAsset } from "../model/profile-asset.ts";
 
-/** One file that Profiles ask for. Different files can have one name: then the Profiles contradict each other. */
+/** One file that Profiles list. If Profiles list different files of one name, they contradict each other. */
 export interface AssetClaim {
   readonly name: string;
   readonly sha256: string;
-  /** Each place once, as the Profiles name them. */
+  /** Distinct, in the order of the Profiles. */
   readonly urls: readonly string[];
   /** `namespace/name` of each Profile. */
   readonly profiles: readonly string[];
@@ -18,14 +18,14 @@ export interface AssetClaim {
 interface ProfileAssets {
   readonly assets: readonly ProfileAsset[];
   readonly isInstall: boolean;
-  /** By name, the digest of the file that was there, with the digest that this Profile listed then. */
+  /** By name, the digest of the file that davit checked last for this Profile. */
   readonly checked: Map<string, string>;
 }
 
 export class WantedAssets implements FeedListener {
   readonly #noteChange: () => void;
   #byProfile = new Map<string, ProfileAssets>();
-  /** By name, what each Profile that lists it accepts. Undefined until it is asked for. */
+  /** By name, the digests that each Profile accepts. Undefined until they are needed. */
   #accepted: ReadonlyMap<string, readonly ReadonlySet<string>[]> | undefined;
 
   /** @param noteChange is called after `claims` may have changed. */
@@ -52,16 +52,16 @@ export class WantedAssets implements FeedListener {
   }
 
   /**
-   * True if a file may be sent under a name that Profiles list: each of them lists this digest, or listed it when its
-   * file was checked. True for any file under another name.
+   * True if davit may send a file under this name: each Profile that lists the name lists this digest, or listed it
+   * when davit checked the file. True for any file under another name.
    */
   accepts(name: string, sha256: string): boolean {
     return (this.#acceptedByName().get(name) ?? []).every((digests) => digests.has(sha256));
   }
 
   /**
-   * Notes that the file of a claim was there. Machines of its Profiles may get this file also after a change of the
-   * digest, until davit restarts. Profiles that install accept only what they list now.
+   * Records that davit has checked the file of a claim. Machines of its Profiles may get this file also after a change
+   * of the digest, until davit restarts. Profiles that install accept only what they list now.
    */
   noteChecked({ name, sha256, profiles }: AssetClaim): void {
     for (const profile of profiles) this.#byProfile.get(profile)?.checked.set(name, sha256);
@@ -91,7 +91,7 @@ export class WantedAssets implements FeedListener {
     if (isAny) this.#noteChange();
   }
 
-  /** Learns a document. What was known of it stays while it is unreadable. @returns true if it may matter. */
+  /** Takes over a document. An unreadable one changes nothing. @returns true if claims may have changed. */
   #learn(path: string, text: string | undefined, former: ReadonlyMap<string, ProfileAssets>): boolean {
     const address = documentAddress(path);
     if (address?.kind !== "profile") return false;

@@ -80,8 +80,11 @@ export const requestRefusals = {
     text: "asset is not the file that sha256 names: put that file there, or correct sha256",
   },
   /** davit has not fetched the asset of a Profile yet. */
-  unfetched: { status: 503, text: "asset is not fetched yet: condition AssetsReady of its Profile says why" },
-  unchecked: { status: 503, text: "the sha256 of the asset cannot be computed" },
+  unfetched: {
+    status: 503,
+    text: "asset is not fetched yet: AssetsReady of its Profile, or /readyz?verbose, says why",
+  },
+  unchecked: { status: 503, text: "davit cannot read the asset to check its sha256: the log has the reason" },
 } as const;
 
 export type RequestRefusal = keyof typeof requestRefusals;

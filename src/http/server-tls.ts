@@ -33,8 +33,8 @@ const secrecy = {
 } as const;
 
 /**
- * For machines. UEFI as Debian 12 has it knows Diffie-Hellman only without elliptic curves, and iPXE of that time has
- * only RSA as its key exchange: without secrecy of recorded connections, and better than none.
+ * For machines. The UEFI of Debian 12 supports Diffie-Hellman only without elliptic curves. iPXE of that time supports
+ * only the RSA key exchange, which has no forward secrecy.
  */
 const forFirmware = {
   minVersion: "TLSv1.2",
@@ -47,7 +47,7 @@ const forFirmware = {
   honorCipherOrder: true,
 } as const;
 
-/** Who connects. `machines`: firmware, too, and not each of them has a client certificate. */
+/** Who connects. `machines` includes firmware, and clients without a certificate. */
 export type TlsClients = "programs" | "machines";
 
 // A client that stalls in its handshake keeps a connection open, also while davit stops. Node's default is 120 s.
@@ -81,7 +81,7 @@ export class ServerTls {
   #material: ServerTlsMaterial;
   /** The open servers with this TLS: `renew` updates them. */
   readonly #servers = new Set<Server>();
-  /** Connections that a client certificate has opened, or may still open. `renew` ends them. */
+  /** Connections of clients with a certificate, and handshakes that may become such. `renew` ends them. */
   readonly #verified = new Set<Socket>();
 
   readonly #clients: TlsClients;
@@ -115,9 +115,9 @@ export class ServerTls {
   }
 
   /**
-   * Uses this material for new connections. If the authorities of clients change, it ends the connections that an
-   * authority of before let in: a client could otherwise keep its access for as long as it keeps its connection. A
-   * change cannot switch the check of client certificates on or off.
+   * Uses this material for new connections. If the client authorities change, it ends the connections of clients with a
+   * certificate: otherwise a client would keep its access for as long as its connection. A change cannot switch the
+   * check of client certificates on or off.
    */
   renew(material: ServerTlsMaterial): void {
     const isOther = material.ca !== this.#material.ca;
@@ -127,7 +127,7 @@ export class ServerTls {
     if (isOther) for (const socket of this.#verified) socket.destroy();
   }
 
-  /** A handshake uses the authorities with which it began, so it counts as verified until it proves to be not. */
+  /** A handshake uses the authorities with which it began. So it counts as verified until it has ended. */
   #followClients(server: Server): void {
     const handshakes = new Map<string, Socket>();
     server.on("connection", (wire: Socket) => {

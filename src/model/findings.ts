@@ -99,9 +99,9 @@ const referenceFindings = {
     "Put the ConfigMaps and Secrets into the input, too, or look at the Profile's status in the cluster",
   ),
   "not-permitted": error(
-    "matchAll, a priority, a selector that nearly every machine meets, or a free asset name counts in the " +
-      "admin namespace only",
-    "Remove it, select by more exact values, begin the name with NAMESPACE/, or move it there",
+    "matchAll, a priority, a selector that nearly every machine meets, or an asset name without NAMESPACE/ counts " +
+      "in the admin namespace only",
+    "Remove it, select by more exact values, begin the asset name with NAMESPACE/, or move the object there",
   ),
 } as const;
 

@@ -198,7 +198,7 @@ export const serveOptions = {
     value: "FILE|-",
     help:
       "write a line of JSON for each change of what machines get, each permit and each action of an operator: to " +
-      "this file, of 16 MiB and four older ones, or - for standard output; default: none",
+      "this file, which davit renames at 16 MiB, or - for standard output; default: none",
     read: one(readText),
   } satisfies Option<string>,
   backupEveryMs: {

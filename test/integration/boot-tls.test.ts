@@ -290,10 +290,10 @@ describe.skipIf(missing("openssl"))("HTTPS for machines", { timeout: limitMs }, 
     const failure = (...args: readonly string[]) => world.serve([...tls, ...args]).then(String, String);
     expect(await failure(...filesOf({ ...good, keyFile: other.keyFile }))).toContain("the key is not that of the cert");
     expect(await failure(...filesOf(stranger))).toContain(
-      'the certificate is for DNS:other.example, and machines come by "127.0.0.1"',
+      'the certificate is for DNS:other.example, and machines ask for "127.0.0.1"',
     );
     expect(await failure(...filesOf(good), "--advertise-tls-address", "boot.example:443")).toContain(
-      'machines come by "boot.example"',
+      'machines ask for "boot.example"',
     );
     expect(await failure()).toContain("No certificate for --boot-tls-address");
     const davit = await serve(objects(), filesOf(authority.issue("expired", { isExpired: true })));

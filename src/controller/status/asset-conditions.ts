@@ -1,4 +1,4 @@
-/** The condition `AssetsReady` of Profiles with `spec.assets`. It changes beside the steps, as downloads go on. */
+/** The condition `AssetsReady` of Profiles with `spec.assets`. Downloads change it between the controller's steps. */
 
 import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../../model/profile-asset.ts";
 import { type Condition, type ObjectName, type ObjectStatus, objectKey, type SourceView } from "../../model/source.ts";
@@ -41,7 +41,7 @@ export class AssetConditions {
     this.#shown.delete(objectKey(name));
   }
 
-  /** Returns the Profiles whose condition is no longer the shown one. */
+  /** Returns the Profiles whose condition differs from the one that `added` returned last. */
   changed(): readonly ObjectName[] {
     return [...this.#shown.values()].flatMap(({ name, condition: { reason, message } }) => {
       const now = this.#conditionOf(name);
@@ -57,7 +57,7 @@ export class AssetConditions {
   }
 }
 
-const unknown: AssetState = { reason: "Waiting", message: "is looked for once the spec is accepted" };
+const unknown: AssetState = { reason: "Waiting", message: "is not fetched before davit accepts the spec" };
 
 const noDirectory: Condition = {
   type: "AssetsReady",

@@ -33,7 +33,7 @@ export interface AssetsOptions {
   /** Memory for frequently requested assets; 0: none. */
   readonly cacheBytes: number;
   readonly digests: AssetDigests;
-  /** The names that Profiles list: davit sends only their files under them, and machines wait until those are there. */
+  /** The names that Profiles list. Under them davit sends only the listed files, and machines wait for these. */
   readonly wanted?: ListedAssets | undefined;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
@@ -156,7 +156,7 @@ async function answerOnce(root: string, sending: OneDownload, exchange: Exchange
   }
 }
 
-/** Checks an asset's digest. A request that waits for it counts as a download, so that it holds up no other opening. */
+/** Checks an asset's digest. A request that waits for it counts as a download, so that it delays no other opening. */
 async function checkDigest(
   asset: Asset,
   accepts: (sha256: string) => boolean,

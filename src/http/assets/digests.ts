@@ -1,7 +1,7 @@
 /**
- * Checks assets by the digest that a request names, as in `/assets/vmlinuz?sha256=HEX`: davit sends the bytes of that
- * file, or none. The digest is a part of the location in a Profile, so it holds for followers, for machines with an
- * older script, and for two Profiles that want different files below one path.
+ * Checks the digest that a request names, as in `/assets/vmlinuz?sha256=HEX`: davit sends the bytes of that file, or
+ * none. The digest is a part of the location in a Profile. So the check works for followers, for machines with an older
+ * script, and for two Profiles that want different files of one path.
  *
  * A thread hashes one file at a time. Each version of a file is hashed once, however many machines wait for it.
  */
@@ -34,7 +34,7 @@ interface KnownDigest {
 }
 
 const maxKnown = 4_096;
-/** A mismatch of one file is logged once in this time: its machines ask again and again. */
+/** davit logs a mismatch of one file once in this time, because its machines ask again and again. */
 const logEveryMs = 60_000;
 // The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
@@ -126,7 +126,7 @@ export class AssetDigests {
   #hashInTurn(asset: Asset, key: string, path: string): Promise<string> {
     const hashed = this.hash(asset.handle.fd)
       .catch((error: unknown) => {
-        this.#options.log.warn({ path, code: codeOf(error) }, "an asset cannot be hashed");
+        this.#options.log.warn({ path, code: codeOf(error) }, "asset cannot be read to check its SHA-256");
         throw new RequestError("unchecked");
       })
       .then(async (sha256) => {
