@@ -93,7 +93,7 @@ export interface Backend {
   /** Only of `davit serve`. */
   readonly console?: ServedConsole;
   /** Only of `davit serve`. */
-  readonly documents?: Omit<DocumentsRoutesOptions, "version" | "index" | "clock">;
+  readonly documents?: Omit<DocumentsRoutesOptions, "version" | "index" | "clock" | "secretReader">;
   /** Only of `davit boot`. */
   readonly followed?: FollowedStore;
 }
@@ -209,7 +209,15 @@ export class BootService {
     { machines, console: served, documents, followed }: Backend,
     readiness: Pick<ConsoleOptions, "checks" | "attention">,
   ): Promise<void> {
-    const { config, log, lines = new RecentLines(this.#options.clock), clock, metrics, version } = this.#options;
+    const {
+      config,
+      log,
+      lines = new RecentLines(this.#options.clock),
+      clock,
+      metrics,
+      version,
+      secretKeys,
+    } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
       adminTokenFile: config.opsAdminTokenFile,
@@ -230,7 +238,7 @@ export class BootService {
       previews,
       history: { history: this.#history, bootFilesOf },
       machines: machines && { ...machines, log: log.child({ part: "ops" }) },
-      documents: documents && { ...documents, version, index: this.index, clock },
+      documents: documents && { ...documents, version, index: this.index, clock, secretReader: secretKeys },
     });
     if (!config.opsConsole) return;
     const { index } = this;

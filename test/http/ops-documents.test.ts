@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { withoutSecrets } from "../../src/http/ops/without-secrets.ts";
-import { decodeProfile, encodeDocument, profilePath } from "../../src/model/documents.ts";
+import { decodeProfile, encodeDocument, profilePath, secretPath } from "../../src/model/documents.ts";
 
 const path = profilePath("racks", "web");
 const digestOf = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -22,6 +22,12 @@ function document(template: object) {
   return { text, content, revision };
 }
 
+/** What a reader with these digests gets of a document; the store has the text of its template. */
+function shownTo(text: string, digests = {}): string {
+  const stored = secretPath("racks", "web", sha256);
+  return withoutSecrets(path, text, { digests, digestAt: (asked) => (asked === stored ? sha256 : undefined) });
+}
+
 const template = { kind: "secret", name: "texts", key: "pin", sha256, raw: true };
 
 it.each([
@@ -36,12 +42,12 @@ it.each([
       return shown.includes(digest) || shown.includes(digestOf(JSON.stringify(guessed)));
     });
   expect(found(text)).toEqual([guesses[4711]]);
-  expect(found(withoutSecrets(path, text, {}))).toEqual([]);
-  expect(found(withoutSecrets(path, text, { "racks/web/generic": digestOf("0815") }))).toEqual([]);
+  expect(found(shownTo(text))).toEqual([]);
+  expect(found(shownTo(text, { "racks/web/generic": digestOf("0815") }))).toEqual([]);
 });
 
 it("the reader learns that it has the same text", () => {
-  const shown = withoutSecrets(path, document(template).text, { "racks/web/generic": sha256 });
+  const shown = shownTo(document(template).text, { "racks/web/generic": sha256 });
   expect(decodeProfile(shown)?.content.templates.generic).toEqual(template);
   expect(decodeProfile(shown)?.revision).toBe("");
 });
@@ -54,20 +60,25 @@ it("a digest for another part, another Profile or of another form is no guess", 
     { "racks/web/generic": [sha256] },
     JSON.parse(`{"__proto__": {"racks/web/generic": "${sha256}"}}`),
   ]) {
-    expect(withoutSecrets(path, text, digests)).not.toContain(sha256);
+    expect(shownTo(text, digests)).not.toContain(sha256);
   }
 });
 
-it("another name than a digest is not shown, whatever the reader sends", () => {
-  const name = `encrypted-1-0123abcd-${sha256}`;
-  const { text } = document({ ...template, sha256: name });
-  const shown = withoutSecrets(path, text, { "racks/web/generic": sha256 });
-  expect(shown).not.toContain(sha256);
-  expect(decodeProfile(shown)?.content.templates.generic).toMatchObject({ sha256: "not shown" });
+it("a Profile of a later davit shows nothing, and other documents are as they are", () => {
+  expect(shownTo(`{"later": "${sha256}"}`)).toBe("");
+  const { text } = document({ kind: "text", text: "public", raw: true });
+  expect(shownTo(text)).toBe(text);
 });
 
-it("a Profile of a later davit shows nothing, and other documents are as they are", () => {
-  expect(withoutSecrets(path, `{"later": "${sha256}"}`, {})).toBe("");
-  const { text } = document({ kind: "text", text: "public", raw: true });
-  expect(withoutSecrets(path, text, {})).toBe(text);
+it("the reader learns the same of an encrypted text, and nothing of its name in the store", () => {
+  const name = `encrypted-1-0123abcd-${"a".repeat(64)}`;
+  const { text } = document({ ...template, sha256: name });
+  const digestAt = (asked: string) => (asked.endsWith(name) ? sha256 : undefined);
+  const same = withoutSecrets(path, text, { digests: { "racks/web/generic": sha256 }, digestAt });
+  expect(decodeProfile(same)?.content.templates.generic).toEqual(template);
+  const another = withoutSecrets(path, text, { digests: {}, digestAt });
+  expect(decodeProfile(another)?.content.templates.generic).toMatchObject({ sha256: "0".repeat(64) });
+  const withoutKey = shownTo(text, { "racks/web/generic": sha256 });
+  expect(decodeProfile(withoutKey)?.content.templates.generic).toMatchObject({ sha256: "not shown" });
+  for (const shown of [same, another, withoutKey]) expect(shown).not.toContain("encrypted-");
 });

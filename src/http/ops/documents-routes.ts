@@ -5,6 +5,7 @@
  * So it learns of a text only whether it is the one that it has already, and davit limits how often it may ask.
  */
 
+import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyPluginAsync } from "fastify";
 import { BootError } from "../../boot/core/boot-error.ts";
@@ -17,10 +18,11 @@ import { davitRoot, documentAddress } from "../../model/documents.ts";
 import type { Feed } from "../../model/feed.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Labels } from "../../model/labels.ts";
+import { clearReader, type SecretReader } from "../../model/secret-texts.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import { jsonBodies } from "./json-bodies.ts";
-import { withoutSecrets } from "./without-secrets.ts";
+import { type ComparedDigests, withoutSecrets } from "./without-secrets.ts";
 
 export interface DocumentsRoutesOptions {
   readonly version: string;
@@ -31,6 +33,8 @@ export interface DocumentsRoutesOptions {
   /** Returns the machines that davit has seen, some of them twice; undefined while it stops. */
   readonly machines: () => Promise<Iterable<ListedMachine> | undefined>;
   readonly clock: Clock;
+  /** Absent if there is no key: then no encrypted text is compared. */
+  readonly secretReader?: SecretReader | undefined;
 }
 
 /** A machine that davit has seen. */
@@ -77,17 +81,25 @@ interface Asked {
 
 /** Yields the answer's text while the client reads it, so that a long list needs little memory. */
 async function* textOf(options: DocumentsRoutesOptions, { digests, machines }: Asked): AsyncGenerator<string> {
-  const { version, adminNamespace, store, index } = options;
+  const { version, adminNamespace, store, index, secretReader = clearReader } = options;
+  const { objects, secrets } = documentsIn(store);
+  const known: ComparedDigests = { digests, digestAt: (path) => digestOf(path, secrets.get(path), secretReader) };
   yield `{"version":${JSON.stringify(version)},"adminNamespace":${JSON.stringify(adminNamespace() ?? null)}`;
   yield ',"documents":[';
-  yield* lines(documentsIn(store), ([path, text]) => JSON.stringify([path, withoutSecrets(path, text, digests)]));
+  yield* lines(objects, ([path, text]) => JSON.stringify([path, withoutSecrets(path, text, known)]));
   yield '],"machines":[';
   yield* lines(machines, (machine) => machineText(machine, index));
   yield "]}\n";
 }
 
-/** Returns the documents of all objects at one time. */
-function documentsIn(store: Feed): readonly (readonly [path: string, text: string])[] {
+interface DocumentsAndSecrets {
+  readonly objects: readonly (readonly [path: string, text: string])[];
+  /** What the store has of texts of Secrets, by path. */
+  readonly secrets: ReadonlyMap<string, string>;
+}
+
+/** Returns the documents of all objects, and the texts of their Secrets, at one time. */
+function documentsIn(store: Feed): DocumentsAndSecrets {
   let found: (readonly [path: string, text: string])[] = [];
   const unfollow = store.follow(davitRoot, {
     replaced: (documents) => {
@@ -96,7 +108,17 @@ function documentsIn(store: Feed): readonly (readonly [path: string, text: strin
     changed: () => undefined,
   });
   unfollow();
-  return found.filter(([path]) => shownKinds.has(documentAddress(path)?.kind));
+  const kindOf = (path: string) => documentAddress(path)?.kind;
+  return {
+    objects: found.filter(([path]) => shownKinds.has(kindOf(path))),
+    secrets: new Map(found.filter(([path]) => kindOf(path) === "secret")),
+  };
+}
+
+/** Returns the SHA-256 of a Secret's text; undefined if it is not there, or cannot be decrypted. */
+function digestOf(path: string, stored: string | undefined, reader: SecretReader): string | undefined {
+  const read = stored === undefined ? undefined : reader.decode(path, stored);
+  return read !== undefined && "text" in read ? createHash("sha256").update(read.text).digest("hex") : undefined;
 }
 
 async function* lines<Item>(items: Iterable<Item>, lineOf: (item: Item) => string): AsyncGenerator<string> {

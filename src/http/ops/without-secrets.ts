@@ -1,21 +1,27 @@
 /** Removes what is made from texts of Secrets out of documents that people may read. */
 
-import { decodeProfile, documentAddress, encodeDocument } from "../../model/documents.ts";
+import { decodeProfile, documentAddress, encodeDocument, secretPath } from "../../model/documents.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { isDigest, isOfSecret, partsOf } from "../../model/profile.ts";
+import { isOfSecret, partsOf } from "../../model/profile.ts";
 
 /** In place of a digest that the reader does not have. No text is known that has it. */
 const otherDigest = "0".repeat(64);
 /** In place of another name of a text, such as an encrypted one's: the reader sees that nothing is compared. */
 const noDigest = "not shown";
 
+export interface ComparedDigests {
+  readonly digests: JsonObject;
+  readonly digestAt: (path: string) => string | undefined;
+}
+
 /**
  * Returns a document for a reader. A template from a Secret keeps the digest of its text only if the reader has the
  * same digest. The revision of such a Profile is a digest of the text, too, so it is left out.
- * @param digests the reader's digests, by `namespace/profile/part`.
+ * @param known.digests the reader's digests, by `namespace/profile/part`.
+ * @param known.digestAt returns the SHA-256 of the text at a path in the store; undefined if davit cannot decrypt it.
  * @returns an empty text for a Profile that this davit cannot decode: it may have anything.
  */
-export function withoutSecrets(path: string, text: string, digests: JsonObject): string {
+export function withoutSecrets(path: string, text: string, { digests, digestAt }: ComparedDigests): string {
   const address = documentAddress(path);
   if (address?.kind !== "profile") return text;
   const document = decodeProfile(text);
@@ -28,9 +34,10 @@ export function withoutSecrets(path: string, text: string, digests: JsonObject):
     if (!isOfSecret(template)) continue;
     hasSecrets = true;
     const name = `${address.namespace}/${address.name}/${part}`;
-    const isKnown = Object.hasOwn(digests, name) && digests[name] === template.sha256;
-    const other = isDigest(template.sha256) ? otherDigest : noDigest;
-    templates[part] = { ...template, sha256: isKnown ? template.sha256 : other };
+    const own = digestAt(secretPath(address.namespace, address.name, template.sha256));
+    const isKnown = own !== undefined && Object.hasOwn(digests, name) && digests[name] === own;
+    const other = own === undefined ? noDigest : otherDigest;
+    templates[part] = { ...template, sha256: isKnown ? own : other };
   }
   return hasSecrets ? encodeDocument({ ...document, revision: "", content: { ...content, templates } }) : text;
 }
