@@ -6,22 +6,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parse, stringify } from "yaml";
+import { stringify } from "yaml";
 import { bootRefusals } from "../../src/boot/core/boot-error.ts";
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { startDavit, startDavitBoot, storeOf } from "../../tools/davit-process.ts";
-import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { missing, promtoolPath } from "../helpers/requirements.ts";
 import { type AlertCase, alertCases, nearQuota } from "./alert-cases.ts";
 import { manifestsOf, objectsIn, rendered, within } from "./helm.ts";
+import { alerts, dashboard, familyOf, filledIn, panelQueries, selectorsIn } from "./queries.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
-const alerts = objectsIn(parse(readFileSync(join(chartDirectory, "files/alerts.yaml"), "utf8")));
 const alertNames = alerts.map(({ alert }) => String(alert));
-const queries = panelQueries(parseJsonObject(read("charts/davit/files/dashboard.json")) ?? {});
+const queries = panelQueries;
 const folder = mkdtempSync(join(tmpdir(), "davit-alerts-"));
 /** What a real davit shows, and a follower of it. */
 let exposed = "";
@@ -95,7 +94,7 @@ describe.each([
 
 describe("the dashboard", () => {
   it("has no two panels in one place or of one id", () => {
-    const panels = objectsIn(parseJsonObject(read("charts/davit/files/dashboard.json"))?.panels);
+    const panels = objectsIn(dashboard.panels);
     for (const member of ["id", "gridPos"] as const) {
       expect(new Set(panels.map((panel) => JSON.stringify(panel[member]))).size).toBe(panels.length);
     }
@@ -209,30 +208,4 @@ function testOf(
       },
     ],
   };
-}
-
-/** The queries of all panels. */
-function panelQueries(dashboard: JsonObject): readonly string[] {
-  const panels = objectsIn(dashboard.panels);
-  return panels.flatMap(({ targets }) => objectsIn(targets).map(({ expr }) => String(expr)));
-}
-
-/** A query as Grafana sends it. */
-function filledIn(query: string): string {
-  return query.replaceAll("$namespace", "netboot").replaceAll("$pod", ".+").replaceAll("$__rate_interval", "2m");
-}
-
-/** What an expression selects: metrics with the labels that are asked for, but for those that a scrape adds. */
-function selectorsIn(expression: string): readonly { readonly metric: string; readonly labels: readonly string[] }[] {
-  const text = expression.replaceAll("%SELECTOR%", "");
-  return [...text.matchAll(/\b([a-z]\w+)\{([^}]*)\}/g)].map(([, metric = "", matchers = ""]) => ({
-    metric,
-    labels: [...matchers.matchAll(/(\w+)(?:=~|!=|!~|=)"/g)]
-      .map(([, label = ""]) => label)
-      .filter((label) => label !== "namespace" && label !== "pod"),
-  }));
-}
-
-function familyOf(metric: string): string {
-  return metric.replace(/_(bucket|sum|count)$/, "");
 }
