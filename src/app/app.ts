@@ -40,7 +40,7 @@ import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { BootService, type BootServiceOptions } from "./boot-service.ts";
 import { LedgerService } from "./ledger-service.ts";
-import { machineBook } from "./machine-book.ts";
+import { machineBook, reportingMachine } from "./machine-book.ts";
 import { openSharedStore } from "./members.ts";
 import type { ObjectSource } from "./object-source.ts";
 import { openAudit } from "./open-audit.ts";
@@ -270,6 +270,7 @@ export class App {
       lines: this.#lines,
       ledger: ledger.known,
       desk: ledger,
+      machineOf: (token) => reportingMachine(ledger.known, token),
       answered,
       historyDirectory,
       assetSource: allowedServers(this.#config.fetchAssetsFrom),

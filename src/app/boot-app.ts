@@ -22,7 +22,7 @@ import { type BootConfig, shownTokenFile } from "../options/serve.ts";
 import { BootService, type BootServiceOptions, type MachineAddresses } from "./boot-service.ts";
 import { FollowedLedger } from "./followed-ledger.ts";
 import { GrantedObjects } from "./granted-objects.ts";
-import { machineBook } from "./machine-book.ts";
+import { machineBook, reportingMachine } from "./machine-book.ts";
 import { followedStore } from "./profile-assets.ts";
 import { SecretKeys } from "./secret-keys.ts";
 import { sightingOf } from "./sight.ts";
@@ -87,6 +87,7 @@ export class BootApp {
       historyDirectory,
       ledger,
       desk,
+      machineOf: (token) => reportingMachine(ledger, token),
       answered,
       secretKeys: this.#secretKeys,
       handOn: history,

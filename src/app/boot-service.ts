@@ -13,12 +13,13 @@ import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
 import { Freshness } from "../boot/selection/freshness.ts";
 import type { AssetSource } from "../download/asset-source.ts";
+import { BootIds } from "../history/boot-ids.ts";
 import { HandedIntake } from "../history/handed-intake.ts";
 import { History, type HistoryOutlets } from "../history/history.ts";
 import type { RecordedMachine } from "../history/history-view.ts";
 import { AssetDigests } from "../http/assets/digests.ts";
 import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
-import { reportRoute } from "../http/boot/report.ts";
+import { type ReportRouteOptions, reportRoute } from "../http/boot/report.ts";
 import { bootHandler } from "../http/boot/routes.ts";
 import { watchedConfigs } from "../http/boot/watched-configs.ts";
 import { Clients } from "../http/client-shares.ts";
@@ -40,6 +41,7 @@ import { type Address, isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import { random } from "../lib/random.ts";
 import { RecentLines } from "../lib/recent-lines.ts";
 import type { PermitDesk } from "../model/permit-desk.ts";
 import type { ServiceConfig } from "../options/serve.ts";
@@ -68,6 +70,8 @@ export interface BootServiceOptions {
   readonly ledger?: BootLedger | undefined;
   /** Where installs are claimed and reported. Without it, davit refuses installs that need a permit. */
   readonly desk?: PermitDesk | undefined;
+  /** As in `ReportRouteOptions`. */
+  readonly machineOf?: ReportRouteOptions["machineOf"];
   /** Called for each answer to a machine. */
   readonly answered?: AccessLogOptions["answered"];
   /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
@@ -262,9 +266,10 @@ export class BootService {
    * @throws {StartError}
    */
   async listenForMachines(): Promise<MachineAddresses> {
-    const { config, clock, metrics, desk } = this.#options;
+    const { config, clock, metrics, desk, machineOf, answered } = this.#options;
     const log = this.#options.log.child({ part: "http" });
-    const access = accessLog({ log, clock, metrics, history: this.#history, answered: this.#options.answered });
+    const boots = new BootIds({ random });
+    const access = accessLog({ log, clock, metrics, history: this.#history, boots, answered });
     const nearMisses = new NearMisses({ index: this.index, clock, log });
     this.#nearMisses = nearMisses;
     const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
@@ -274,7 +279,7 @@ export class BootService {
     const unsent = this.#unsent.boot;
     const large = new LargeBodies(unsent.shares);
     this.assets.fetcher?.start();
-    const routes = [this.assets.route, ...(desk === undefined ? [] : [reportRoute({ desk, clients })])];
+    const routes = [this.assets.route, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
     const handling = { configs, ...this.#signers, accessLog: access, clients, large, routes };
     const certificateDirectory = this.#options.certificateDirectory;
     const tls = await BootTls.open({ config, ownDirectory: certificateDirectory, clock, log });

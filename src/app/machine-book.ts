@@ -2,8 +2,10 @@
 
 import { BootError } from "../boot/core/boot-error.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
+import type { RequestedMachine } from "../http/boot/access-log.ts";
 import type { LedgerBook, MachineBook, MachineBoot, PendingMachine } from "../http/ops/machine-book.ts";
 import type { KnownLedger } from "../ledger/known-ledger.ts";
+import { entryIdOf } from "../ledger/report-token.ts";
 import { type Labels, labelsFromQuery } from "../model/labels.ts";
 import type { NamedGrant } from "../model/permit.ts";
 import type { GrantedObjects } from "./granted-objects.ts";
@@ -104,10 +106,26 @@ function bootFor(
 
 /** The labels that a machine with these identities sends at least. */
 export function labelsOf(identities: readonly string[]): Labels {
+  return labelsFromQuery(queryOf(identities));
+}
+
+/** The query that a machine with these identities sends at least. */
+function queryOf(identities: readonly string[]): string {
   const query = new URLSearchParams();
   for (const label of ["uuid", "mac"]) {
     const found = identities.find((identity) => identity.startsWith(`${label}/`));
     if (found !== undefined) query.set(label, found.slice(label.length + 1));
   }
-  return labelsFromQuery(query.toString());
+  return query.toString();
+}
+
+/** Returns the machine that a report token names, without a check of the token; undefined for an unknown machine. */
+export function reportingMachine(
+  { entries }: Pick<KnownLedger, "entries">,
+  token: string,
+): RequestedMachine | undefined {
+  const entry = entries.get(entryIdOf(token) ?? "");
+  if (entry === undefined) return undefined;
+  const { identities, group, profile } = entry;
+  return { labels: labelsOf(identities), rawQuery: queryOf(identities), group, profile };
 }

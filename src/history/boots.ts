@@ -8,6 +8,8 @@ import type { PastRequest } from "./history-view.ts";
 export interface PastBoot {
   /** Sorted by start time; never empty. */
   readonly requests: readonly PastRequest[];
+  /** The numbers of the boot, as in `SeenRequest`: several if several davits answered, and none if none is known. */
+  readonly numbers: readonly number[];
   /** The Group of the boot's last answer that has a Group. */
   readonly group: string | undefined;
   /** Stages in order, such as `boot.ipxe -> ipxe -> kernel -> initrd -> ignition`. */
@@ -49,6 +51,16 @@ const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 /** The lowest status that is a refusal. */
 const firstRefusal = 400;
 
+/** True for an endpoint that firmware requests first. */
+export function isFirstStage(endpoint: string): boolean {
+  return firstStages.has(endpoint);
+}
+
+/** True for an endpoint of a script that boots a machine. */
+export function isScriptStage(endpoint: string): boolean {
+  return scripts.has(endpoint);
+}
+
 /** Splits requests into boots, the latest boot last. @param requests sorted by start time. */
 export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): readonly PastBoot[] {
   const boots: PastRequest[][] = [];
@@ -68,6 +80,8 @@ export function plainStage({ endpoint, path }: PastRequest): string {
 function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
   const last = boot.at(-1);
   if (last === undefined) return true;
+  // davit knew this when it answered, such as of a report after a long install.
+  if (request.boot !== 0 && boot.some((each) => each.boot === request.boot)) return false;
   if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
   if (firstStages.has(request.endpoint)) return true;
   if (!scripts.has(request.endpoint)) return false;
@@ -79,7 +93,8 @@ function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
 function toBoot(requests: readonly PastRequest[], stageOf: StageOf): PastBoot {
   const group = requests.findLast((request) => request.group !== undefined)?.group;
   const staged = requests.map((request) => ({ ...request, stage: stageOf(request, group) }));
-  return { requests, group, line: lineOf(staged), end: endOf(staged.at(-1)) };
+  const numbers = [...new Set(requests.map(({ boot }) => boot))].filter((boot) => boot !== 0);
+  return { requests, numbers, group, line: lineOf(staged), end: endOf(staged.at(-1)) };
 }
 
 interface StagedRequest extends PastRequest {

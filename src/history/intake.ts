@@ -30,12 +30,12 @@ export interface IntakeLimits {
   readonly maxWaitingBytes: number;
 }
 
-// The positions of a request's values in its row: four floats of 8 bytes, and four words of 4 bytes.
+// The positions of a request's values in its row: four floats of 8 bytes, and five words of 4 bytes.
 const rowFloats = 4;
-const rowWords = 4;
+const rowWords = 5;
 const float = { started: 0, duration: 1, sent: 2, of: 3 } as const;
 /** The text of a row is its query followed by its path; either can be missing. */
-const word = { marks: 0, textStart: 1, queryLength: 2, pathLength: 3 } as const;
+const word = { marks: 0, textStart: 1, queryLength: 2, pathLength: 3, boot: 4 } as const;
 /** Includes three references to strings, and 40 bytes for the address, whose string only this row uses. */
 const rowBytes = rowFloats * 8 + rowWords * 4 + 3 * 8 + 40;
 
@@ -117,6 +117,7 @@ export class Intake {
     this.#words[words + word.textStart] = this.#texts.add(query, path);
     this.#words[words + word.queryLength] = query.length;
     this.#words[words + word.pathLength] = path.length;
+    this.#words[words + word.boot] = request.boot;
     this.#endpoints[at] = request.endpoint;
     this.#addresses[at] = request.address;
     this.#groups[at] = request.group;
@@ -145,6 +146,7 @@ export class Intake {
       isCut: (marks & cutMark) !== 0,
       refusal: (marks >> refusalShift) & refusalMask,
       via: undefined,
+      boot: this.#word(at, word.boot),
       query: (marks & queryMark) === 0 ? undefined : this.#texts.text(queryStart, pathStart),
     };
     this.#dropOldest();

@@ -28,6 +28,9 @@ export interface JournalEntry {
 const crcLength = 8;
 const headMark = 1;
 const cutMark = 2;
+/** The marks end with the number of the boot: an older davit ignores it. */
+const bootFactor = 4;
+const maxBoot = 2 ** 32 - 1;
 
 /**
  * Returns the line of a request, with its newline.
@@ -69,7 +72,7 @@ export function encodeRequest({ seen, labels }: JournalEntry, names: RefusalName
     seen.address,
     seen.endpoint,
     seen.path ?? null,
-    (seen.isHead ? headMark : 0) | (seen.isCut ? cutMark : 0),
+    (seen.isHead ? headMark : 0) + (seen.isCut ? cutMark : 0) + seen.boot * bootFactor,
     seen.status,
     names.nameOf(seen.refusal) ?? null,
     seen.group ?? null,
@@ -105,9 +108,16 @@ export function entryOf(
       sentBytes: sent,
       ofBytes: isNumber(ofBytes) ? ofBytes : undefined,
       via: known.via,
+      boot: bootIn(mark),
     },
     labels: pairs.length === 0 ? undefined : new Map(pairs),
   };
+}
+
+/** The number may come from a follower, which can send anything. */
+function bootIn(marks: number): number {
+  const boot = Math.floor(marks / bootFactor);
+  return boot >= 0 && boot <= maxBoot ? boot : 0;
 }
 
 function pairOf(labels: Labels, name: string): readonly (readonly [string, string])[] {

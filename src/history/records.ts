@@ -39,6 +39,13 @@ interface MachineTraits {
   address: AddressTrack;
 }
 
+interface NamedRequest {
+  readonly seen: SeenRequest;
+  readonly labels: Labels;
+  /** True if the request is older than the machine's newest one. */
+  readonly isLate: boolean;
+}
+
 /** How many machines are in each state. */
 export interface StuckMachines {
   readonly looping: number;
@@ -86,7 +93,7 @@ export class Records {
     const isLate = seenMs < machine.lastSeenMs;
     if (!isLate || !own.address.isKept) own.address = address;
     this.machines.touch(machine, seenMs);
-    this.rows.append(ring, seen, isLate ? this.#lateLabelSet(own, labels) : this.#labelSet(own, labels));
+    this.rows.append(ring, seen, this.#setOf(own, { seen, labels, isLate }));
     address.own.note(machine.key, seen.startedMs);
     noteStep(own.progress, seen);
   }
@@ -121,6 +128,12 @@ export class Records {
       new Track(ownCopy(key), { progress: newProgress(), recent: 0, earlier: 0, address }),
       seenMs,
     );
+  }
+
+  #setOf(own: MachineTraits, { seen, labels, isLate }: NamedRequest): number {
+    // A report sends a token in place of labels. What davit knows by it must not displace what the machine sent.
+    if (seen.endpoint === "report" && own.recent !== 0) return own.recent;
+    return isLate ? this.#lateLabelSet(own, labels) : this.#labelSet(own, labels);
   }
 
   /** Returns the number of the set with these labels, and makes it the machine's recent set. */
@@ -178,7 +191,7 @@ export class Records {
  * Returns the key of a machine, from the first label that names it; undefined if none does. The MAC is first, because
  * every firmware sends it, and because some boards share a UUID.
  */
-function machineKey(labels: Labels): string | undefined {
+export function machineKey(labels: Labels): string | undefined {
   const mac = keptValue(labels, "mac");
   if (mac !== undefined) return mac;
   for (const name of ["uuid", "serial", "hostname"]) {

@@ -1,5 +1,5 @@
 /**
- * Stores recorded requests: rows of 72 bytes in one block of memory, and strings that the rows share. The rows of one
+ * Stores recorded requests: rows of 80 bytes in one block of memory, and strings that the rows share. The rows of one
  * machine or address form a ring: each row links to the next newer row, and the newest links to the oldest. So davit
  * finds and reuses the oldest row without a search, and recording a request allocates no object.
  *
@@ -37,13 +37,15 @@ export interface SeenRequest {
   readonly refusal: number;
   /** The name of the follower that answered; undefined if this davit did. */
   readonly via: string | undefined;
+  /** The number of the boot, as in `NumberedBoot`; 0 if none is known. */
+  readonly boot: number;
 }
 
 /** A recorded request. */
 export interface KeptRequest extends SeenRequest {
   /**
-   * Start of the last repetition, if the same request was refused several times in a row. `durationMs` and `via` are
-   * those of the last one, too.
+   * Start of the last repetition, if the same request was refused several times in a row. `durationMs`, `via` and
+   * `boot` are those of the last one, too.
    */
   readonly lastStartedMs: number;
   readonly times: number;
@@ -65,12 +67,22 @@ export interface RequestRowsOptions {
   readonly maxRowsOfRing: number;
 }
 
-const rowBytes = 72;
-const rowFloats = 9;
-const rowWords = 18;
-// The positions of a request's values in its row: five floats of 8 bytes, then eight words of 4 bytes.
+const rowBytes = 80;
+const rowFloats = 10;
+const rowWords = 20;
+// The positions of a request's values in its row: five floats of 8 bytes, then nine words of 4 bytes.
 const float = { started: 0, lastStarted: 1, duration: 2, sent: 3, of: 4 } as const;
-const word = { newer: 10, endpoint: 11, path: 12, group: 13, address: 14, labels: 15, marks: 16, times: 17 } as const;
+const word = {
+  newer: 10,
+  endpoint: 11,
+  path: 12,
+  group: 13,
+  address: 14,
+  labels: 15,
+  marks: 16,
+  times: 17,
+  boot: 18,
+} as const;
 // The marks: 10 bits for the status, 2 for flags, 5 for the refusal, and 15 for the number of the follower's name.
 const statusMask = 0x3ff;
 const headMark = 1 << 10;
@@ -278,6 +290,7 @@ export class RequestRows {
     this.#words[words + word.labels] = this.labelSets.use(labels);
     this.#words[words + word.marks] = answerOf(seen) | (this.#via(seen.via) << viaShift);
     this.#words[words + word.times] = 1;
+    this.#words[words + word.boot] = seen.boot;
   }
 
   /** True for a repeated refusal. Repeats share one row, so that they do not displace other requests. */
@@ -304,6 +317,7 @@ export class RequestRows {
     const marks = this.#word(row, word.marks);
     this.#vias.release(marks >>> viaShift);
     this.#words[words + word.marks] = (marks & answerMask) | (this.#via(seen.via) << viaShift);
+    this.#words[words + word.boot] = seen.boot;
   }
 
   /** Returns the number of a follower's name, and counts one use of it; 0 for undefined. */
@@ -338,6 +352,7 @@ export class RequestRows {
       refusal: (marks >> refusalShift) & refusalMask,
       via: this.#vias.get(marks >>> viaShift),
       times: this.#word(row, word.times),
+      boot: this.#word(row, word.boot),
     };
   }
 

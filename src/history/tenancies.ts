@@ -53,6 +53,19 @@ export class Tenancies {
     return [...new Set(near.map(({ key }) => key))];
   }
 
+  /** Returns the only machine of `at`: `none` if there is none, undefined if there are several, or it is unknown. */
+  onlyAt(timeMs: number): { readonly key: string } | "none" | undefined {
+    if (this.#unknownUntilMs >= timeMs - this.#gapMs) return undefined;
+    let only: Tenancy | undefined;
+    // A plain loop, because most requests run this.
+    for (const known of this.#tenancies) {
+      if (known.fromMs - this.#gapMs > timeMs || timeMs > known.untilMs + this.#gapMs) continue;
+      if (only !== undefined && only.key !== known.key) return undefined;
+      only = known;
+    }
+    return only ?? "none";
+  }
+
   /** The machines of all known times, the latest one first. */
   get keys(): readonly string[] {
     const latestFirst = this.#tenancies.toSorted((one, other) => other.untilMs - one.untilMs);

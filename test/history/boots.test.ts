@@ -73,6 +73,16 @@ describe("where a boot stopped", () => {
   });
 });
 
+it("a report after a long install is of the boot that davit numbered so", () => {
+  const [first, second, third] = past(["ipxe @0", "report @60", "report @120"]);
+  if (first === undefined || second === undefined || third === undefined) expect.unreachable();
+  const boots = bootsOf([{ ...first, boot: 7 }, { ...second, boot: 7 }, third], plainStage);
+  expect(boots.map(({ line, numbers }) => [line, numbers])).toEqual([
+    ["ipxe -> report", [7]],
+    ["report", []],
+  ]);
+});
+
 it("stages are named by the group of their boot, also before it is known", () => {
   const [boot] = bootsOf(past(["assets", "ipxe"]), ({ endpoint }, group) => `${endpoint} of ${group}`);
   expect(boot?.line).toBe("assets of lab/web -> ipxe of lab/web");

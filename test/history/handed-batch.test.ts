@@ -190,6 +190,16 @@ describe("a batch", () => {
     expect((await history.current()).recent(10)).toEqual([]);
   });
 
+  it.each([
+    [4 * 7 + 1, 7],
+    [4 * 2 ** 32, 0],
+    [-4, 0],
+    [1e300, 0],
+  ])("has marks of %d, whose boot has the number %d", async (marks, boot) => {
+    await take(decodeHistoryBatch(raw([changed("marks", marks)])));
+    expect((await history.current()).recent(1)[0]?.requests[0]?.boot).toBe(boot);
+  });
+
   it("has no request that ends after now", async () => {
     expect(await take(decodeHistoryBatch(raw([changed("duration", 80_000_000)])))).toBe(1);
     expect((await history.current()).recent(1)[0]?.lastSeenAtMs).toBe(clock.nowMs());

@@ -23,7 +23,7 @@ async function storyOf({ history }: ReturnType<typeof startHistory>, query: stri
 describe("a request", () => {
   it("is kept with its time by the wall clock, its reserved labels and nothing else of the query", async () => {
     const { history, record } = startHistory();
-    const request = seen("ipxe", { startedMs: 1_500, group: "lab/web", status: 200, durationMs: 2 });
+    const request = seen("ipxe", { startedMs: 1_500, group: "lab/web", status: 200, durationMs: 2, boot: 7 });
     record(request, `${one}&hostname=node1&token=secret&serial=`);
     const [machine] = (await history.current()).find(labelsFromQuery(one), 10);
     expect(machine?.requests).toEqual([
@@ -47,6 +47,8 @@ describe("a request", () => {
         startedAtMs: beganAtMs + 1_500,
         lastStartedAtMs: beganAtMs + 1_500,
         isByAddress: false,
+        boot: 7,
+        via: undefined,
       },
     ]);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type AnsweredRequest, Intake, type IntakeLimits } from "../../src/history/intake.ts";
 import { seen } from "./seen-requests.ts";
 
-const rowBytes = 112;
+const rowBytes = 116;
 
 /** As many requests as that, with texts of as many letters. */
 function room(maxWaiting: number, textLength: number): IntakeLimits {
@@ -19,7 +19,7 @@ function takeAll(intake: Intake): readonly AnsweredRequest[] {
 it.each<[name: string, request: AnsweredRequest]>([
   ["a script's", seen("ipxe", { query: "mac=52-54-00-00-00-01&serial=%1b", group: "lab/web", startedMs: 1.5 })],
   ["one without labels", seen("boot.ipxe", { durationMs: 0.25, ofBytes: undefined })],
-  ["one that is refused", seen("ipxe", { query: "mac=1", status: 503, isCut: true, refusal: 31 })],
+  ["one that is refused", seen("ipxe", { query: "mac=1", status: 503, isCut: true, refusal: 31, boot: 2 ** 32 - 1 })],
   ["one with an empty query", seen("ipxe", { query: "", status: 404 })],
   ["an asset's", seen("assets", { path: "/assets/linux", sentBytes: 2 ** 40, ofBytes: 2 ** 41, isCut: true })],
   ["a part's", seen("generic-part", { path: "/generic/a", query: "uuid=1", isHead: true, sentBytes: 0 })],

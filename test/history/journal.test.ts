@@ -52,7 +52,7 @@ describe("a restart", () => {
   it("after a stop shows the same history, also of what was answered just before it", async () => {
     const disk = diskOf();
     const before = start(disk);
-    before.record(1, { group: "lab/web", path: undefined });
+    before.record(1, { group: "lab/web", path: undefined, boot: 0xfedcba98 });
     before.history.record(seen("assets", { startedMs: 5, path: "/assets/linux", ofBytes: 900, isCut: true }));
     for (const startedMs of [10, 20, 30]) before.record(2, { startedMs, status: 503, refusal: 2, address: "10.0.0.9" });
     before.record(3, { isHead: true, ofBytes: undefined });

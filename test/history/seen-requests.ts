@@ -25,6 +25,7 @@ export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): An
     isCut: false,
     refusal: 0,
     query: undefined,
+    boot: 0,
     ...given,
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Records each request of the boot listener after its answer is sent or its client has gone. It writes a log line,
- * counts in two metrics, and adds a history entry. The log line has only part of what a machine sends, and no long
- * values. davit never logs rendered configs.
+ * counts in two metrics, and adds a history entry. Log line and entry have the id of the boot. The log line has only
+ * part of what a machine sends, and no long values. davit never logs rendered configs.
  */
 
 import type { BootRefusal } from "../../boot/core/boot-error.ts";
@@ -12,6 +12,7 @@ import { type Labels, sentLabels } from "../../model/labels.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { Exchange } from "../exchange.ts";
 import { withoutToken } from "../logged-path.ts";
+import { bootFinder, type NumberedBoots, reportEndpoint } from "./boot-finder.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
 
 /** The machine that sent a request, and what it was answered. */
@@ -35,6 +36,8 @@ export interface AccessLogOptions {
   readonly metrics: Pick<Metrics, "bootRequests" | "bootRequestSeconds">;
   /** Where history entries are stored; undefined: nowhere. */
   readonly history?: Recorder | undefined;
+  /** Finds the boot of a request; no line has one without it. */
+  readonly boots?: NumberedBoots | undefined;
   /** Called for each answer to a machine. */
   readonly answered?: ((machine: RequestedMachine, answer: MachineAnswer) => void) | undefined;
 }
@@ -66,23 +69,26 @@ export interface LoggedRequest {
 export type AccessLog = (exchange: Exchange, request: LoggedRequest) => void;
 
 export function accessLog(options: AccessLogOptions): AccessLog {
-  const { log, clock, metrics, history, answered } = options;
+  const { log, clock, metrics, history, boots, answered } = options;
   const count = requestCounter(metrics);
   const note = noting(options);
-  return ({ request: { method = "", socket }, response, path: sentPath }, request) => {
+  return ({ request: { method = "", socket }, response, path: sentPath, rawQuery }, request) => {
     const path = withoutToken(sentPath);
     const startedAtMs = clock.monotonicMs();
     // Read now, because a closed socket no longer has its address.
-    const address = (history ?? answered) && socket.remoteAddress;
+    const address = (history ?? boots ?? answered) && socket.remoteAddress;
+    const bootOf = bootFinder(boots, { address, method, rawQuery, startedMs: startedAtMs }, request.route);
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
       const { statusCode } = response;
       const { route, machine, isSignature } = request;
       const endpoint = count(countedAs(route, isSignature), statusCode, durationMs / 1000);
-      note({ method, path, endpoint, machine, startedMs: startedAtMs, durationMs, address }, response);
+      const { number = 0, id } = bootOf?.({ endpoint, machine, status: statusCode, durationMs }) ?? {};
+      note({ method, path, endpoint, machine, startedMs: startedAtMs, durationMs, address, boot: number }, response);
       // Every entry has all members, because objects of one shape are faster to make. The log line omits undefined
       // members.
       const entry: LogEntry = {
+        boot: id,
         method,
         path: brief(path),
         status: statusCode,
@@ -109,13 +115,16 @@ function noting({ history, answered }: AccessLogOptions) {
   return (ended: Ended, response: Exchange["response"]): void => {
     const { address, machine, endpoint, method } = ended;
     if (history !== undefined && address !== undefined) recordRequest(history, response, { ...ended, address });
-    if (machine !== undefined) {
+    // A report asks for nothing that a Group gives.
+    if (machine !== undefined && endpoint !== reportEndpoint) {
       answered?.(machine, { endpoint, status: response.statusCode, isHead: method === "HEAD", address });
     }
   };
 }
 
 interface LogEntry {
+  /** The id of the boot; undefined in doubt. */
+  readonly boot: string | undefined;
   readonly method: string;
   readonly path: string | undefined;
   readonly status: number;

@@ -15,12 +15,15 @@ import type { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import { readSmallBody } from "../small-body.ts";
+import type { RequestedMachine } from "./access-log.ts";
 import type { BootRoute } from "./routes.ts";
 
 export interface ReportRouteOptions {
   readonly desk: Pick<PermitDesk, "report">;
   /** Finds the address of the machine that reports. */
   readonly clients: Clients;
+  /** Returns the machine that a token names, for log and history. It does not check the token. */
+  readonly machineOf?: ((token: string) => RequestedMachine | undefined) | undefined;
 }
 
 const prefix = "/report/";
@@ -32,17 +35,19 @@ const tokenShape = /^[\w-]{16,64}$/;
 const retryAfterSeconds = 1;
 
 /** Makes the route of reports. */
-export function reportRoute({ desk, clients }: ReportRouteOptions): BootRoute {
+export function reportRoute({ desk, clients, machineOf }: ReportRouteOptions): BootRoute {
   return {
     url: `${prefix}*`,
     methods: ["GET", "POST"],
-    answer: async (exchange) => {
+    answer: async (exchange, visit) => {
       const token = exchange.path.slice(prefix.length);
       // The route matched the decoded path. No token has an escape.
       if (!exchange.path.startsWith(prefix) || !tokenShape.test(token)) return outcomeAnswer("unknown");
       try {
         const report = await readReport(exchange);
-        return outcomeAnswer(await desk.report(token, report, clients.addressOf(exchange.request)));
+        const outcome = await desk.report(token, report, clients.addressOf(exchange.request));
+        if (proving.has(outcome)) visit.machine = machineOf?.(token);
+        return outcomeAnswer(outcome);
       } catch (error) {
         if (error instanceof ReportError) return textAnswer(400, error.message);
         throw error;
@@ -50,6 +55,9 @@ export function reportRoute({ desk, clients }: ReportRouteOptions): BootRoute {
     },
   };
 }
+
+/** The outcomes of a token that the ledger has checked. */
+const proving: ReadonlySet<ReportOutcome> = new Set(["taken", "final"]);
 
 /** @throws {ReportError | RequestError} */
 async function readReport({ request, rawQuery }: Exchange): Promise<MachineReport> {

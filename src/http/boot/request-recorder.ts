@@ -24,6 +24,8 @@ export interface EndedRequest {
   readonly durationMs: number;
   /** The client's address. */
   readonly address: string;
+  /** As in `SeenRequest`. */
+  readonly boot: number;
 }
 
 /** The endpoint that is not recorded. Load balancers request it all the time; machines never do. */
@@ -40,7 +42,7 @@ const pathEndpoints: ReadonlySet<string> = new Set([
 const maxPathLength = 512;
 
 export function recordRequest(recorder: Recorder, response: ServerResponse, ended: EndedRequest): void {
-  const { method, path, endpoint, machine, startedMs, durationMs, address } = ended;
+  const { method, path, endpoint, machine, startedMs, durationMs, address, boot } = ended;
   if (endpoint === ignoredEndpoint) return;
   const isHead = method === "HEAD";
   const { announcedBytes, takenBytes } = response instanceof WireResponse ? response : nothingSent;
@@ -59,6 +61,7 @@ export function recordRequest(recorder: Recorder, response: ServerResponse, ende
     isCut,
     refusal: refusalNumber(machine?.refusal),
     query: machine?.rawQuery,
+    boot,
   });
 }
 

@@ -5,7 +5,16 @@ import type { HistoryView, MachineHistory, PastRequest } from "../../history/his
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels.ts";
 import { RequestError } from "../errors.ts";
-import { bytesText, endText, latestFirst, seconds, spanOf, statusText, tenths } from "../ops/history-report.ts";
+import {
+  bytesText,
+  endText,
+  idsText,
+  latestFirst,
+  seconds,
+  spanOf,
+  statusText,
+  tenths,
+} from "../ops/history-report.ts";
 import { stagesBy } from "../ops/history-routes.ts";
 import { type MachineSubject, machineDetailsJson } from "../ops/machine-report.ts";
 import { findMachine, identityOf } from "../ops/machine-routes.ts";
@@ -115,9 +124,10 @@ function bootHtml(
   const { startedAtMs, endedAtMs } = spanOf(boot.requests);
   const rows = boot.requests.map((request) => requestHtml(request, stageOf(request, boot.group), startedAtMs));
   const started = toRfc3339(startedAtMs);
+  const group = boot.group !== undefined && `, Group ${boot.group}`;
   return html`<details id="boot-${started}"${isFirst && html` open`}>
 <summary>${age(startedAtMs, nowMs)} ago: ${boot.line} <b>${endText(boot.end)}</b></summary>
-<p>Began ${started}, took ${seconds(endedAtMs - startedAtMs)}${boot.group !== undefined && `, Group ${boot.group}`}.</p>
+<p>Began ${started}, took ${seconds(endedAtMs - startedAtMs)}${group}${idsText(boot)}.</p>
 ${table(`Requests of the boot of ${started}`, ["After", "Stage", "Answer", "Bytes", "Took", "Times", "From"], rows)}
 </details>
 `;

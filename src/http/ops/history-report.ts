@@ -1,5 +1,6 @@
 /** Formats the history: lines for a person, JSON for programs. Both escape what machines sent. */
 
+import { bootIdText } from "../../history/boot-ids.ts";
 import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
@@ -70,9 +71,10 @@ function machineJson({ labels, addresses, lastSeenAtMs }: MachineHistory): objec
   return { labels: Object.fromEntries(labels), addresses, lastSeenAt: toRfc3339(lastSeenAtMs) };
 }
 
-function bootJson({ requests, group, line, end }: PastBoot): object {
+function bootJson({ requests, numbers, group, line, end }: PastBoot): object {
   const { startedAtMs, endedAtMs } = spanOf(requests);
-  return { startedAt: toRfc3339(startedAtMs), endedAt: toRfc3339(endedAtMs), group, line, end: endJson(end) };
+  const span = { startedAt: toRfc3339(startedAtMs), endedAt: toRfc3339(endedAtMs) };
+  return { ids: numbers.map(bootIdText), ...span, group, line, end: endJson(end) };
 }
 
 function endJson(end: BootEnd): object {
@@ -102,6 +104,7 @@ function requestJson(request: PastRequest, stage: string): object {
     address,
     isByAddress: request.isByAddress,
     via: request.via,
+    boot: request.boot === 0 ? undefined : bootIdText(request.boot),
   };
 }
 
@@ -116,7 +119,8 @@ function machineText(machine: MachineHistory, stageOf: StageOf): string {
 
 function bootText(boot: PastBoot, stageOf: StageOf): string {
   const { startedAtMs, endedAtMs } = spanOf(boot.requests);
-  const head = `boot of ${toRfc3339(startedAtMs)}, ${seconds(endedAtMs - startedAtMs)}${groupText(boot)}`;
+  const took = seconds(endedAtMs - startedAtMs);
+  const head = `boot of ${toRfc3339(startedAtMs)}, ${took}${groupText(boot)}${idsText(boot)}`;
   const requests = boot.requests.map((request) => {
     const stage = `${request.isHead ? "HEAD " : ""}${stageOf(request, boot.group)}`;
     const times =
@@ -166,6 +170,11 @@ function nameText({ labels, addresses }: MachineHistory): string {
 
 function labelsText(labels: Labels): string {
   return [...labels].map(([name, value]) => `${name}=${quoted(value)}`).join(" ");
+}
+
+/** Returns the ids of a boot in the log, as the end of a sentence; empty if none is known. */
+export function idsText({ numbers }: PastBoot): string {
+  return numbers.length === 0 ? "" : `, id ${numbers.map(bootIdText).join(" and ")}`;
 }
 
 function groupText(boot: PastBoot | undefined): string {
