@@ -18,8 +18,8 @@ const bootLimitMs = 240_000;
 // Of the network's host, which is the node.
 const host = "192.168.1.10";
 const withRange = { subnet: "", ranges: ["192.168.1.50,192.168.1.99,1h"] };
-// GRUB begins with the same port after each power-on. A NodePort's connection tracking still has the former connection of
-// an address that switched off without a word, and refuses a new one. So each of these boots has an address of its own.
+// GRUB begins with the same ports after each power-on, and leaves its last connection half closed: the server keeps it
+// for about two minutes, and takes no new one from the same address. So each of these boots has an address of its own.
 const withRangeFor = { bios: range("192.168.1.110"), uefi: range("192.168.1.120") };
 
 function range(first: string) {

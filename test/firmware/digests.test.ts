@@ -108,6 +108,22 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     },
   );
 
+  it.skipIf(missing("grub", "grub-bios", "all-firmware"))(
+    "makes GRUB reboot when the initrd does not come",
+    { timeout: bootTestLimitMs },
+    async () => {
+      const path = "/assets/quickstart/initrd.gz";
+      const breaks = async () => {
+        throw new Error("The line breaks");
+      };
+      server.line.expect({ path, status: 200, when: "arrived", does: breaks });
+      const machine = { ...quickstartMachine, firmware: "bios", loader: loaderOf("grub", "bios") } as const;
+      const { screen } = await server.boot(machine);
+      expect(screen).toContain("davit: GRUB did not load the initrd.");
+      expect(screen).not.toContain("Linux version");
+    },
+  );
+
   /** Changes one byte. @returns a function that changes it back. */
   function mutate(): () => void {
     const kernel = readFileSync(assetPath("vmlinuz"));

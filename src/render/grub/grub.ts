@@ -110,21 +110,25 @@ function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): 
   const lines = [
     `echo "Loading kernel"`,
     [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" "),
-    ...(input.isGrubClient ? unlessLoaded : []),
+    ...unlessLoaded("kernel", input),
   ];
   // Without an initrd, the line is left out: GRUB refuses the command without a file.
   if (initrd.length === 0) return lines;
-  return [...lines, `echo "Loading initrd"`, [usesEfi ? "initrdefi" : "initrd", ...initrd.map(location)].join(" ")];
+  return [
+    ...lines,
+    `echo "Loading initrd"`,
+    [usesEfi ? "initrdefi" : "initrd", ...initrd.map(location)].join(" "),
+    ...unlessLoaded("initrd", input),
+  ];
 }
 
 // GRUB continues after a command that failed. If it refused the kernel, as under Secure Boot, `initrdefi` of 2.06
-// corrupts its memory, and the machine waits for a key. A GRUB without `test` or `reboot` passes these lines.
-const unlessLoaded = [
-  'if [ "$?" != 0 ]; then',
-  'echo "davit: GRUB did not load the kernel."',
-  ...rebooting,
-  "fi",
-] as const;
+// corrupts its memory, and the machine waits for a key. Without its initrd, the kernel would start, and find another
+// root or none. A GRUB without `test` or `reboot` passes these lines.
+function unlessLoaded(what: "kernel" | "initrd", { isGrubClient }: GrubInput): readonly string[] {
+  if (!isGrubClient) return [];
+  return ['if [ "$?" != 0 ]; then', `echo "davit: GRUB did not load the ${what}."`, ...rebooting, "fi"];
+}
 
 function usesEfiCommands({ commands, labels }: GrubInput): boolean {
   switch (commands) {
