@@ -15,7 +15,15 @@ export default defineConfig({
     projects: projects.map(({ name, include, exclude }) => ({
       extends: true,
       // Unit tests leave nothing behind, so a worker loads the modules once for all of its files.
-      test: { name, include: [...include], exclude: [...exclude], isolate: name !== "unit", maxWorkers: workers(name) },
+      test: {
+        name,
+        include: [...include],
+        exclude: [...exclude],
+        isolate: name !== "unit",
+        maxWorkers: workers(name),
+        // Projects with as many workers run together, the others after them.
+        sequence: { groupOrder: workers(name) },
+      },
     })),
     reporters: ["default", new TotalsReporter()],
     sequence: { sequencer: LongestFirst },
