@@ -4,7 +4,7 @@
  * dropped.
  */
 
-import { stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import type { Clock } from "../lib/clock.ts";
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { codeOf } from "../lib/errors.ts";
@@ -55,11 +55,14 @@ export class AuditFile {
   #isFailing = false;
   /** True if the file may end in the middle of a line: of an earlier run, or of a write that failed. */
   #mayBeTorn = true;
+  /** The size from which the file is renamed: `maxBytes`, or more after a rename that failed. */
+  #renameAtBytes: number;
   #writing: Promise<void> | undefined;
 
   private constructor(options: AuditFileOptions) {
     this.#options = options;
     this.#limits = { ...defaults, ...options.limits };
+    this.#renameAtBytes = this.#limits.maxBytes;
   }
 
   /** @throws {StartError} if only a person can make the file writable. A full disk may have room later. */
@@ -144,18 +147,12 @@ export class AuditFile {
 
   /** Writes lines up to the size of a file. */
   async #writeSome(): Promise<void> {
-    const { path, files } = this.#options;
     const isTorn = this.#mayBeTorn && (await this.#isTorn());
-    let sizeBytes = (await sizeOf(files, path)) + (isTorn ? 1 : 0);
-    const [first] = this.#waiting;
-    if (first !== undefined && sizeBytes > 0 && sizeBytes + first.length > this.#limits.maxBytes) {
-      await this.#rotate();
-      sizeBytes = 0;
-    }
+    let sizeBytes = await this.#makeRoom(isTorn ? 1 : 0);
     const lines: Buffer[] = isTorn && sizeBytes > 0 ? [Buffer.from("\n")] : [];
     let count = 0;
     for (const line of this.#waiting) {
-      if (count > 0 && sizeBytes + line.length > this.#limits.maxBytes) break;
+      if (count > 0 && sizeBytes + line.length > this.#renameAtBytes) break;
       sizeBytes += line.length;
       lines.push(line);
       count++;
@@ -164,6 +161,22 @@ export class AuditFile {
     await this.#append(Buffer.concat(lines));
     this.#mayBeTorn = false;
     for (const line of this.#waiting.splice(0, count)) this.#waitingBytes -= line.length;
+  }
+
+  /**
+   * Renames the file if the next line makes it too large.
+   * @param added bytes that come before this line.
+   * @returns the size of the file with these bytes; 0 for a new file.
+   */
+  async #makeRoom(added: number): Promise<number> {
+    const { maxBytes } = this.#limits;
+    const sizeBytes = (await sizeOf(this.#options.files, this.#options.path)) + added;
+    if (sizeBytes < maxBytes) this.#renameAtBytes = maxBytes;
+    const [first] = this.#waiting;
+    if (first === undefined || sizeBytes === 0 || sizeBytes + first.length <= this.#renameAtBytes) return sizeBytes;
+    const newSize = (await this.#rotate()) ? 0 : sizeBytes;
+    this.#renameAtBytes = newSize + maxBytes;
+    return newSize;
   }
 
   /** Appends all bytes, or none if the file can be cut to its former size. @throws a system error. */
@@ -181,13 +194,30 @@ export class AuditFile {
     }
   }
 
-  async #rotate(): Promise<void> {
-    const { path, files } = this.#options;
-    const { maxOldFiles } = this.#limits;
-    for (let number = maxOldFiles; number > 0; number--) {
-      const from = number === 1 ? path : `${path}.${number - 1}`;
-      await files.rename(from, `${path}.${number}`).catch(ignoreMissing);
+  /** @returns false if the file cannot be renamed, as one that is mounted by itself: then it grows. */
+  async #rotate(): Promise<boolean> {
+    const { path, files, log } = this.#options;
+    try {
+      // Beside a link, it would be the link that is renamed.
+      const real = (await realpath(path).catch(ignoreMissing)) ?? path;
+      await this.#renumber(real);
+      await files.rename(real, `${real}.0`).catch(ignoreMissing);
+      await this.#renumber(real);
+      return true;
+    } catch (error) {
+      const isKnown = this.#renameAtBytes > this.#limits.maxBytes;
+      const why = diskSentence(error) ?? "the disk fails";
+      if (!isKnown) log.warn({ path }, `audit log cannot be renamed, so it grows: ${why}`);
+      return false;
     }
+  }
+
+  /** Makes `FILE.0`, if it exists, to `FILE.1` and so on. Only then: else failures would remove the old files. */
+  async #renumber(path: string): Promise<void> {
+    const { files } = this.#options;
+    if ((await sizeOf(files, `${path}.0`)) === 0) return;
+    for (let number = this.#limits.maxOldFiles; number > 0; number--)
+      await files.rename(`${path}.${number - 1}`, `${path}.${number}`).catch(ignoreMissing);
   }
 
   async #isTorn(): Promise<boolean> {

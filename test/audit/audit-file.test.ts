@@ -1,7 +1,18 @@
 /** The file of the audit log on a real disk: rotated by size, whole lines only, and readable by its owner alone. */
 
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  appendFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -46,6 +57,45 @@ it("is rotated by its size, and keeps the newest lines in so many files", async 
     expect(statSync(join(folder, name)).size).toBeLessThanOrEqual(100);
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   }
+});
+
+it("goes on in a file that cannot be renamed, and keeps the older ones", async () => {
+  const lines = Array.from({ length: 50 }, (_, at) => `{"line":${String(at).padStart(10, "0")}}`);
+  for (const number of [1, 2]) appendFileSync(`${path}.${number}`, `older ${number}\n`);
+  const mounted = Object.assign(new Error("mounted"), { code: "EBUSY" });
+  let isMounted = true;
+  // A file that is mounted by itself, as in a container, cannot be renamed.
+  const rename: Files["rename"] = async (from, to) => {
+    if (isMounted && from === path) throw mounted;
+    await diskFiles.rename(from, to);
+  };
+  const warnings: unknown[][] = [];
+  const log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
+  const limits = { maxBytes: 100, maxOldFiles: 2 };
+  const file = await open({ files: { ...diskFiles, rename }, log, limits });
+  for (const line of lines) file.write(line);
+  await expect.poll(() => linesOf("audit.log").length).toBe(50);
+  expect(linesOf("audit.log")).toEqual(lines);
+  expect(["audit.log.1", "audit.log.2"].map(linesOf)).toEqual([["older 1"], ["older 2"]]);
+  expect(warnings).toEqual([[{ path }, expect.stringMatching(/^audit log cannot be renamed, so it grows: /)]]);
+  expect(await writable()).toBe("1");
+  isMounted = false;
+  for (const line of lines) file.write(line);
+  await file.stop();
+  expect(statSync(path).size).toBeLessThanOrEqual(100);
+  expect(linesOf("audit.log").at(-1)).toBe(lines.at(-1));
+});
+
+it("stays at the file that a link leads to, and never renames the link", async () => {
+  mkdirSync(join(folder, "disk"));
+  symlinkSync(join(folder, "disk", "real.log"), path);
+  writeFileSync(join(folder, "disk", "real.log"), "");
+  const file = await open({ limits: { maxBytes: 100, maxOldFiles: 2 } });
+  for (let at = 0; at < 20; at++) file.write(`{"line":${String(at).padStart(10, "0")}}`);
+  await file.stop();
+  expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  expect(readdirSync(folder).toSorted()).toEqual(["audit.log", "disk"]);
+  expect(readdirSync(join(folder, "disk")).toSorted()).toEqual(["real.log", "real.log.1", "real.log.2"]);
 });
 
 it("begins a new line after a run that was killed in the middle of one", async () => {
