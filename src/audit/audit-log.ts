@@ -181,16 +181,26 @@ export class AuditLog implements EditAudit, ActionAudit {
       if (facts !== undefined) audited.push({ edit, facts, groups: decisiveOf(facts, ofProfiles) });
       if (slices.isOver(lengthOf(edit))) yield;
     }
-    const reaches =
-      machines &&
-      (yield* reachOf(
-        audited.map(({ groups }) => groups),
-        machines,
-      ));
+    const reaches = machines && (yield* this.#count(audited, machines));
     const effectsOf = effectsBy(new Map(edits.map(({ path, before }) => [path, before])));
     for (const [at, each] of audited.entries()) {
       this.#writeObject(each, reaches?.[at], effectsOf);
       if (slices.isOver(lengthOf(each.edit))) yield;
+    }
+  }
+
+  /** @returns undefined if davit stops meanwhile: a count may take longer than a stop. */
+  *#count(audited: readonly Audited[], machines: Iterable<KnownMachine>) {
+    const { signal } = this.#stopping;
+    const work = reachOf(
+      audited.map(({ groups }) => groups),
+      machines,
+    );
+    for (;;) {
+      const slice = work.next();
+      if (slice.done === true) return slice.value;
+      if (signal.aborted) return undefined;
+      yield;
     }
   }
 
@@ -200,7 +210,7 @@ export class AuditLog implements EditAudit, ActionAudit {
     effectsOf: ReturnType<typeof effectsBy>,
   ): void {
     const { object, action, generation, isRefusedTwin, changed, group, identities, grant } = facts;
-    const hit = this.#groupsHit(identities, groups);
+    const { names, count } = this.#groupsHit(identities, groups);
     this.#write(edit.atMs, {
       event: "object",
       action,
@@ -210,8 +220,8 @@ export class AuditLog implements EditAudit, ActionAudit {
       refusedVersion: isRefusedTwin ? true : undefined,
       changed: action === "updated" ? changed : undefined,
       profile: (group?.after ?? group?.before)?.profileId,
-      groups: hit.slice(0, maxGroups),
-      groupCount: hit.length,
+      groups: names,
+      groupCount: count,
       machines: identities === undefined ? reach : machinesOf(edit),
       serving: group && both(group, servingOf),
       effect: facts.effect ?? (group && effectsOf(group, edit.textAt)),
@@ -223,10 +233,14 @@ export class AuditLog implements EditAudit, ActionAudit {
     }
   }
 
-  #groupsHit(identities: readonly string[] | undefined, { before = [], after = [] }: Decisive): readonly string[] {
-    if (identities === undefined) return [...new Set([...before, ...after].map(({ id }) => id))];
-    const own = this.#options.groupOf(identities);
-    return own === undefined ? [] : [own];
+  #groupsHit(identities: readonly string[] | undefined, { before = [], after = [] }: Decisive) {
+    if (identities !== undefined) {
+      const own = this.#options.groupOf(identities);
+      return own === undefined ? { names: [], count: 0 } : { names: [own], count: 1 };
+    }
+    // Both sides of a Profile are the same list, and those of a Group are the same Group.
+    const groups = after.length === 0 ? before : after;
+    return { names: groups.slice(0, maxGroups).map(({ id }) => id), count: groups.length };
   }
 
   #writePermit(atMs: number, action: string, { key, grant }: NamedGrant, why: string | undefined): void {

@@ -26,53 +26,131 @@ export interface Reach {
   after: number;
 }
 
-/** How many machines or Groups are looked at in one slice, which takes about a millisecond. */
-const sliceSize = 256;
+/** How much is compared in one slice, which takes about a millisecond: values of selectors, and machines. */
+const sliceSize = 4_096;
+/** What a machine costs beside the comparisons. */
+const machineCost = 16;
 
 /** An entry of the index: a Group of a changed object, and for which sides it counts. */
 interface CountedGroup extends Group {
   readonly at: number;
   readonly sides: readonly (keyof Reach)[];
+  /** What it costs to compare a machine's labels with its selector. */
+  readonly cost: number;
 }
 
 /**
  * Counts the machines of each object. It yields between slices.
- * @returns the counts, in the order of `objects`.
+ * @returns the counts, in the order of `objects`. Objects with the very same Groups share one.
  */
 export function* reachOf(
   objects: readonly Decisive[],
   machines: Iterable<KnownMachine>,
 ): Generator<undefined, readonly Reach[]> {
-  const reaches = objects.map((): Reach => ({ before: 0, after: 0 }));
-  const entries = objects.flatMap(entriesOf);
-  const index = new SelectorIndex<CountedGroup>();
-  const byGroup = Map.groupBy(entries, ({ id }) => id);
-  const slices = new Slices(sliceSize);
-  for (const entry of entries) {
-    index.add(entry);
-    if (slices.isOver(1)) yield;
-  }
-  for (const { labels, group } of machines) {
-    const matching = index.listsFor(labels).flatMap((list) => list.filter((each) => matches(each, labels)));
-    const last = group === undefined ? undefined : byGroup.get(group);
-    const kept = last?.filter((entry) => isAsBefore(entry, objects[entry.at])) ?? [];
-    for (const side of ["before", "after"] as const) count(reaches, [...matching, ...kept], side);
-    if (slices.isOver(1)) yield;
-  }
-  return reaches;
+  // A Profile can have very many Groups, and change many times within one count.
+  const shared = Map.groupBy(objects, sharedBy);
+  const count = new ReachCount([...shared.values()].flatMap(([first]) => first ?? []));
+  yield* count.all(machines);
+  const reachBy = new Map([...shared.keys()].map((key, at) => [key, count.reaches[at]]));
+  return objects.map((each) => reachBy.get(sharedBy(each)) ?? { before: 0, after: 0 });
 }
 
-/** Counts one machine for each object that one of these Groups belongs to. */
-function count(reaches: readonly Reach[], entries: readonly CountedGroup[], side: keyof Reach): void {
-  const hit = new Set(entries.flatMap(({ at, sides }) => (sides.includes(side) ? [at] : [])));
-  for (const reach of [...hit].flatMap((at) => reaches[at] ?? [])) reach[side]++;
+const sides = ["before", "after"] as const;
+
+/** The objects that a machine counts for, by their places. */
+type HitObjects = Readonly<Record<keyof Reach, Set<number>>>;
+
+/** One pass over all machines. Its generators yield between slices. */
+class ReachCount {
+  readonly reaches: readonly Reach[];
+  readonly #objects: readonly Decisive[];
+  readonly #index = new SelectorIndex<CountedGroup>();
+  readonly #byGroup = new Map<string, CountedGroup[]>();
+  readonly #slices = new Slices(sliceSize);
+
+  constructor(objects: readonly Decisive[]) {
+    this.#objects = objects;
+    this.reaches = objects.map(() => ({ before: 0, after: 0 }));
+  }
+
+  *all(machines: Iterable<KnownMachine>): Generator<undefined, void> {
+    for (const [at, decisive] of this.#objects.entries()) yield* this.#file(entriesOf(decisive, at));
+    for (const machine of machines) {
+      const hits: HitObjects = { before: new Set(), after: new Set() };
+      yield* this.#selecting(machine, hits);
+      yield* this.#keeping(machine, hits);
+      for (const side of sides) for (const at of hits[side]) add(this.reaches[at], side);
+      if (this.#slices.isOver(machineCost)) yield;
+    }
+  }
+
+  *#file(entries: Iterable<CountedGroup>): Generator<undefined, void> {
+    for (const entry of entries) {
+      this.#index.add(entry);
+      const known = this.#byGroup.get(entry.id);
+      if (known === undefined) this.#byGroup.set(entry.id, [entry]);
+      else known.push(entry);
+      if (this.#slices.isOver(machineCost + namedValues(entry))) yield;
+    }
+  }
+
+  /** Finds what selects a machine by its recorded labels. */
+  *#selecting({ labels }: KnownMachine, hits: HitObjects): Generator<undefined, void> {
+    for (const list of this.#index.listsFor(labels)) {
+      for (const entry of list) {
+        if (isNew(entry, hits) && matches(entry, labels)) hit(entry, hits);
+        if (this.#slices.isOver(entry.cost)) yield;
+      }
+    }
+  }
+
+  /** Finds what counts a machine by the Group of its last request. */
+  *#keeping({ group }: KnownMachine, hits: HitObjects): Generator<undefined, void> {
+    for (const entry of (group === undefined ? undefined : this.#byGroup.get(group)) ?? []) {
+      if (isNew(entry, hits) && isAsBefore(entry, this.#objects[entry.at])) hit(entry, hits);
+      if (this.#slices.isOver(1)) yield;
+    }
+  }
 }
 
-function entriesOf({ before = [], after = [] }: Decisive, at: number): readonly CountedGroup[] {
-  if (before === after) return after.map((group) => ({ ...group, at, sides: ["before", "after"] }));
-  const ofSide = (groups: readonly Group[], side: keyof Reach) =>
-    groups.map((group) => ({ ...group, at, sides: [side] }));
-  return [...ofSide(before, "before"), ...ofSide(after, "after")];
+/** Returns what objects with the same Groups have in common. */
+function sharedBy(decisive: Decisive): object {
+  const { before, after } = decisive;
+  return before !== undefined && before === after ? before : decisive;
+}
+
+function isNew({ at, sides: own }: CountedGroup, hits: HitObjects): boolean {
+  return own.some((side) => !hits[side].has(at));
+}
+
+function hit({ at, sides: own }: CountedGroup, hits: HitObjects): void {
+  for (const side of own) hits[side].add(at);
+}
+
+function add(reach: Reach | undefined, side: keyof Reach): void {
+  if (reach !== undefined) reach[side]++;
+}
+
+function* entriesOf({ before = [], after = [] }: Decisive, at: number): Generator<CountedGroup> {
+  if (before === after) {
+    for (const group of after) yield { ...group, at, sides, cost: costOf(group) };
+    return;
+  }
+  for (const group of before) yield { ...group, at, sides: ["before"], cost: costOf(group) };
+  for (const group of after) yield { ...group, at, sides: ["after"], cost: costOf(group) };
+}
+
+/** A prefix and a pattern are compared one by one, the values of a set together. */
+function costOf({ expressions }: Group): number {
+  return expressions.reduce(
+    (sum, { operator, values }) => sum + (operator === "Prefix" || operator === "Glob" ? values.length : 1),
+    1,
+  );
+}
+
+/** The index files a Group under each of these. */
+function namedValues({ expressions }: Group): number {
+  return expressions.reduce((sum, { operator, values }) => sum + (operator === "In" ? values.length : 0), 0);
 }
 
 /** True if a machine that last got this Group counts for it, whatever its recorded labels are. */
