@@ -55,6 +55,8 @@ type TextAt = (path: string) => string | undefined;
 
 interface TimedEdit extends DocumentEdit {
   readonly atMs: number;
+  /** The edits of one step have the same number, and those of a later step a higher one. */
+  readonly step: number;
   readonly textAt: TextAt;
 }
 
@@ -69,6 +71,9 @@ export class AuditLog implements EditAudit, ActionAudit {
   readonly #stopping = new AbortController();
   #waiting: TimedEdit[] = [];
   #waitingLength = 0;
+  #step = 0;
+  /** The edits without a line yet, by path. */
+  readonly #pending = new Map<string, TimedEdit[]>();
   #dropped = 0;
   #working: Promise<void> | undefined;
 
@@ -79,12 +84,16 @@ export class AuditLog implements EditAudit, ActionAudit {
   /** See `EditAudit`. */
   edited(edits: readonly DocumentEdit[], textAt: TextAt): void {
     const { clock, dropped, maxWaitingLength: maxLength = maxWaitingLength } = this.#options;
-    const atMs = clock.nowMs();
+    const step = { atMs: clock.nowMs(), step: ++this.#step, textAt };
     let count = 0;
     for (const edit of edits) {
       if (this.#waitingLength + lengthOf(edit) > maxLength) count++;
       else {
-        this.#waiting.push({ ...edit, atMs, textAt });
+        const timed = { ...edit, ...step };
+        this.#waiting.push(timed);
+        const known = this.#pending.get(edit.path);
+        if (known === undefined) this.#pending.set(edit.path, [timed]);
+        else known.push(timed);
         this.#waitingLength += lengthOf(edit);
       }
     }
@@ -161,10 +170,19 @@ export class AuditLog implements EditAudit, ActionAudit {
       } catch (error) {
         this.#options.failed(error, edits.length);
       }
+      this.#done(edits);
     }
     if (this.#dropped === 0) return;
     this.#options.write(this.lostLine(this.#dropped));
     this.#dropped = 0;
+  }
+
+  #done(edits: readonly TimedEdit[]): void {
+    for (const { path } of edits) {
+      const known = this.#pending.get(path);
+      known?.shift();
+      if (known?.length === 0) this.#pending.delete(path);
+    }
   }
 
   async #rest(): Promise<void> {
@@ -182,7 +200,7 @@ export class AuditLog implements EditAudit, ActionAudit {
       if (slices.isOver(lengthOf(edit))) yield;
     }
     const reaches = machines && (yield* this.#count(audited, machines));
-    const effectsOf = effectsBy(new Map(edits.map(({ path, before }) => [path, before])));
+    const effectsOf = effectsBy(this.#pending);
     for (const [at, each] of audited.entries()) {
       this.#writeObject(each, reaches?.[at], effectsOf);
       if (slices.isOver(lengthOf(each.edit))) yield;
@@ -224,7 +242,7 @@ export class AuditLog implements EditAudit, ActionAudit {
       groupCount: count,
       machines: identities === undefined ? reach : machinesOf(edit),
       serving: group && both(group, servingOf),
-      effect: facts.effect ?? (group && effectsOf(group, edit.textAt)),
+      effect: facts.effect ?? (group && effectsOf(group, edit)),
     });
     const ledger = this.#options.ledger();
     if (grant === undefined || ledger === undefined) return;
@@ -304,10 +322,10 @@ function machinesOf({ before, after }: DocumentEdit): Reach {
 }
 
 /**
- * Returns a function that returns the effect of a Group's Profile before and after an edit.
- * @param former texts of documents that changed together, as they were before.
+ * Returns a function that returns the effect of a Group's Profile before and after the step of an edit.
+ * @param pending the edits without a line yet, by path: they have what a Profile was before later steps.
  */
-function effectsBy(former: ReadonlyMap<string, string | undefined>) {
+function effectsBy(pending: ReadonlyMap<string, readonly TimedEdit[]>) {
   // Thousands of Groups may have one Profile.
   const known = new Map<string, Effect | undefined>();
   const effectOf = (text: string | undefined) => {
@@ -315,11 +333,14 @@ function effectsBy(former: ReadonlyMap<string, string | undefined>) {
     if (!known.has(text)) known.set(text, effectIn(text));
     return known.get(text);
   };
-  return ({ before, after }: Sides<Group>, textAt: TextAt): Sides<Effect> => {
-    const formerText = (path: string) => (former.has(path) ? former.get(path) : textAt(path));
+  return ({ before, after }: Sides<Group>, { step, textAt }: TimedEdit): Sides<Effect> => {
+    const textBefore = (path: string, first: number) => {
+      const later = pending.get(path)?.find((edit) => edit.step >= first);
+      return later === undefined ? textAt(path) : later.before;
+    };
     return {
-      before: before && effectOf(formerText(profilePathOf(before))),
-      after: after && effectOf(textAt(profilePathOf(after))),
+      before: before && effectOf(textBefore(profilePathOf(before), step)),
+      after: after && effectOf(textBefore(profilePathOf(after), step + 1)),
     };
   };
 }

@@ -122,9 +122,43 @@ it("counts each machine once, by its labels, or by its last Group while the sele
   expect(line).toMatchObject({ machines: { before: 1, after: 1 }, effect: { before: "Boot", after: "Install" } });
 });
 
+it("says what the Profile did at each step, also if another step comes before the line is made", async () => {
+  const { audit, lines, edit } = start();
+  const path = profilePath("lab", "web");
+  const effects = ["Boot", "Install", "Boot"] as const;
+  const texts = effects.map((effect, at) => profileText(at + 1, effect));
+  const now = new Map([[path, texts[2]]]);
+  const step = (...edits: readonly (readonly [string, string | undefined, string | undefined])[]) =>
+    audit.edited(
+      edits.map(([at, before, after]) => ({ path: at, before, after, writer: undefined })),
+      (at) => now.get(at),
+    );
+  step([path, texts[0], texts[1]], [webGroup, undefined, groupText(1)]);
+  step([webGroup, groupText(1), groupText(2, { hold: true })]);
+  step([webGroup, groupText(2, { hold: true }), groupText(3)], [path, texts[1], texts[2]]);
+  await audit.stop();
+  expect(lines.filter(({ kind }) => kind === "Group").map(({ effect }) => effect)).toEqual([
+    { after: "Install" },
+    { before: "Install", after: "Install" },
+    { before: "Install", after: "Boot" },
+  ]);
+  lines.splice(0);
+  expect((await edit(webGroup, groupText(3), undefined))[0]?.effect).toEqual({ before: "Boot" });
+});
+
 it("leaves the count out where machines cannot be counted", async () => {
   const { edit } = start({ more: { machines: () => Promise.resolve(undefined) } });
   expect((await edit(webGroup, undefined, groupText(1)))[0]).not.toHaveProperty("machines");
+});
+
+it("stops in the middle of a count, and has the line without it", async () => {
+  function* endless() {
+    for (let number = 0; ; number++) yield { labels: new Map([["serial", `s${number}`]]), group: undefined };
+  }
+  const { edit } = start({ more: { machines: () => Promise.resolve(endless()) } });
+  const [line] = await edit(webGroup, undefined, groupText(1));
+  expect(line).toMatchObject({ name: "web", groupCount: 1 });
+  expect(line).not.toHaveProperty("machines");
 });
 
 it("closes each grant that it opened, and says why one is asleep", async () => {
