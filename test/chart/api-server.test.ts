@@ -91,7 +91,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "helm", "operator-crds"))("
     expect(lines).toHaveLength(manifestsOf(stdout).length);
     if (name === "rack") {
       expect(stdout).toContain("--advertise-address=192.0.2.10:30080");
-      expect(stdout).toContain("image: registry.example/davit:0.1.0");
+      expect(stdout).toContain("image: registry.example/davit:0.2.0");
       expect(manifestsOf(stdout).filter(({ metadata }) => metadata.namespace === "davit")).toEqual([]);
     }
   });

@@ -56,7 +56,7 @@ describe.skipIf(missing("helm"))("the commands of docs/operate/install.md", () =
 
   it.each(["rendered-0.yaml", "davit-install.yaml"])("say the image, the port and the address in %s", (name) => {
     const all = manifests(name);
-    expect(containerOf(all, "davit").image).toBe("registry.example:5000/davit:0.1.0");
+    expect(containerOf(all, "davit").image).toBe("registry.example:5000/davit:0.2.0");
     expect(argsOf(all, "davit")).toContain("--advertise-address=192.168.1.20:30080");
     const service = all.find(({ kind, metadata }) => kind === "Service" && metadata.name === "davit");
     expect(service?.spec).toMatchObject({ type: "NodePort", ports: [{ port: 8080, nodePort: 30_080 }] });
