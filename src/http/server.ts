@@ -75,6 +75,8 @@ export interface Handler<Visit> {
   begin(exchange: Exchange): Visit;
   /** Answers, or throws an error that `answerError` can convert. Node drops a request body that nobody reads. */
   handle(exchange: Exchange, visit: Visit): Handled;
+  /** True if this client would take the text of an error for the file it wants: then the connection is cut instead. */
+  cutsErrors?(exchange: Exchange): boolean;
   /** Called once, when the server closes: ends long polls. */
   end?(): void;
 }
@@ -184,10 +186,18 @@ function nodeOptionsOf(limits: ServerLimits, unsent: UnsentAnswers | undefined) 
   };
 }
 
-/** Answers an error. If another answer has begun, cuts the connection instead. */
-function sendFailure<Visit>(thrown: unknown, { response, path }: Exchange, options: ServerOptions<Visit>): void {
+/** Answers an error, or cuts the connection: if another answer has begun, or the handler says so. */
+function sendFailure<Visit>(thrown: unknown, exchange: Exchange, options: ServerOptions<Visit>): void {
+  const { response, path } = exchange;
   const { status, headers, body, report } = options.answerError(thrown, path);
   if (report !== undefined) options.log.error({ path: withoutToken(path), ...report }, "request failed");
   if (response.headersSent) response.destroy();
+  else if (options.handler.cutsErrors?.(exchange) === true) cut(response, status);
   else response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+}
+
+/** Cuts the connection without an answer. The status is for the access log. */
+function cut(response: Exchange["response"], status: number): void {
+  response.statusCode = status;
+  response.destroy();
 }

@@ -11,7 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
-import { ask } from "./wire.ts";
+import { ask, sendRaw } from "./wire.ts";
 
 const running: HttpServer[] = [];
 
@@ -109,4 +109,12 @@ it("has a line for a client that went away, and says so", async () => {
   await once(socket, "readable");
   socket.destroy();
   await expect.poll(() => lines).toEqual([expect.objectContaining({ path: "/endless", aborted: true })]);
+});
+
+it("has the status of an error that GRUB does not get, because davit cuts its connection", async () => {
+  const { port, lines, metrics } = await start();
+  await sendRaw(port, "GET /assets/x HTTP/1.1\r\nUser-Agent: GRUB 2.06\r\n\r\n");
+  const status = 400;
+  await expect.poll(() => lines).toEqual([expect.objectContaining({ path: "/assets/x", status, aborted: true })]);
+  expect(await metrics.text()).toContain('davit_boot_requests_total{endpoint="assets",code="400"} 1');
 });

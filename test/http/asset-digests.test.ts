@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { wantedDigest } from "../../src/http/assets/digests.ts";
 import { type AssetServer, startAssets } from "./asset-server.ts";
-import { ask, headerOf, statusOf } from "./wire.ts";
+import { ask, headerOf, sendRaw, statusOf } from "./wire.ts";
 
 const mebibyte = 1024 * 1024;
 const root = mkdtempSync(join(tmpdir(), "davit-asset-digests-"));
@@ -45,6 +45,18 @@ describe("an asset with a digest", () => {
     expect((await get(`/assets/vmlinuz?${ofKernel}`, { method: "HEAD" })).status).toBe(200);
     const headers = [`If-None-Match: ${headerOf(answer, "Etag")}`];
     expect((await get(`/assets/vmlinuz?${ofKernel}`, { headers })).status).toBe(304);
+  });
+
+  it("cuts the connection of GRUB, which would take the text of an error for the file", async () => {
+    server = await startAssets(root);
+    const headers = ["User-Agent: GRUB 2.06-13+deb12u1"];
+    for (const target of [`/assets/vmlinuz?sha256=${digestOf(other)}`, "/assets/none", "/assets/vmlinuz?sha256=x"]) {
+      const request = [`GET ${target} HTTP/1.1`, "Host: davit", ...headers, "", ""].join("\r\n");
+      expect((await sendRaw(server.port, request)).toString()).toBe("");
+    }
+    expect((await get(`/assets/vmlinuz?${ofKernel}`, { headers })).status).toBe(200);
+    // Its config is a script, and so is what it gets in place of it.
+    expect((await get("/none", { headers })).status).toBe(404);
   });
 
   it("is refused if it is another file, in every way to ask", async () => {

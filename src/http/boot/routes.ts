@@ -12,6 +12,7 @@ import type { Transport } from "../../boot/transport.ts";
 import { after, type Soon } from "../../lib/soon.ts";
 import { genericPart, isPartName } from "../../model/profile.ts";
 import { plainText, type Rendered } from "../../render/core/rendered.ts";
+import { isGrub } from "../../render/grub/grub.ts";
 import { bootScript } from "../../render/ipxe/ipxe.ts";
 import { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";
@@ -120,6 +121,8 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
         throw new RequestError("methodNotAllowed", { allow: methodsOf(route).join(", ") });
       return route.answer(exchange, visit);
     },
+    // GRUB ignores the status (GRUB 2.06 grub-core/net/http.c): it would boot with the text of a 503 as its initrd.
+    cutsErrors: ({ request, path }) => isGrub(request.headers["user-agent"]) && path.startsWith("/assets/"),
   };
 }
 
