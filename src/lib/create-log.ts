@@ -39,7 +39,7 @@ export function createLog({ level, format, destination, onExit }: LogOptions): L
       : over(pino(options, escaping(destination)), destination);
   }
   // Synchronous, so that the last line before an exit is not lost.
-  const output = destination ?? pino.destination({ dest: 1, sync: true });
+  const output = destination ?? standardOutput(true, onExit);
   const stream = pretty({
     sync: true,
     singleLine: true,
@@ -103,7 +103,7 @@ function escaped(character: string): string {
  * thread was writing.
  */
 function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): LineLog {
-  const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });
+  const output = standardOutput(false, onExit, () => batches.flush());
   const batches = new LineBatches({ write: (lines) => void output.write(lines), clock: systemClock });
   const log = pino(options, escaping(batches));
   let dropped = 0;
@@ -115,9 +115,29 @@ function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): LineL
     log.warn({ count: dropped }, "log lines dropped, standard output was not read in time");
     dropped = 0;
   });
-  onExit?.(() => {
-    batches.flush();
-    output.flushSync();
-  });
   return over(log, batches);
+}
+
+/**
+ * Opens standard output. Lines that it cannot take wait, and the next line tries again: machines must boot even if the
+ * disk of the log is full.
+ * @param flush writes what waits before `output`, when the process ends.
+ */
+function standardOutput(sync: boolean, onExit: LogOptions["onExit"], flush = () => {}) {
+  let isFailing = false;
+  // Before pino's own callback: `flushSync` retries for ever on a full disk, and pino calls it on an open stream.
+  onExit?.(() => {
+    flush();
+    if (isFailing) output.destroy();
+    else output.flushSync();
+  });
+  const output = pino.destination({ dest: 1, sync, maxLength: maxWaitingBytes });
+  // Without a listener, an error ends the process.
+  output.on("error", () => {
+    isFailing = true;
+  });
+  output.on("write", () => {
+    isFailing = false;
+  });
+  return output;
 }

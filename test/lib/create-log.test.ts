@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
 import { createLog } from "../../src/lib/create-log.ts";
@@ -51,6 +52,38 @@ it("lines are dropped and counted when nobody reads them, and the process goes o
   expect(written).toBeLessThan(20_000);
   expect(written + told.reduce((sum, count) => sum + count, 0)).toBe(20_000);
 });
+
+it.each(["json", "pretty"])(
+  "the process goes on, and ends, when the disk of its %s log is full",
+  async (format) => {
+    const program = `
+    import { createLog } from ${JSON.stringify(logFile)};
+    const onExit = (callback) => process.once("exit", callback);
+    const log = createLog({ level: "info", format: ${JSON.stringify(format)}, onExit });
+    for (let round = 0; round < 5; round++) {
+      log.info({ round }, "line");
+      log.writeLine("a line");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    process.stderr.write("alive");
+    process.exit(3);
+  `;
+    const full = openSync("/dev/full", "w");
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "--eval", program], {
+      stdio: ["ignore", full, "pipe"],
+      timeout: 20_000,
+      killSignal: "SIGKILL",
+    });
+    closeSync(full);
+    let said = "";
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    const [code] = await once(child, "close");
+    expect({ code, said }).toEqual({ code: 3, said: "alive" });
+  },
+  30_000,
+);
 
 // A terminal obeys the first (CSI 2 J clears it) and writes the others' neighbours in another order, or on another line.
 const hidden = ["\u009b2J", "\u007f", "\u0085", "\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\u2029"];
