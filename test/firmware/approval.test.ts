@@ -26,7 +26,7 @@ const davit = join(import.meta.dirname, "../../bin/davit");
 
 const loaders = [
   { loader: "iPXE", path: "/ipxe", skip: false },
-  { loader: "GRUB", path: "/grub", skip: grubIsMissing },
+  { loader: "GRUB", path: "/grub", skip: grubIsMissing || missing("all-firmware") },
 ] as const;
 type Loader = (typeof loaders)[number]["loader"];
 

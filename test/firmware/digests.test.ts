@@ -66,8 +66,8 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
   }
 
   const boots = [
-    { kind: "ipxe", firmware: "bios", isMissing: false },
-    { kind: "grub", firmware: "bios", isMissing: missing("grub", "grub-bios") },
+    { kind: "ipxe", firmware: "bios", isMissing: missing("all-firmware") },
+    { kind: "grub", firmware: "bios", isMissing: missing("grub", "grub-bios", "all-firmware") },
     { kind: "ipxe", firmware: "uefi", isMissing: missing("ovmf", "all-firmware") },
     { kind: "grub", firmware: "uefi", isMissing: missing("grub", "grub-uefi", "ovmf", "all-firmware") },
   ] as const;
@@ -161,7 +161,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     expectOwnConfigs(screen);
   });
 
-  it.skipIf(missing("grub", "grub-bios"))(
+  it.skipIf(missing("grub", "grub-bios", "all-firmware"))(
     "is not started by GRUB while it is another file",
     {
       timeout: bootTestLimitMs,
