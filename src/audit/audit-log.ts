@@ -303,10 +303,12 @@ function lengthOf({ before = "", after = "" }: DocumentEdit): number {
  * Returns who made the change. The writer of an object did not make it if the same version gives another document, such
  * as after a change of a ConfigMap. Files have no versions, so their digest is all there is.
  */
-function writerOf({ writer }: DocumentEdit, { action, isNewVersion, generation }: ObjectFacts): object {
+function writerOf({ writer }: DocumentEdit, { action, isNewVersion, generation, changed }: ObjectFacts): object {
   if (action === "removed") return {};
   const isOfThis = writer?.generation === generation && (isNewVersion || writer.file !== undefined);
-  return isOfThis ? writer : { newVersion: isNewVersion ? undefined : false };
+  // Of a version that does not count yet, a hold does (`earlyHolds`). No line follows when the rest counts.
+  const isHold = changed.join() === "hold" && writer !== undefined && writer.generation > generation;
+  return isOfThis || isHold ? writer : { newVersion: isNewVersion ? undefined : false };
 }
 
 /** The Groups that decide about an object's machines. */

@@ -91,6 +91,10 @@ it("names who made a new version, and nobody where the same version gives anothe
   expect(await edit(webGroup, groupText(1), groupText(2, { hold: true }))).toMatchObject([
     { generation: 2, manager: "kubectl", operation: "Apply", resourceVersion: "71", changed: ["hold"] },
   ]);
+  // A hold counts before the rest of its version does.
+  expect(await edit(webGroup, groupText(1), groupText(1, { hold: true }))).toMatchObject([
+    { generation: 2, manager: "kubectl", resourceVersion: "71", changed: ["hold"] },
+  ]);
   const path = profilePath("lab", "web");
   const [line] = await edit(path, profileText(2, "Boot", "a"), profileText(2, "Boot", "b"));
   expect(line).toMatchObject({ newVersion: false, changed: ["generic"], groups: ["lab/web"] });
