@@ -306,7 +306,7 @@ function lengthOf({ before = "", after = "" }: DocumentEdit): number {
 function writerOf({ writer }: DocumentEdit, { action, isNewVersion, generation, changed }: ObjectFacts): object {
   if (action === "removed") return {};
   const isOfThis = writer?.generation === generation && (isNewVersion || writer.file !== undefined);
-  // Of a version that does not count yet, a hold does (`earlyHolds`). No line follows when the rest counts.
+  // Before the first list is complete, only a new version's hold takes effect (`earlyHolds`). The rest gets no line.
   const isHold = changed.join() === "hold" && writer !== undefined && writer.generation > generation;
   return isOfThis || isHold ? writer : { newVersion: isNewVersion ? undefined : false };
 }

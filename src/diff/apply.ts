@@ -35,7 +35,7 @@ export interface UncheckedText extends Pick<UnreadTemplate, "why"> {
   readonly field: string;
   /** Such as `Secret racks/tls`. */
   readonly holder: string;
-  /** True if the text of now stands in for it, so that no difference is shown. */
+  /** True if it is compared as the text of now, so that no difference is shown. */
   readonly isAsNow: boolean;
 }
 

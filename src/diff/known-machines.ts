@@ -1,6 +1,6 @@
 /**
  * Lists the machines to compare: those that a running davit has seen, those of Machine objects, and those that Groups
- * name. For a Group without any, and for a new selector, a sample machine stands in.
+ * name. For a Group without any, and for a new selector, it lists a sample machine.
  */
 
 import type { BootGroup } from "../boot/core/known-documents.ts";

@@ -296,7 +296,7 @@ export interface ObjectWriter {
   readonly operation?: string;
   /** When the manager changed it, RFC 3339. */
   readonly managedAt?: string;
-  /** Where the object stands in files: `web.yaml, document 2 (line 14)`. */
+  /** The place of the object in files: `web.yaml, document 2 (line 14)`. */
   readonly file?: string;
   /** SHA-256 of the file, in hexadecimal digits. */
   readonly sha256?: string;

@@ -166,6 +166,7 @@ export class ClusterSource implements Source {
   /** @throws {Error} when the CRD files cannot be read. */
   async start(listener: SourceListener, seen: SourceVersions = {}): Promise<void> {
     const admission = new Admission(await readCrds(this.#options.crdsDirectory));
+    admission.prepare();
     if (this.#stopping.signal.aborted) return;
     this.#listener = listener;
     this.#seen = new SeenVersions(seen);
