@@ -6,6 +6,7 @@ import { Shares } from "../lib/shares.ts";
 import { nextTurn } from "../lib/slices.ts";
 import { Clients, type Holder } from "./client-shares.ts";
 import { answerOf } from "./listen.ts";
+import { WireResponse } from "./response-headers.ts";
 
 // The most waiting requests of one connection. One read of 64 KiB can exceed it, because davit pauses a connection only
 // after the read. Bodies need no limit here: while nobody reads a body, Node stops reading its connection.
@@ -71,5 +72,6 @@ async function review(socket: Socket, countOf: (socket: Socket) => number): Prom
 
 /** True for an answer that has begun and is not complete. Such an answer can be a watch, which has no known end. */
 function isOpenEnded(answer: object | undefined): boolean {
-  return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded;
+  const isWritten = answer instanceof WireResponse && answer.isWritten;
+  return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded && !isWritten;
 }

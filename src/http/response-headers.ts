@@ -18,6 +18,8 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   takenBytes = 0;
   /** True if `LargeBodies` counts the body; `UnsentAnswers` must not count it again. */
   isCountedElsewhere = false;
+  /** True if the last byte is written to the connection, although `end` comes later (`LongPolls`). */
+  isWritten = false;
 
   override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, headers?: GivenHeaders): this;

@@ -14,11 +14,13 @@ import { isLarge, LargeBodies } from "../large-bodies.ts";
 import type { UnsentAnswers } from "../unsent-answers.ts";
 import { successHeaders } from "./answers.ts";
 import { watchedEventBody } from "./json.ts";
+import { LongPolls } from "./long-polls.ts";
 
 export class OpenWatches {
   readonly #store: Store;
   readonly #unsent: UnsentAnswers;
   readonly #large: LargeBodies;
+  readonly #longPolls: LongPolls;
   readonly #open = new Map<ServerResponse, WatchHandle>();
   #isEnding = false;
 
@@ -26,6 +28,7 @@ export class OpenWatches {
     this.#store = store;
     this.#unsent = unsent;
     this.#large = new LargeBodies(unsent.shares);
+    this.#longPolls = new LongPolls(unsent);
   }
 
   /**
@@ -62,7 +65,7 @@ export class OpenWatches {
     const body = watchedEventBody(event);
     if (isLarge(body)) return this.#sendLarge(response, event, isStream);
     if (!isStream) {
-      response.end(body);
+      this.#longPolls.end(response, event);
       return true;
     }
     const isTaken = response.write(body);
