@@ -5,13 +5,11 @@
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { requestMetrics } from "./request-metrics.ts";
 import { storeMetrics } from "./store-metrics.ts";
 
 /** The metrics, which all parts set. `text()` returns them in the form of a scrape. */
 export type Metrics = ReturnType<typeof createMetrics>;
-
-// davit makes a boot answer in much less than a millisecond. The upper buckets are for downloads of assets.
-const requestSecondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10];
 
 // A step of one object takes a millisecond and a write to the log. The first step of 10,000 objects takes seconds.
 const stepSecondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -59,19 +57,7 @@ function bootMetrics(registers: Registry[]) {
   return {
     historyWritable,
     auditWritable,
-    bootRequests: new Counter({
-      name: "davit_boot_requests_total",
-      help: "Answers of the boot service by endpoint and status code.",
-      labelNames: ["endpoint", "code"],
-      registers,
-    }),
-    bootRequestSeconds: new Histogram({
-      name: "davit_boot_request_seconds",
-      help: "Time from a boot request's head to the end of its answer.",
-      labelNames: ["endpoint"],
-      buckets: requestSecondsBuckets,
-      registers,
-    }),
+    ...requestMetrics(registers),
     bootRefusals: new Counter({
       name: "davit_boot_refusals_total",
       help: "Configs and signatures that machines asked for and did not get, by reason.",

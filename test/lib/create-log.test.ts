@@ -36,6 +36,19 @@ it.each([
   expect((await exited)[0]).toBe(code);
 });
 
+it("no line has a character that a terminal obeys, however many lines a batch has", async () => {
+  const child = start(`
+    log.info({ sent: "\\u009b" }, "first");
+    log.writeLine("beside");
+    log.info({ sent: "\\u202e" }, "last");
+    process.exit();
+  `);
+  const [first, beside, last] = await linesOf(child);
+  expect(first).toContain(String.raw`"sent":"\u009b"`);
+  expect(beside).toBe("beside");
+  expect(last).toContain(String.raw`"sent":"\u202e"`);
+});
+
 it("lines are dropped and counted when nobody reads them, and the process goes on", async () => {
   const child = start(`
     const text = "x".repeat(1000);

@@ -237,6 +237,16 @@ describe("renderMetadata", () => {
     );
   });
 
+  it("sorts the labels of a request, whatever was asked before", () => {
+    const wanted = ["REQUEST_QUERY_A=1", "REQUEST_QUERY_A_B=2", "REQUEST_QUERY_Z=4"];
+    const orders = ["a=1&a-b=2&a.b=3&z=4", "z=4&a.b=3&a-b=2&a=1", "a-b=2&a=1&z=4&a.b=3"];
+    for (let round = 0; round < 2; round++) {
+      for (const order of orders) expect(metadataOf("{}", {}, order).split("\n").slice(0, 3)).toEqual(wanted);
+      // More labels than the cache holds, and longer ones.
+      for (let at = 0; at < 1_100; at++) metadataOf("{}", {}, `stray${at}=1&${"x".repeat(100)}${at}=2`);
+    }
+  });
+
   it("does not depend on the order in which keys were written", () => {
     const entries = fc.array(fc.tuple(fc.string({ maxLength: 2 }), fc.nat()), { maxLength: 8 });
     fc.assert(

@@ -13,7 +13,7 @@ import type { Rendered } from "../../render/core/rendered.ts";
 import type { Exchange } from "../exchange.ts";
 import { withoutToken } from "../logged-path.ts";
 import { bootFinder, type NumberedBoots, reportEndpoint } from "./boot-finder.ts";
-import { type Recorder, recordRequest } from "./request-recorder.ts";
+import { type EndedRequest, type Recorder, recordRequest } from "./request-recorder.ts";
 
 /** The machine that sent a request, and what it was answered. */
 export interface RequestedMachine {
@@ -33,7 +33,7 @@ export interface RequestedMachine {
 export interface AccessLogOptions {
   readonly log: Log;
   readonly clock: Clock;
-  readonly metrics: Pick<Metrics, "bootRequests" | "bootRequestSeconds">;
+  readonly metrics: Pick<Metrics, "bootRequestSeries">;
   /** Where history entries are stored; undefined: nowhere. */
   readonly history?: Recorder | undefined;
   /** Finds the boot of a request; no line has one without it. */
@@ -105,16 +105,15 @@ export function accessLog(options: AccessLogOptions): AccessLog {
   };
 }
 
-type Ended = Omit<Parameters<typeof recordRequest>[2], "address" | "machine"> & {
-  readonly address: string | undefined;
+interface Ended extends EndedRequest {
   readonly machine: RequestedMachine | undefined;
-};
+}
 
 /** Returns a function that passes on an ended request. */
 function noting({ history, answered }: AccessLogOptions) {
   return (ended: Ended, response: Exchange["response"]): void => {
     const { address, machine, endpoint, method } = ended;
-    if (history !== undefined && address !== undefined) recordRequest(history, response, { ...ended, address });
+    if (history !== undefined) recordRequest(history, response, ended);
     // A report asks for nothing that a Group gives.
     if (machine !== undefined && endpoint !== reportEndpoint) {
       answered?.(machine, { endpoint, status: response.statusCode, isHead: method === "HEAD", address });
@@ -150,20 +149,14 @@ interface Series {
  * Returns a function that counts a request in both metrics, and returns the endpoint's name in them. The function
  * remembers the series of each route and status: finding them by labels each time costs more than counting.
  */
-function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["metrics"]) {
+function requestCounter({ bootRequestSeries }: AccessLogOptions["metrics"]) {
   const known = new Map<string | undefined, Map<number, Series>>();
   return (url: string | undefined, code: number, seconds: number): string => {
     const ofUrl = known.get(url) ?? new Map<number, Series>();
     let series = ofUrl.get(code);
     if (series === undefined) {
       const endpoint = endpointOf(url);
-      const counter = bootRequests.labels({ endpoint, code });
-      const histogram = bootRequestSeconds.labels({ endpoint });
-      const add = (value: number) => {
-        counter.inc();
-        histogram.observe(value);
-      };
-      series = { endpoint, add };
+      series = { endpoint, add: bootRequestSeries(endpoint, code) };
       known.set(url, ofUrl.set(code, series));
     }
     series.add(seconds);

@@ -3,7 +3,6 @@
 import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { Soon } from "../../lib/soon.ts";
-import { labelsFromQuery } from "../../model/labels.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
@@ -18,38 +17,44 @@ export interface Configs {
   render(name: ConfigName, request: ConfigRequest): Soon<MachineConfig>;
 }
 
-export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
-  readonly name: ConfigName;
+/** Where the machine and the result of its question go, for the access log. */
+export interface MachineVisit {
+  machine: RequestedMachine | undefined;
 }
 
 /**
  * Returns the config that a machine asks for.
- * @param report receives the machine and the result, also for a refusal. It is not called for a LabelError.
- * @throws {BootError | LabelError}
+ * @param visit gets the machine and the result, also for a refusal.
+ * @throws {BootError}
  */
 export function answerMachine(
   configs: Configs,
-  { name, ...asked }: MachineQuestion,
-  report: (machine: RequestedMachine) => void,
+  name: ConfigName,
+  request: ConfigRequest,
+  visit: MachineVisit,
 ): Soon<Rendered> {
-  const { rawQuery } = asked;
-  const labels = labelsFromQuery(rawQuery);
-  const found = ({ rendered, group, profile }: MachineConfig) => {
-    report({ labels, rawQuery, group, profile, rendered });
-    return rendered;
-  };
-  const refused = (error: unknown): never => {
-    report(
-      error instanceof BootError
-        ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason }
-        : { labels, rawQuery },
-    );
-    throw error;
-  };
   try {
-    const config = configs.render(name, { ...asked, labels });
-    return config instanceof Promise ? config.then(found, refused) : found(config);
+    const config = configs.render(name, request);
+    if (!(config instanceof Promise)) return found(config, request, visit);
+    return config.then(
+      (made) => found(made, request, visit),
+      (error) => refused(error, request, visit),
+    );
   } catch (error) {
-    return refused(error);
+    return refused(error, request, visit);
   }
+}
+
+function found({ rendered, group, profile }: MachineConfig, request: ConfigRequest, visit: MachineVisit): Rendered {
+  const { labels, rawQuery } = request;
+  visit.machine = { labels, rawQuery, group, profile, rendered };
+  return rendered;
+}
+
+function refused(error: unknown, { labels, rawQuery }: ConfigRequest, visit: MachineVisit): never {
+  visit.machine =
+    error instanceof BootError
+      ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason }
+      : { labels, rawQuery };
+  throw error;
 }

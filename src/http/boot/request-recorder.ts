@@ -22,8 +22,8 @@ export interface EndedRequest {
   /** When the request began, on the monotonic clock. */
   readonly startedMs: number;
   readonly durationMs: number;
-  /** The client's address. */
-  readonly address: string;
+  /** The client's address; undefined if it has gone. Then davit records nothing. */
+  readonly address: string | undefined;
   /** As in `SeenRequest`. */
   readonly boot: number;
 }
@@ -43,7 +43,7 @@ const maxPathLength = 512;
 
 export function recordRequest(recorder: Recorder, response: ServerResponse, ended: EndedRequest): void {
   const { method, path, endpoint, machine, startedMs, durationMs, address, boot } = ended;
-  if (endpoint === ignoredEndpoint) return;
+  if (endpoint === ignoredEndpoint || address === undefined) return;
   const isHead = method === "HEAD";
   const { announcedBytes, takenBytes } = response instanceof WireResponse ? response : nothingSent;
   const isCut = !response.writableFinished;

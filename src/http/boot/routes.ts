@@ -10,6 +10,7 @@ import { TLSSocket } from "node:tls";
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import type { Transport } from "../../boot/transport.ts";
 import { after, type Soon } from "../../lib/soon.ts";
+import { labelsFromQuery } from "../../model/labels.ts";
 import { genericPart, isPartName } from "../../model/profile.ts";
 import { plainText, type Rendered } from "../../render/core/rendered.ts";
 import { isGrub } from "../../render/grub/grub.ts";
@@ -88,11 +89,9 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
       // Called only for large or slow configs: reading an address takes time.
       const client = () => clients.ofRequest(request);
       const address = () => clients.addressOf(request);
-      const asking = { rawQuery, userAgent, transport, client, mayClaim: mayClaim(exchange, visit), address };
-      const asked = { name, ...asking };
-      return answerMachine(configs, asked, (machine) => {
-        visit.machine = machine;
-      });
+      const labels = labelsFromQuery(rawQuery);
+      const asked = { labels, rawQuery, userAgent, transport, client, mayClaim: mayClaim(exchange, visit), address };
+      return answerMachine(configs, name, asked, visit);
     };
   };
   const endpoints: readonly Endpoint[] = [

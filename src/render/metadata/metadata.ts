@@ -17,7 +17,7 @@ import { requestQuery, requestValue } from "../core/request-text.ts";
 import { isList, textOf, withDefaults } from "../core/values.ts";
 import type { RenderBudget } from "../template/limits.ts";
 import { type EnvLine, joined, type Leaf, linesOf, nameOf } from "./env-lines.ts";
-import { type QueryValue, queryValues } from "./query-values.ts";
+import { type QueryValues, queryValues } from "./query-values.ts";
 
 // Deeper metadata is a mistake. Without a limit, names could become very long.
 const maxDepth = 64;
@@ -98,7 +98,7 @@ export function openLineCount(lines: GroupLines): number {
 export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
   const query = queryValues(sentLabels(labels));
   let body = typeof lines === "string" ? lines : ownLines(lines, query, labels.get("mac"));
-  for (const { named, value } of query) body += `${named.start}${requestValue(value)}\n`;
+  for (const { start, at } of query.lines) body += `${start}${requestValue(query.values[at] ?? "")}\n`;
   body += `${rawQueryName}=${requestQuery(rawQuery)}\n`;
   return { body, contentType: plainText };
 }
@@ -164,15 +164,15 @@ function collect(value: JsonValue, path: readonly string[], leaves: Leaves): voi
   }
 }
 
-function ownLines({ head, tail, hasMac }: OpenLines, query: readonly QueryValue[], mac: string | undefined): string {
+function ownLines({ head, tail, hasMac }: OpenLines, query: QueryValues, mac: string | undefined): string {
   // Every machine that sends a MAC gets a line `MAC`: the Group's line, or else this one.
   const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
   return without(head, query) + ownMac + without(tail, query);
 }
 
 /** Returns a Group's lines, except those whose names the request overrides. */
-function without(lines: OpenLines["head"], query: readonly QueryValue[]): string {
+function without(lines: OpenLines["head"], query: QueryValues): string {
   if (typeof lines === "string") return lines;
-  const names = new Set([rawQueryName, ...query.map(({ named }) => named.name)]);
+  const names = new Set([rawQueryName, ...query.lines.map(({ name }) => name)]);
   return joined(lines.filter(({ name }) => !names.has(name)));
 }
