@@ -18,6 +18,7 @@ import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
 import { namesValueOf } from "./specificity.ts";
+import { ValueMap } from "./value-map.ts";
 
 /** The groups that are filed under one value of a label, or under one label's name. */
 class Bucket<Entry extends object> {
@@ -46,7 +47,7 @@ type Handle = readonly [label: string, values: readonly string[]];
 
 export class SelectorIndex<Entry extends Group> {
   /** Label, then value. */
-  readonly #places = new Map<string, Map<string, IndexSlot<Entry>>>();
+  readonly #places = new Map<string, ValueMap<IndexSlot<Entry>>>();
   /** By label: groups that ask for this label but name no value of any label. */
   readonly #byName = new Map<string, Bucket<Entry>>();
   /** Groups that require no label. */
@@ -119,7 +120,7 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   #isNamed(label: string, value: string | undefined): boolean {
-    return value !== undefined && this.#places.get(label)?.has(value) === true;
+    return value !== undefined && this.#places.get(label)?.get(value) !== undefined;
   }
 
   /** True when the group that `find` returned for these labels has a rival for the machine. */
@@ -250,7 +251,7 @@ export class SelectorIndex<Entry extends Group> {
 
   /** Returns the bucket of a value. A new bucket gets the group that was the only one with this value, if any. */
   #bucket(label: string, value: string): Bucket<Entry> {
-    const values = this.#places.get(label) ?? new Map<string, IndexSlot<Entry>>();
+    const values = this.#places.get(label) ?? new ValueMap<IndexSlot<Entry>>();
     const place = values.get(value);
     if (place instanceof Bucket) return place;
     const bucket = new Bucket<Entry>();
@@ -258,7 +259,8 @@ export class SelectorIndex<Entry extends Group> {
       bucket.groups.push(place);
       bucket.sharers = 1;
     }
-    this.#places.set(label, values.set(value, bucket));
+    values.set(value, bucket);
+    this.#places.set(label, values);
     return bucket;
   }
 
@@ -275,7 +277,7 @@ export class SelectorIndex<Entry extends Group> {
     const [only] = place.groups;
     if (only !== undefined) values.set(value, only);
     else if (place.sharers === 0) values.delete(value);
-    if (values.size === 0) this.#places.delete(label);
+    if (values.isEmpty) this.#places.delete(label);
   }
 }
 
