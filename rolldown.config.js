@@ -5,6 +5,7 @@ import { copyFileSync, globSync, readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 import { parse } from "yaml";
 import { readCommit } from "./src/lib/commit.ts";
+import { compiledSchemas } from "./tools/packaging/compiled-schemas.ts";
 
 const openpgp = "node_modules/openpgp";
 
@@ -47,7 +48,7 @@ export default defineConfig({
   },
   platform: "node",
   external: ["openpgp"],
-  plugins: [thirdParty],
+  plugins: [thirdParty, compiledSchemas(crds)],
   transform: {
     define: {
       DAVIT_COMMIT: JSON.stringify(process.env.DAVIT_COMMIT || readCommit(import.meta.dirname)),

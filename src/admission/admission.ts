@@ -70,6 +70,7 @@ interface KindAdmission {
 /** Judges documents by the CRDs. */
 export class Admission {
   readonly #kinds: ReadonlyMap<string, KindAdmission>;
+  readonly #selector: SchemaNode;
   readonly #checkSelector: Check;
 
   /**
@@ -92,7 +93,13 @@ export class Admission {
     );
     const selector = this.#kinds.get("Group")?.schema.properties.get("spec")?.properties.get("selector");
     assert(selector !== undefined, "The CRD of Group has a selector");
+    this.#selector = selector;
     this.#checkSelector = compileCheck(selector);
+  }
+
+  /** Every JSON schema that this admission checks values by. The bundler compiles them. */
+  get schemas(): readonly JsonObject[] {
+    return [...[...this.#kinds.values()].map(({ schema }) => schema), this.#selector].map(({ json }) => json);
   }
 
   /**

@@ -5,11 +5,12 @@
  */
 
 import { Environment } from "@marcbachmann/cel-js";
-import { Ajv, type ErrorObject } from "ajv";
+import type { ErrorObject } from "ajv";
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { patternFindings } from "./pattern-findings.ts";
 import { type SchemaNode, unknownFieldText } from "./schema.ts";
+import { validatorOf } from "./validator.ts";
 
 /** One mistake in a document. */
 export interface SchemaFinding {
@@ -31,15 +32,6 @@ type Checked =
 
 export type Check = (value: JsonValue) => Checked;
 
-/** How ajv checks. `strict` refuses keywords that it does not know. */
-export const ajvOptions = {
-  allErrors: true,
-  useDefaults: true,
-  strict: true,
-  ownProperties: true,
-  verbose: true,
-} as const;
-
 /** Returns a check that compiles at its first use, and throws then if a rule does not compile: a bug in davit. */
 export function compileCheck(node: SchemaNode): Check {
   let compiled: Check | undefined;
@@ -50,13 +42,12 @@ export function compileCheck(node: SchemaNode): Check {
 }
 
 function compile(node: SchemaNode): Check {
-  // A test checks the schemas themselves (test/crds/crds.test.ts). Here this would take as long as the compilation.
-  const validate = new Ajv({ ...ajvOptions, validateSchema: false }).compile(node.json);
+  const validate = validatorOf(node.json);
   const rules = compileRules(node);
   return (value) => {
     const pruned = pruneNulls(node, value);
     if (!validate(pruned)) {
-      return { kind: "bad", findings: (validate.errors ?? []).map((error) => toFinding(error)) };
+      return { kind: "bad", findings: (validate.errors ?? []).map((error) => toFinding(node, error)) };
     }
     const findings = rules(pruned, []);
     return findings.length === 0 ? { kind: "good", value: pruned } : { kind: "bad", findings };
@@ -71,7 +62,7 @@ const typeTexts: Readonly<Record<string, string>> = {
   object: "must be an object: write its fields below it, indented",
 };
 
-function toFinding(error: ErrorObject): SchemaFinding {
+function toFinding(node: SchemaNode, error: ErrorObject): SchemaFinding {
   const path = error.instancePath.split("/").slice(1).map(unescapePointer);
   const limit = String(error.params.limit);
   switch (error.keyword) {
@@ -86,7 +77,7 @@ function toFinding(error: ErrorObject): SchemaFinding {
         path: [...path, String(error.params.additionalProperty)],
         isUnknownField: true,
         code: "unknown-field",
-        text: namesText(error),
+        text: unknownFieldText([...(nodeAt(node, path)?.properties.keys() ?? [])]),
       };
     case "type":
       return { path, code: "wrong-type", text: typeTexts[String(error.params.type)] ?? otherFinding.text };
@@ -116,8 +107,13 @@ const otherFinding = {
   text: "is not valid here: compare it with the field's description in docs/reference/crds",
 } as const;
 
-function namesText({ parentSchema }: ErrorObject): string {
-  return unknownFieldText(Object.keys(parentSchema?.properties ?? {}));
+function nodeAt(node: SchemaNode, path: readonly string[]): SchemaNode | undefined {
+  return path.reduce<SchemaNode | undefined>((at, name) => at && childOf(at, name), node);
+}
+
+/** Returns the schema of an object's field, a map's value or a list's element. */
+function childOf({ properties, values, items }: SchemaNode, name: string): SchemaNode | undefined {
+  return properties.get(name) ?? values ?? items;
 }
 
 function unescapePointer(segment: string): string {

@@ -1,13 +1,14 @@
 /** The program as the image has it: bundled, and nothing beside it but package.json, crds/ and console/. */
 
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { createMessage, generateKey, readKey, readSignature, verify } from "openpgp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startDavit } from "../../tools/davit-process.ts";
+import { admitted, bounds, nulls, refusedByRules, refusedBySchema, refusedPlaces } from "../crds/specs.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
@@ -80,6 +81,45 @@ describe("the bundled program", () => {
     }
     expect(answers[0]).toContain("kernel /assets/quickstart/vmlinuz");
     expect(answers[1]).toBe(answers[0]);
+  });
+
+  // The bundle's checks are code that ajv made when it was built.
+  it("finds the same mistakes in the same places as the sources", { timeout: 60_000 }, async () => {
+    const specs = [
+      ...[...admitted, ...nulls, ...refusedByRules, ...refusedBySchema].map(({ kind, spec }) => ({ kind, spec })),
+      ...bounds.flatMap(([, kind, most, more]) => [most, more].map((spec) => ({ kind, spec }))),
+      ...refusedPlaces.map(([, kind, spec]) => ({ kind, spec })),
+    ];
+    const objects = specs.map(({ kind, spec }, at) => ({
+      apiVersion: "davit.dev/v1alpha1",
+      kind,
+      metadata: { name: `object-${at}`, ...(at % 9 === 0 && { labels: { at } }), ...(at % 7 === 0 && { unknown: at }) },
+      spec,
+    }));
+    const others = [
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "Texts" }, data: { a: 1, "b/c": "text" }, binary: {} },
+      { apiVersion: "v1", kind: "Secret", metadata: {}, stringData: [], type: 7 },
+    ];
+    const manifests = join(folder, "objects");
+    await mkdir(manifests);
+    for (const [at, object] of [...objects, ...others].entries()) {
+      await writeFile(join(manifests, `object-${at}.yaml`), JSON.stringify(object));
+    }
+    const [source, bundled] = await Promise.all(
+      [join(root, "src/main.ts"), program].map((main) =>
+        // Its exit code says that there are errors.
+        run(process.execPath, [main, "lint", "--format", "json", "--manifests", manifests], {
+          maxBuffer: 2 ** 24,
+        }).then(
+          () => "no errors",
+          ({ stdout }: { readonly stdout: string }) => stdout,
+        ),
+      ),
+    );
+    expect(bundled).toBe(source);
+    const codes = new Set(source?.match(/(?<="code": ?")[^"]+/g));
+    const schemaCodes = ["missing-field", "unknown-field", "wrong-type", "unknown-choice", "too-long", "out-of-range"];
+    expect([...codes]).toEqual(expect.arrayContaining([...schemaCodes, "empty-value", "broken-rule"]));
   });
 
   const commands = ["version", "serve", "boot", "backup", "restore", "migrate-store", "inspect", "fetch-assets"];
