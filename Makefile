@@ -12,7 +12,7 @@ node_modules/.installed: package-lock.json package.json
 
 .PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-store bench-pauses faults boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
-.PHONY: dist test-dist release-dry-run bench-boot bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
+.PHONY: dist test-dist release-dry-run bench-boot bench-start bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ bench-assets: install ## a hot asset beside nginx (needs nginx-light), and 10,00
 
 bench-controller: install ## how soon a change in a cluster is what machines get, at 10,000 objects (needs make cluster-tools)
 	@npm --silent run bench:controller
+
+bench-start: install ## what a start takes: --help, lint, serve until a machine is answered; BESIDE=path of another bundle's main.js
+	@npm --silent run bench:start -- $(if $(BESIDE),--beside $(BESIDE))
 
 bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
 	@npm --silent run bench:store

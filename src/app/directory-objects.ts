@@ -5,10 +5,17 @@ import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import { signsOfLife } from "./signs-of-life.ts";
 
 export function openDirectories({ config, clock, log }: ObjectSourceOptions): ObjectSource {
-  const { manifests, adminNamespace, maxStalenessMs } = config;
+  const { manifests, adminNamespace, maxStalenessMs, sourceGraceMs, storeEtcdEndpoints } = config;
   const { rescanMs } = signsOfLife(maxStalenessMs);
   return {
-    source: new DirectorySource({ directories: manifests, rescanMs, clock, log: log.child({ part: "directory" }) }),
+    source: new DirectorySource({
+      directories: manifests,
+      rescanMs,
+      clock,
+      log: log.child({ part: "directory" }),
+      // A member of a shared store may answer machines before it reads its source. Any davit does so after the grace.
+      idleMs: storeEtcdEndpoints === undefined ? sourceGraceMs / 2 : 0,
+    }),
     statusSink: undefined,
     trust: undefined,
     ledgerMark: undefined,

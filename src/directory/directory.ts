@@ -32,6 +32,8 @@ export interface DirectorySourceOptions {
    * as on some network file systems.
    */
   readonly rescanMs: number;
+  /** For this time after `start` davit answers no machine. So this thread may parse the first files. 0 by default. */
+  readonly idleMs?: number;
 }
 
 // The longest time between two looks while the view is empty or incomplete.
@@ -86,8 +88,10 @@ export class DirectorySource implements Source {
 
   /** @throws {Error} when the CRD files cannot be read. */
   async start(listener: SourceListener): Promise<void> {
-    const crds = await readCrds(this.#options.crdsDirectory);
-    this.#readers = new Readers(crds, () => this.#stir());
+    const { clock, crdsDirectory, idleMs = 0 } = this.#options;
+    const endMs = clock.monotonicMs() + idleMs;
+    const isIdle = () => clock.monotonicMs() < endMs;
+    this.#readers = new Readers(await readCrds(crdsDirectory), () => this.#stir(), { isIdle });
     this.#running = this.#run(this.#readers, listener);
   }
 

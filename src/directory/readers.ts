@@ -1,9 +1,11 @@
 /**
  * Reads files in two threads. The quick thread reads small files immediately. The slow thread reads large files, and
  * small ones if there are too many for the quick thread. So a hold in a small file does not wait for a large file. The
- * slow thread ends when it has nothing to do.
+ * slow thread ends when it has nothing to do. If davit answers no machine yet, the first read of a few small
+ * files needs no thread.
  */
 
+import { parseInPlace } from "./parse-in-place.ts";
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import { ManifestParser } from "./parser.ts";
 
@@ -21,19 +23,28 @@ const maxSliceBytes = 1024 * 1024;
 const maxSliceFiles = 256;
 
 export class Readers {
+  readonly #crds: readonly string[];
   readonly #quick: ManifestParser;
   readonly #slow: ManifestParser;
   readonly #answered: () => void;
   #waiting: ParseRequest[] = [];
   #answers: ParseAnswer[] = [];
   #running: Promise<void> | undefined;
+  #isIdle: () => boolean;
   #isStopped = false;
 
   /**
    * @param crds texts of the CRD files.
    * @param answered called when the slow thread has answered, so that another `read` can return these answers.
+   * @param options.isIdle true while davit answers no machine, so that it may parse the files of the first `read` here.
    */
-  constructor(crds: readonly string[], answered: () => void) {
+  constructor(
+    crds: readonly string[],
+    answered: () => void,
+    { isIdle = () => false }: { readonly isIdle?: () => boolean } = {},
+  ) {
+    this.#isIdle = isIdle;
+    this.#crds = crds;
     this.#quick = new ManifestParser(crds);
     this.#slow = new ManifestParser(crds);
     this.#answered = answered;
@@ -53,7 +64,9 @@ export class Readers {
     const others = this.#waiting.filter(({ path }) => !asked.has(path));
     this.#waiting = [...others, ...sorted].toSorted((a, b) => a.sizeBytes - b.sizeBytes);
     this.#running ??= this.#waiting.length > 0 ? this.#run() : undefined;
-    const answers = answersOf(quick, await this.#quick.parse(quick));
+    const small = await parseInPlace(this.#crds, quick, this.#isIdle);
+    this.#isIdle = () => false;
+    const answers = answersOf(quick, small ?? (await this.#quick.parse(quick)));
     const late = this.#answers;
     this.#answers = [];
     return [...late, ...answers];

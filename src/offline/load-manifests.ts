@@ -25,6 +25,7 @@ import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
 import { Holdings } from "../directory/holdings.ts";
 import { type ListedFile, listFiles } from "../directory/list-files.ts";
+import { parseInPlace } from "../directory/parse-in-place.ts";
 import { ManifestParser } from "../directory/parser.ts";
 import type { FileContent } from "../directory/read-file.ts";
 import { textBegin } from "../directory/yaml-documents.ts";
@@ -93,7 +94,11 @@ export async function readManifests(options: Omit<LoadOptions, "adminNamespace" 
   const parser = new ManifestParser(crds);
   const parts: ReadPart[] = [];
   try {
-    const files = await parser.parse(listing.files, (count) => progress?.(count, listing.files.length));
+    const { files: listed } = listing;
+    const read = (count: number) => progress?.(count, listed.length);
+    const small = await parseInPlace(crds, listed);
+    if (small !== undefined) read(small.length);
+    const files = small ?? (await parser.parse(listed, read));
     parts.push(...files.flatMap((file, at) => partOf(listing.files[at], file)));
   } finally {
     await parser.stop();
