@@ -32,7 +32,7 @@ export interface DirectorySourceOptions {
    * as on some network file systems.
    */
   readonly rescanMs: number;
-  /** For this time after `start` davit answers no machine. So this thread may parse the first files. 0 by default. */
+  /** For this time after `start` davit waits for the first list before it answers a machine. 0 by default. */
   readonly idleMs?: number;
 }
 

@@ -38,6 +38,7 @@ export async function parseInPlace(
     versions.push(version);
   }
   if (!isIdle()) return undefined;
+  if (versions.length === 0) return [];
   const admission = new Admission(crds);
   return versions.map(({ bytes, signature }, at) => ({
     ...readFileBytes(files[at]?.label ?? "", bytes, admission),

@@ -36,7 +36,8 @@ export class Readers {
   /**
    * @param crds texts of the CRD files.
    * @param answered called when the slow thread has answered, so that another `read` can return these answers.
-   * @param options.isIdle true while davit answers no machine, so that it may parse the files of the first `read` here.
+   * @param options.isIdle true while davit answers no machine before the first `read` has ended. Then this thread may
+   *   parse the files of that `read`.
    */
   constructor(
     crds: readonly string[],
