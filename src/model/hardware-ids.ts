@@ -5,9 +5,10 @@ export type MacAddress = string & { readonly brand: "MacAddress" };
 
 /** Reads a MAC address in any form of `macForms`; undefined for any other text. */
 export function normalizeMac(text: string): MacAddress | undefined {
+  if (ipxeForm.test(text)) return withColons(text) as MacAddress;
   if (!macForms.test(text)) return undefined;
   const lower = text.toLowerCase();
-  // The form of iPXE, with hyphens, only needs other separators.
+  // These forms only need other separators.
   if (lower[2] === "-" || lower[2] === ":") return lower.replaceAll("-", ":") as MacAddress;
   return lower.replaceAll(".", "").replaceAll(/..(?=.)/g, "$&:") as MacAddress;
 }
@@ -23,6 +24,15 @@ const macForms = new RegExp(
   ].join("|")})$`,
   "i",
 );
+
+/** The form in which iPXE sends a MAC address. */
+const ipxeForm = /^[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2}$/;
+
+/** Every request runs this. `replaceAll` takes twice as long, and V8 keeps its result in pieces. */
+function withColons(mac: string): string {
+  const bytes = [mac.slice(0, 2), mac.slice(3, 5), mac.slice(6, 8), mac.slice(9, 11), mac.slice(12, 14), mac.slice(15)];
+  return bytes.join(":");
+}
 
 /** True for a text that begins a MAC address in lower case with colons, as labels have it. */
 export function isMacPrefix(text: string): boolean {

@@ -182,15 +182,15 @@ function identityValue(name: string, text: string): string | undefined {
   // Nearly every value is well-formed, so each quick check comes before the slow ones.
   if (name === "mac") return normalizeMac(text) ?? normalizeMac(text.trim());
   if (text === "") return text;
-  if (name === "uuid") return uuidValue(text.toLowerCase());
+  if (name === "uuid") return uuidValue(text);
   if (!oddText.test(text)) return text;
   const value = text.trim();
   return unreadableText.test(value) ? undefined : value;
 }
 
-function uuidValue(lower: string): string | undefined {
-  if (isOwnUuid(lower)) return lower;
-  const uuid = lower.trim();
+function uuidValue(text: string): string | undefined {
+  if (isOwnUuid(text)) return text;
+  const uuid = text.toLowerCase().trim();
   return uuid === "" || isOwnUuid(uuid) ? uuid : undefined;
 }
 
