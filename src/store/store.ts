@@ -360,7 +360,7 @@ export class Store {
   }
 
   #applied(command: Command, result: readonly Change[] | StoreError, recordBytes: number): void {
-    this.#snapshotter.count(recordBytes);
+    this.#snapshotter.count(recordBytes, this.#replica.isReplaying);
     const changes = result instanceof StoreError ? undefined : result;
     if (this.#replica.isReplaying) {
       this.#hub.record(changes ?? []);

@@ -112,7 +112,7 @@ async function checkSnapshot(files: Files, path: string, hasValue: ValueListener
   const history = new EventRing();
   const state = new StateReader(tree, history);
   for await (const piece of files.readPieces(path)) {
-    state.push(reader.push(piece));
+    for (const part of reader.push(piece)) state.push(part);
     await nextTurn();
   }
   state.end();

@@ -31,6 +31,7 @@ import type { Tree } from "../tree/tree.ts";
 import type { StoredNode } from "../tree/tree-walk.ts";
 import type { EventRing } from "../watch/event-ring.ts";
 import type { Origin } from "./lineage.ts";
+import { PlainLines } from "./plain-lines.ts";
 
 const version = 1;
 const encoder = new TextEncoder();
@@ -125,6 +126,7 @@ export class StateReader {
 
   /** Takes the next piece. @throws {WalError} newerFormat; damaged for other bytes that no davit writes. */
   push(piece: Uint8Array): void {
+    const plainLines = PlainLines.of(this.#tree, piece);
     let start = 0;
     for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, start)) {
       this.#begun.push(piece.subarray(start, end));
@@ -132,7 +134,7 @@ export class StateReader {
         objectFrom(parseJson(this.#begun.length === 1 ? (this.#begun[0] ?? piece) : Buffer.concat(this.#begun))),
       );
       this.#begun = [];
-      start = end + 1;
+      start = plainLines?.take(end + 1) ?? end + 1;
     }
     if (start < piece.length) this.#begun.push(piece.subarray(start));
   }

@@ -37,14 +37,20 @@ const keptSnapshots = 2;
 // The most bytes of history in a snapshot that is taken on a full disk.
 const squeezedHistoryBytes = 512 * 1024;
 
-// A start replays at most two intervals, which takes seconds.
+// A start replays at most two intervals, which takes seconds; with the first records of short runs a little more.
 const presetInterval: SnapshotInterval = { records: 100_000, bytes: 64 * 1024 * 1024 };
+
+// A run logs this part of an interval before its first snapshot.
+const startShare = 100;
 
 export class Snapshotter {
   readonly #options: SnapshotterOptions;
   readonly #interval: SnapshotInterval;
   #records = 0;
   #bytes = 0;
+  /** Those of this run. */
+  #ownRecords = 0;
+  #ownBytes = 0;
   /** Sequence of the newest snapshot; 0 for none. */
   #newest = 0;
   /** The largest size of the tree since the last snapshots on a full disk. */
@@ -62,10 +68,13 @@ export class Snapshotter {
     this.#newest = sequence;
   }
 
-  /** Called after every applied record. */
-  count(bytes: number): void {
+  /** Called after every applied record. @param isReplayed true for a record that a start read from the log. */
+  count(bytes: number, isReplayed: boolean): void {
     this.#records += 1;
     this.#bytes += bytes;
+    if (isReplayed) return;
+    this.#ownRecords += 1;
+    this.#ownBytes += bytes;
   }
 
   /** Begins a snapshot if one is due and this member leads. */
@@ -76,8 +85,11 @@ export class Snapshotter {
     this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
     if (log.status === "full" && tree.bytes <= this.#peakBytes / 2)
       this.#begin(() => this.#squeeze(keptSnapshots, squeezedHistoryBytes));
-    const isDue = this.#records >= this.#interval.records || this.#bytes >= this.#interval.bytes;
-    if (isDue) this.#begin(() => this.#take());
+    const { records, bytes } = this.#interval;
+    const isDue = this.#records >= records || this.#bytes >= bytes;
+    // The first records of a run are those of its start, which must not wait for a snapshot.
+    const isStarted = this.#ownRecords >= records / startShare || this.#ownBytes >= bytes / startShare;
+    if (isDue && isStarted) this.#begin(() => this.#take());
   }
 
   /**

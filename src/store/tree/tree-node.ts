@@ -112,6 +112,22 @@ export function addUp(sums: Sums, name: string, before: TreeNode | undefined, no
   }
 }
 
+/**
+ * Puts a permanent file into a directory of a tree that nobody reads yet, so it leaves all versions.
+ * @param bytes those of the name with its slash and of the value, in UTF-8.
+ * @returns false if the name has a node, which it leaves.
+ */
+export function addNewFile(
+  { children, sums }: DirectoryNode,
+  name: string,
+  { value, createdIndex, modifiedIndex, bytes }: Omit<FileNode, "kind" | "timer"> & { readonly bytes: number },
+): boolean {
+  if (children.has(name)) return false;
+  children.set(name, { kind: "file", value, createdIndex, modifiedIndex, timer: undefined });
+  for (let each: Sums | undefined = sums; each !== undefined; each = each.above) each.bytes += bytes;
+  return true;
+}
+
 /** The timers that leave (`gone`) and enter (`come`) the tree when a name gets another node or loses its node. */
 export function timersReplaced(
   before: TreeNode | undefined,

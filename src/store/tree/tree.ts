@@ -300,6 +300,12 @@ export class Tree {
     }
   }
 
+  /** The directory at a path; undefined if it is missing, or a file. */
+  directoryAt(path: StorePath): DirectoryNode | undefined {
+    const node = descend(this.#root, segmentsOf(path));
+    return node?.kind === "directory" ? node : undefined;
+  }
+
   /** Sets the snapshot's index. Call it after the last `restore`. */
   restoreIndex(index: number): void {
     this.#index = index;

@@ -86,24 +86,35 @@ export class SnapshotReader {
 
   /**
    * Takes the next bytes of the file.
-   * @returns the next bytes of the body. It holds back the newest bytes, which may be the tail.
+   * @returns the next bytes of the body, in parts. It holds back the newest bytes, which may be the tail.
    * @throws {WalError} newerFormat.
    */
-  push(piece: Uint8Array): Uint8Array {
+  push(piece: Uint8Array): readonly Uint8Array[] {
+    if (this.#isHeadRead && piece.length >= tailBytes) {
+      // A copy of every large piece would cost more than its checksum.
+      const parts = [this.#held, piece.subarray(0, piece.length - tailBytes)];
+      this.#held = Buffer.from(piece.subarray(piece.length - tailBytes));
+      return this.#counted(parts);
+    }
     const bytes = Buffer.concat([this.#held, piece]);
     const bodyAt = this.#isHeadRead ? 0 : headBytes;
     if (bytes.length < bodyAt) {
       this.#held = bytes;
-      return bytes.subarray(0, 0);
+      return [];
     }
     if (!this.#isHeadRead) this.#head = this.#decodeHead(bytes);
     this.#isHeadRead = true;
     const tailAt = Math.max(bodyAt, bytes.length - tailBytes);
-    const body = bytes.subarray(bodyAt, tailAt);
     this.#held = bytes.subarray(tailAt);
-    this.#length += body.length;
-    this.#crc = crc32(body, this.#crc);
-    return body;
+    return this.#counted([bytes.subarray(bodyAt, tailAt)]);
+  }
+
+  #counted(parts: readonly Uint8Array[]): readonly Uint8Array[] {
+    for (const part of parts) {
+      this.#length += part.length;
+      this.#crc = crc32(part, this.#crc);
+    }
+    return parts;
   }
 
   #decodeHead(bytes: Buffer): SnapshotHead | undefined {

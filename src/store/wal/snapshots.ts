@@ -103,7 +103,7 @@ export class SnapshotFiles {
   async *#bodyOf(path: string): AsyncIterable<Uint8Array> {
     const reader = new SnapshotReader(path);
     try {
-      for await (const piece of this.#files.readPieces(path)) yield reader.push(piece);
+      for await (const piece of this.#files.readPieces(path)) yield* reader.push(piece);
     } catch (error) {
       throw startFailure("Reading", path, error);
     }
