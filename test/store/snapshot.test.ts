@@ -233,6 +233,38 @@ describe("the state in a snapshot", () => {
   });
 });
 
+describe("a start that read more than an interval", () => {
+  const never = { snapshotInterval: { records: 10_000, bytes: 2 ** 30 } };
+
+  async function afterSets(count: number): Promise<FaultFiles> {
+    const files = memoryFiles();
+    const store = await openStore(files, never);
+    await setsWithTurns(store, count);
+    return files.reopened();
+  }
+
+  it("takes its first snapshot after a hundredth of an interval", async () => {
+    const files = await afterSets(300);
+    const store = await openStore(files, every(200));
+    await setsWithTurns(store, 1);
+    expect(await named(files, ".snapshot")).toEqual([]);
+    await setsWithTurns(store, 1);
+    await expect.poll(() => named(files, ".snapshot")).toHaveLength(1);
+    const again = await openStore(files.reopened());
+    expectSame(again, stateOf(store));
+    await again.stop();
+    await store.stop();
+  });
+
+  it("takes it at once after two intervals, so that short runs do not let the log grow for ever", async () => {
+    const files = await afterSets(400);
+    const store = await openStore(files, every(200));
+    await setsWithTurns(store, 1);
+    await expect.poll(() => named(files, ".snapshot")).toHaveLength(1);
+    await store.stop();
+  });
+});
+
 describe("a snapshot that fails", () => {
   it("leaves nothing behind, loses nothing, and another is taken later", async () => {
     // The log's head and term, how far it reaches, ten sets, and the snapshot's head are written before.

@@ -37,10 +37,10 @@ const keptSnapshots = 2;
 // The most bytes of history in a snapshot that is taken on a full disk.
 const squeezedHistoryBytes = 512 * 1024;
 
-// A start replays at most two intervals, which takes seconds; with the first records of short runs a little more.
+// A start replays little more than two intervals, which takes seconds.
 const presetInterval: SnapshotInterval = { records: 100_000, bytes: 64 * 1024 * 1024 };
 
-// A run logs this part of an interval before its first snapshot.
+// A run logs this part of an interval before a snapshot that is due because of earlier runs.
 const startShare = 100;
 
 export class Snapshotter {
@@ -85,11 +85,21 @@ export class Snapshotter {
     this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
     if (log.status === "full" && tree.bytes <= this.#peakBytes / 2)
       this.#begin(() => this.#squeeze(keptSnapshots, squeezedHistoryBytes));
+    if (this.#isPast(1) && (this.#isStarted || this.#isPast(2))) this.#begin(() => this.#take());
+  }
+
+  #isPast(intervals: number): boolean {
     const { records, bytes } = this.#interval;
-    const isDue = this.#records >= records || this.#bytes >= bytes;
-    // The first records of a run are those of its start, which must not wait for a snapshot.
-    const isStarted = this.#ownRecords >= records / startShare || this.#ownBytes >= bytes / startShare;
-    if (isDue && isStarted) this.#begin(() => this.#take());
+    return this.#records >= intervals * records || this.#bytes >= intervals * bytes;
+  }
+
+  /**
+   * False for the first records of a run: those of a start, which a snapshot would slow down. A run that ends before
+   * takes none, so the records of many such runs count, too.
+   */
+  get #isStarted(): boolean {
+    const { records, bytes } = this.#interval;
+    return this.#ownRecords >= records / startShare || this.#ownBytes >= bytes / startShare;
   }
 
   /**
