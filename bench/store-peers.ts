@@ -1,8 +1,12 @@
-/** davit and etcd 3.4 as processes of their own, each with a data directory on the same disk. */
+/**
+ * davit and etcd 3.4 as processes of their own, each with a data directory on the same disk. davit runs as the image runs
+ * it (`npm run bundle`).
+ */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { imageProgram } from "../test/helpers/image-program.ts";
 import { startEtcd } from "../test/helpers/keys-servers.ts";
 import { startDavit } from "../tools/davit-process.ts";
 
@@ -57,7 +61,7 @@ async function startPeer(name: Peer["name"], launch: (dataDir: string) => Promis
 }
 
 async function launchDavit(dataDir: string): Promise<Running> {
-  const davit = await startDavit({ manifests, dataDir, args: ["--log-level", "info"] });
+  const davit = await startDavit({ manifests, dataDir, args: ["--log-level", "info"], ...imageProgram() });
   return { url: davit.storeUrl, pid: davit.pid, kill: () => davit.stop("SIGKILL") };
 }
 

@@ -1,7 +1,6 @@
 /**
- * Reads the usual lines of a snapshot without `JSON.parse`: files without a ttl, whose text is ASCII without escapes. A
- * million of them take a second this way, and four by `StateReader` alone. It decides by the whole line, so any other
- * line is left to `StateReader`.
+ * Reads the usual lines of a snapshot without `JSON.parse`: files without a ttl, whose text is ASCII without escapes.
+ * This halves the time of a start. `StateReader` reads every line that is not exactly of this form.
  *
  * Texts are copied from the bytes. A part of a JavaScript string would keep the whole string in memory.
  */
