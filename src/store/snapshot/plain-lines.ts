@@ -5,7 +5,6 @@
  * Texts are copied from the bytes. A part of a JavaScript string would keep the whole string in memory.
  */
 
-import { isAscii } from "node:buffer";
 import { parsePath, rootPath } from "../core/node.ts";
 import type { Tree } from "../tree/tree.ts";
 import { addNewFile, type DirectoryNode } from "../tree/tree-node.ts";
@@ -32,17 +31,19 @@ export class PlainLines {
   /** Where `#number` stopped. */
   #at = 0;
 
-  private constructor(tree: Tree, bytes: Buffer) {
+  private constructor(tree: Tree, bytes: Buffer, text: string) {
     this.#tree = tree;
     this.#bytes = bytes;
-    this.#text = bytes.toString("latin1");
-    this.#escape = this.#text.indexOf("\\");
+    this.#text = text;
+    this.#escape = text.indexOf("\\");
   }
 
   /** The lines of a piece of a snapshot; undefined if its text is not ASCII. */
   static of(tree: Tree, piece: Uint8Array): PlainLines | undefined {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
-    return isAscii(bytes) ? new PlainLines(tree, bytes) : undefined;
+    const text = bytes.toString("latin1");
+    // Only ASCII takes one byte for each character.
+    return Buffer.byteLength(text) === text.length ? new PlainLines(tree, bytes, text) : undefined;
   }
 
   /**
