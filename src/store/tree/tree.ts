@@ -271,9 +271,7 @@ export class Tree {
     for (const [at, node] of walkBelow(path, top, nowMs)) yield stateOf(at, node);
   }
 
-  /**
-   * A walk over the whole tree in its present state, even if the tree changes meanwhile. The caller must end the walk.
-   */
+  /** A walk over the whole tree in its present state, even if the tree changes. The caller must end it. */
   walkFrozen(): FrozenWalk {
     return this.#walks.begin({ path: rootPath, top: this.#root, index: this.#index });
   }
