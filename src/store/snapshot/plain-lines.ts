@@ -1,6 +1,6 @@
 /**
  * Reads the usual lines of a snapshot without `JSON.parse`: files without a ttl, whose text is ASCII without escapes.
- * This halves the time of a start. `StateReader` reads every line that is not exactly of this form.
+ * A start parses nearly only such lines. `StateReader` reads every line that is not exactly of this form.
  *
  * Texts are copied from the bytes. A part of a JavaScript string would keep the whole string in memory.
  */
