@@ -2,7 +2,6 @@
 // It lies as deep below the package as the sources do, which find crds/ and package.json two levels above them.
 
 import { copyFileSync, globSync, readFileSync } from "node:fs";
-import http from "node:http";
 import { defineConfig } from "rolldown";
 import { parse } from "yaml";
 import { readCommit } from "./src/lib/commit.ts";
@@ -23,22 +22,6 @@ const thirdParty = {
   },
   // openpgp's license (LGPL-3.0) asks that users can replace it: it stays a file of its own, as its authors publish it.
   writeBundle: ({ dir }) => copyFileSync(`${openpgp}/dist/node/openpgp.mjs`, `${dir}/openpgp.mjs`),
-};
-
-// Imported from an ES module, node:http loads Node's own undici for its export WebSocket: 40 ms of CPU. Its properties,
-// read one by one, do not.
-const plainHttp = {
-  name: "plain-http",
-  resolveId: (id) => (id === "node:http" ? "\0plain-http" : undefined),
-  load(id) {
-    if (id !== "\0plain-http") return undefined;
-    const names = Object.entries(Object.getOwnPropertyDescriptors(http))
-      .filter(([, { value }]) => value !== undefined)
-      .map(([name]) => name);
-    return `const all = process.getBuiltinModule("node:http");
-      export default all;
-      export const { ${names.join(", ")} } = all;`;
-  },
 };
 
 // What packages would load for what davit does not use: schemas of routes, requests without a network, exemplars of
@@ -80,7 +63,7 @@ export default defineConfig({
   },
   platform: "node",
   external: ["openpgp"],
-  plugins: [thirdParty, plainHttp, withoutUnused, compiledSchemas(crds)],
+  plugins: [thirdParty, withoutUnused, compiledSchemas(crds)],
   transform: {
     define: {
       DAVIT_COMMIT: JSON.stringify(process.env.DAVIT_COMMIT || readCommit(import.meta.dirname)),
