@@ -1,6 +1,6 @@
 /**
- * Compiles schemas. The bundle has code of tools/packaging/compiled-schemas.ts in place of this file: ajv needs 0.15 s
- * of CPU for davit's schemas, which do not change between two starts.
+ * Compiles schemas. The bundle has code of tools/packaging/compiled-schemas.ts in place of this file: ajv needs more
+ * than 0.1 s of CPU for davit's schemas, which do not change between two starts.
  */
 
 import { Ajv, type Options, type ValidateFunction } from "ajv";

@@ -13,7 +13,7 @@ import { signatureOf } from "./list-files.ts";
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import { readFileBytes } from "./read-file.ts";
 
-// This much is parsed in less than a tenth of a second.
+// This much takes some tenths of a second at most, whatever it contains.
 const maxBytes = 32 * 1024;
 
 /**

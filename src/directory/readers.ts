@@ -1,8 +1,8 @@
 /**
  * Reads files in two threads. The quick thread reads small files immediately. The slow thread reads large files, and
  * small ones if there are too many for the quick thread. So a hold in a small file does not wait for a large file. The
- * slow thread ends when it has nothing to do. If davit answers no machine yet, the first read of a few small
- * files needs no thread.
+ * slow thread ends when it has nothing to do. If davit answers no machine yet, the first read of a few small files
+ * needs no thread.
  */
 
 import { parseInPlace } from "./parse-in-place.ts";
@@ -36,8 +36,8 @@ export class Readers {
   /**
    * @param crds texts of the CRD files.
    * @param answered called when the slow thread has answered, so that another `read` can return these answers.
-   * @param options.isIdle true while davit answers no machine before the first `read` has ended. Then this thread may
-   *   parse the files of that `read`.
+   * @param options.isIdle true while davit answers machines only after the first `read`. Then this thread may parse the
+   *   files of that `read`.
    */
   constructor(
     crds: readonly string[],

@@ -105,8 +105,8 @@ function escaped(character: string): string {
 function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): LineLog {
   const output = standardOutput(false, onExit, () => batches.flush());
   // A look at each line costs more than all of a batch at once.
-  const escaped = escaping(output);
-  const batches = new LineBatches({ write: (lines) => void escaped.write(lines), clock: systemClock });
+  const escapingOutput = escaping(output);
+  const batches = new LineBatches({ write: (lines) => void escapingOutput.write(lines), clock: systemClock });
   const log = pino(options, batches);
   let dropped = 0;
   output.on("drop", (lines: string) => {

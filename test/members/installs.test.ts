@@ -84,6 +84,8 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", { timeout: 300_000 
     for (const davit of [first, second]) await expect.poll(() => bootOf(davit, 9), soon).toBe("install");
     await restart((dataDir) => cp(dataDir, `${dataDir}-copy`, { recursive: true }));
     await expect.poll(() => bootOf(first, 1), soon).toBe("install");
+    // An installer asks again, too, while the beginning of its install is not logged yet.
+    await expect.poll(() => configOf(first, 1), soon).toMatch(/^\/report\//);
     expect(await report(first, await configOf(first, 1))).toBe(200);
     for (const davit of [first, second]) await davit.stop();
     await restart(async (dataDir) => {

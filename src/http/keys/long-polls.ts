@@ -1,8 +1,7 @@
 /**
  * Ends long polls with their event. An event can have thousands of long polls, and each client waits only for the
- * bytes. So davit first writes these to all connections, and does Node's work after an answer later: in the first turn
- * without a further event, or after 32 turns at the latest. A request that follows on such a connection waits until
- * then.
+ * bytes. So davit first writes these to all connections. Node's own work at the end of an answer follows in slices:
+ * from the first turn without a further event, or from the 32nd turn. The next request of a connection waits for it.
  */
 
 import type { ServerResponse } from "node:http";
