@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { operators } from "../../src/model/expression.ts";
@@ -7,6 +5,7 @@ import { compareGroups, type Group, matches, toGroup } from "../../src/model/gro
 import type { Labels } from "../../src/model/labels.ts";
 import { SelectorIndex } from "../../src/model/selector-index.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
+import { collectGarbage } from "../helpers/collect-garbage.ts";
 
 // Few names and values, so that random groups share labels, tie and match.
 const labelNames = fc.constantFrom("uuid", "mac", "serial", "role", "zone", "__proto__");
@@ -155,11 +154,9 @@ describe("SelectorIndex", () => {
       return new WeakRef(group);
     })();
     index.add(catchAll());
-    setFlagsFromString("--expose-gc");
-    const collect: unknown = runInNewContext("gc");
     await expect
       .poll(() => {
-        if (typeof collect === "function") collect();
+        collectGarbage();
         return replaced.deref() === undefined;
       })
       .toBe(true);
