@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
 import { describeMissing } from "./requirements.ts";
 
@@ -19,7 +20,7 @@ export class TotalsReporter implements Reporter {
   }
 }
 
-/** A line for each failed test, suite and file: where it is and how its first error begins. */
+/** A line for each failed test, suite and file: where it is and what its first error says. */
 function failuresOf(modules: readonly TestModule[]): readonly string[] {
   return modules.flatMap((module) => {
     const tests = [...module.children.allTests()].map((test) => ({ name: test.fullName, errors: failedErrors(test) }));
@@ -27,8 +28,23 @@ function failuresOf(modules: readonly TestModule[]): readonly string[] {
     const file = { name: "the file", errors: module.errors() };
     return [file, ...suites, ...tests]
       .filter(({ errors }) => errors.length > 0)
-      .map(({ name, errors }) => `failed: ${module.relativeModuleId} > ${name}: ${firstLine(errors[0]?.message)}`);
+      .map(({ name, errors }) => `failed: ${module.relativeModuleId} > ${name}: ${describeFailure(errors[0])}`);
   });
+}
+
+/**
+ * A failure in one line of at most 1,200 characters: the first line of its message, its cause, the other lines. Those of
+ * a property have seed, path and counterexample, without which nobody can repeat what fails once in thousands of runs.
+ */
+function describeFailure(error: Pick<SerializedError, "message" | "cause"> | undefined): string {
+  const [first = "no message", ...others] = usefulLines(error?.message);
+  const cause = usefulLines(error?.cause?.message).slice(0, 1);
+  return [first, ...cause.map((line) => `because of ${line}`), ...others].join(" | ").slice(0, 1_200);
+}
+
+function usefulLines(message: unknown): readonly string[] {
+  const lines = stripVTControlCharacters(String(message ?? "")).split("\n");
+  return lines.map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("Hint: "));
 }
 
 /** An error that no test caught, with what vitest knows of its origin: the test or file that ran, and the frames. */
@@ -40,7 +56,7 @@ function describeError(error: SerializedError): string {
   return [...parts, ...frames.slice(0, 6).map((line) => line.trim())].join(" | ");
 }
 
-function failedErrors(test: TestCase): readonly { readonly message: string }[] {
+function failedErrors(test: TestCase): readonly SerializedError[] {
   const result = test.result();
   return result.state === "failed" ? result.errors : [];
 }
