@@ -31,7 +31,9 @@ export interface ServingCommand<Config extends ServiceConfig, Facts extends obje
     readonly version: string;
     readonly environment: Environment;
   }) => RunningApp<Facts>;
-  /** Returns the welcome text for a terminal. Called when davit begins to answer machines. */
+  /**
+   * Returns the welcome text for a terminal, without its last newline. Called when davit begins to answer machines.
+   */
   readonly welcome: (facts: Facts, config: Config) => string;
 }
 
@@ -58,7 +60,7 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
   try {
     const { ready } = await app.start();
     const facts = ready.then((served) => {
-      if (format === "pretty") host.write(welcome(served, config));
+      if (format === "pretty") writeLine(welcome(served, config));
       else log.info(served, "serving");
     });
     await Promise.race([aborted(host.stop), facts.then(() => aborted(host.stop))]);

@@ -5,7 +5,7 @@ import type { MachineAddresses } from "../app/boot-service.ts";
 import type { Served } from "../app/served.ts";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
-/** Returns the welcome text of `davit serve`, with commands to try. */
+/** Returns the welcome text of `davit serve`, with commands to try, without its last newline. */
 export function welcome(served: Served): string {
   const boot = url(served.bootAddress);
   const objects = `${count(served.profiles, "profile")} and ${count(served.groups, "group")}`;
@@ -22,7 +22,7 @@ export function welcome(served: Served): string {
   ].join("\n");
 }
 
-/** Returns the welcome text of `davit boot`, with commands to try. */
+/** Returns the welcome text of `davit boot`, with commands to try, without its last newline. */
 export function welcomeOfBoot(served: ServedFromStore): string {
   const boot = url(served.bootAddress);
   return [
@@ -42,12 +42,11 @@ function machineUrls({ advertised, advertisedTls }: MachineAddresses): string {
 
 /** Lines for a davit without Groups. It answers every machine with 404, so there is nothing to try yet. */
 function firstSteps(command: string): readonly string[] {
-  return ["No machine has a Group yet. Add one, such as that of the quick start:", `  ${command}`, "", ""];
+  return ["No machine has a Group yet. Add one, such as that of the quick start:", `  ${command}`, ""];
 }
 
 const firstStepsOfBoot = [
   "No machine has a Group yet. Add Profiles and Groups where the davit of that store reads them.",
-  "",
   "",
 ];
 

@@ -1,10 +1,11 @@
 /** Makes a log: JSON for log collectors, or lines for a person at a terminal. */
 
 import { Writable } from "node:stream";
-import { type DestinationStream, type LoggerOptions, pino } from "pino";
+import { type DestinationStream, pino } from "pino";
 import pretty from "pino-pretty";
 import { systemClock, toRfc3339 } from "./clock.ts";
 import { LineBatches } from "./line-batches.ts";
+import { LineOutput } from "./line-output.ts";
 import type { Log, LogLevel } from "./log.ts";
 
 export interface LogOptions {
@@ -27,27 +28,30 @@ const maxWaitingBytes = 16 * 1024 * 1024;
 
 /** A log, and a way to write whole lines beside it to the same place. */
 export interface LineLog extends Log {
-  /** Writes a line without its newline, whatever the level of the log. Like a log line, it never waits in `json`. */
+  /** Writes a line without its newline, whatever the level of the log. Like a log line, it never waits. */
   readonly writeLine: (line: string) => void;
 }
 
 export function createLog({ level, format, destination, onExit }: LogOptions): LineLog {
   const options = { level, base: null, timestamp: timestamps() };
-  if (format === "json") {
-    return destination === undefined
-      ? batchedLog(options, onExit)
-      : over(pino(options, escaping(destination)), destination);
-  }
-  // Synchronous, so that the last line before an exit is not lost.
-  const output = destination ?? standardOutput(true, onExit);
-  const stream = pretty({
+  const output =
+    destination === undefined ? standardOutput((count) => reportDropped(log, count), onExit) : escaping(destination);
+  const log = over(pino(options, format === "json" ? output : prettified(output)), output);
+  return log;
+}
+
+function reportDropped(log: Log, count: number): void {
+  log.warn({ count }, "log lines dropped, standard output was not read in time");
+}
+
+function prettified(output: DestinationStream): DestinationStream {
+  return pretty({
     sync: true,
     singleLine: true,
     ignore: "pid,hostname",
     translateTime: "SYS:HH:MM:ss.l",
-    destination: asStream(escaping(output)),
+    destination: asStream(output),
   });
-  return over(pino(options, stream), output);
 }
 
 function over(log: Log, output: DestinationStream): LineLog {
@@ -97,49 +101,18 @@ function escaped(character: string): string {
 }
 
 /**
- * Makes a log to standard output that never waits for the reader, because another thread writes the lines in batches. A
- * killed process loses the lines of the last `batchWaitMs`, and the lines that a slow reader has not taken. A process
- * that ends by itself, or by an error, loses no line. But its last lines can appear before a batch that the other
- * thread was writing.
+ * Opens standard output for lines of both formats. A killed process loses the lines of the last `batchWaitMs`, and the
+ * lines that a slow reader has not taken. A process that ends by itself, or by an error, loses only lines that
+ * standard output does not take within half a second.
  */
-function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): LineLog {
-  const output = standardOutput(false, onExit, () => batches.flush());
+function standardOutput(onDropped: (count: number) => void, onExit: LogOptions["onExit"]): DestinationStream {
+  const output = new LineOutput({ fileDescriptor: 1, clock: systemClock, maxWaitingBytes, onDropped });
   // A look at each line costs more than all of a batch at once.
   const escapingOutput = escaping(output);
   const batches = new LineBatches({ write: (lines) => void escapingOutput.write(lines), clock: systemClock });
-  const log = pino(options, batches);
-  let dropped = 0;
-  output.on("drop", (lines: string) => {
-    dropped += lines.split("\n").length - 1;
-  });
-  output.on("drain", () => {
-    if (dropped === 0) return;
-    log.warn({ count: dropped }, "log lines dropped, standard output was not read in time");
-    dropped = 0;
-  });
-  return over(log, batches);
-}
-
-/**
- * Opens standard output. Lines that it cannot take wait, and the next line tries again: machines must boot even if the
- * disk of the log is full.
- * @param flush writes what waits before `output`, when the process ends.
- */
-function standardOutput(sync: boolean, onExit: LogOptions["onExit"], flush = () => {}) {
-  let isFailing = false;
-  // Before pino's own callback: `flushSync` retries for ever on a full disk, and pino calls it on an open stream.
   onExit?.(() => {
-    flush();
-    if (isFailing) output.destroy();
-    else output.flushSync();
+    batches.flush();
+    output.flushAtExit();
   });
-  const output = pino.destination({ dest: 1, sync, maxLength: maxWaitingBytes });
-  // Without a listener, an error ends the process.
-  output.on("error", () => {
-    isFailing = true;
-  });
-  output.on("write", () => {
-    isFailing = false;
-  });
-  return output;
+  return batches;
 }

@@ -196,9 +196,7 @@ describe.skipIf(missing("tmpfs"))("on a disk of 64 KiB", () => {
       await write(withSecrets(undefined, narrow));
       const davit = await world.serve(["--audit-log", path]);
       await expect.poll(() => linesIn(path).length, soon).toBe(4);
-      // A file may still grow inside its last page.
-      const bytes = statSync(path).size;
-      writeFileSync(path, `${JSON.stringify({ audit: 1 }).padEnd(4_096 - (bytes % 4_096) - 1)}\n`, { flag: "a" });
+      fillLastPage(path);
       fill(filler);
       const scriptOf = async (number: number) => (await fetch(`${davit.bootUrl}/ipxe?mac=${macOf(number)}`)).status;
       for (let change = 0; change < 2; change++) {
@@ -222,10 +220,34 @@ describe.skipIf(missing("tmpfs"))("on a disk of 64 KiB", () => {
     },
     limitMs,
   );
+
+  it(
+    "davit ends while it is full, and logs how many lines are lost",
+    async () => {
+      const path = join(disk, "audit.log");
+      await write(withSecrets(undefined, narrow));
+      const davit = await world.serve(["--audit-log", path]);
+      await expect.poll(() => linesIn(path).length, soon).toBe(4);
+      fillLastPage(path);
+      fill(join(disk, "filler"));
+      await write(withSecrets(undefined, narrow).replace(`${planted}-argument`, "changed"));
+      const messages = () => davit.log.map(({ msg }) => String(msg)).join("\n");
+      await expect.poll(messages, soon).toContain("audit log cannot be written");
+      expect(await davit.stop()).toBe(0);
+      await expect.poll(messages, soon).toContain("lines of the audit log are lost");
+    },
+    limitMs,
+  );
 });
 
 async function scriptText(bootUrl: string): Promise<string> {
   return await (await fetch(`${bootUrl}/ipxe?mac=${macOf(1)}`)).text();
+}
+
+/** Adds a line up to the end of the file's last page, inside which it could grow on a full disk. */
+function fillLastPage(path: string): void {
+  const bytes = statSync(path).size;
+  writeFileSync(path, `${JSON.stringify({ audit: 1 }).padEnd(4_096 - (bytes % 4_096) - 1)}\n`, { flag: "a" });
 }
 
 /** Fills a small disk to its last byte. */

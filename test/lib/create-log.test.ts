@@ -66,19 +66,28 @@ it("lines are dropped and counted when nobody reads them, and the process goes o
   expect(written + told.reduce((sum, count) => sum + count, 0)).toBe(20_000);
 });
 
-it.each(["json", "pretty"])(
-  "the process goes on, and ends, when the disk of its %s log is full",
-  async (format) => {
+// Alone, the last lines are the first that the disk refuses. They are more than a batch.
+const lastLines = `for (let at = 0; at < 2_000; at++) log.info({ at }, "last line"); process.exit(3);`;
+
+it.each([
+  { format: "json", lines: "some lines", first: "" },
+  { format: "pretty", lines: "some lines", first: "" },
+  { format: "json", lines: "last lines", first: lastLines },
+  { format: "pretty", lines: "last lines", first: lastLines },
+])(
+  "the process goes on, and ends, when the disk refuses $lines of its $format log",
+  async ({ format, first }) => {
     const program = `
     import { createLog } from ${JSON.stringify(logFile)};
     const onExit = (callback) => process.once("exit", callback);
     const log = createLog({ level: "info", format: ${JSON.stringify(format)}, onExit });
+    process.stderr.write("alive");
+    ${first}
     for (let round = 0; round < 5; round++) {
       log.info({ round }, "line");
       log.writeLine("a line");
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    process.stderr.write("alive");
     process.exit(3);
   `;
     const full = openSync("/dev/full", "w");
