@@ -114,6 +114,17 @@ describe("a machine of two Groups, one of which installs,", () => {
     expect(seen).toEqual(["doubtful", "bereft"]);
   });
 
+  it.each(pairs.filter(([, , disk]) => disk.hold !== true))(
+    "is installed at once where its only Group is created again as an installer: selectors that %s",
+    async (_name, _wipe, disk) => {
+      const seen = await begin({ selector: { serial: "other" } }, disk);
+      await drop();
+      await put({ ...disk, profile: "wipe" }, "disk", 2);
+      expect(seen.slice(0, 1)).toEqual(["default/disk disk"]);
+      expect(seen.at(-1)).toBe("default/disk wipe");
+    },
+  );
+
   it("boots its disk at once where the installer goes", async () => {
     const seen = await begin({ selector: { mac } }, { selector: { mac } });
     await drop("wipe");
