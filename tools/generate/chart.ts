@@ -4,25 +4,18 @@
  */
 
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { chartToolPath } from "../build/chart-tools.ts";
 import { type GeneratedFile, generatedFiles } from "./chart-files.ts";
-
-const root = join(import.meta.dirname, "../..");
-const isCheck = process.argv.includes("--check");
+import { generate, isCheck } from "./generated-file.ts";
 
 for (const file of generatedFiles()) await (isCheck ? check(file) : write(file));
 
 async function check({ path, tool, text }: GeneratedFile): Promise<void> {
   if (tool !== undefined && !existsSync(chartToolPath(tool))) return;
-  const [wanted, found] = await Promise.all([text(), readFile(join(root, path), "utf8").catch(() => "")]);
-  if (wanted === found) return;
-  process.stderr.write(`${path} is not what it would be made to now: make chart\n`);
-  process.exitCode = 1;
+  await generate(path, await text(), "make chart");
 }
 
 async function write({ path, text }: GeneratedFile): Promise<void> {
-  await writeFile(join(root, path), await text());
+  await generate(path, await text(), "make chart");
   process.stdout.write(`${path}\n`);
 }

@@ -4,13 +4,12 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { generate, root } from "./generated-file.ts";
 
-const root = join(import.meta.dirname, "../..");
 const home = join(root, "src/store/etcd/client");
-const path = join(home, "rpc_pb.ts");
 const programs = join(root, "node_modules/.bin");
 const plugin = {
   local: join(programs, "protoc-gen-es"),
@@ -30,9 +29,4 @@ async function make(): Promise<string> {
 }
 
 const text = await make();
-if (!process.argv.includes("--check")) {
-  await writeFile(path, text);
-} else if ((await readFile(path, "utf8").catch(() => "")) !== text) {
-  process.stderr.write("src/store/etcd/client/rpc_pb.ts is not what it would be made to now: npm run etcd-rpc\n");
-  process.exitCode = 1;
-}
+await generate("src/store/etcd/client/rpc_pb.ts", text, "npm run etcd-rpc");

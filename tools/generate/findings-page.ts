@@ -1,10 +1,7 @@
 /** docs/reference/findings.md, made of the catalogue. `npm run findings` writes it; with `--check` it is only compared. */
 
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { findingSections } from "../../src/model/findings.ts";
-
-const path = join(import.meta.dirname, "../../docs/reference/findings.md");
+import { generate } from "./generated-file.ts";
 
 const head = `# Findings
 
@@ -24,9 +21,4 @@ const sections = Object.entries(findingSections).map(([title, rules]) => {
 });
 const page = [head, ...sections.flat()].join("\n");
 
-if (!process.argv.includes("--check")) {
-  await writeFile(path, page);
-} else if ((await readFile(path, "utf8").catch(() => "")) !== page) {
-  process.stderr.write("docs/reference/findings.md is not what it would be made to now: npm run findings\n");
-  process.exitCode = 1;
-}
+await generate("docs/reference/findings.md", page, "npm run findings");

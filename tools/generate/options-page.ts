@@ -1,11 +1,8 @@
 /** docs/reference/options.md, made of the option tables. `npm run options` writes it; with `--check` it is only compared. */
 
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { machineOptions } from "../../src/commands/machine/options.ts";
 import { bootOptions, serveOptions } from "../../src/options/table.ts";
-
-const path = join(import.meta.dirname, "../../docs/reference/options.md");
+import { generate } from "./generated-file.ts";
 
 const head = `# Options
 
@@ -45,9 +42,4 @@ const sections = Object.entries({
 });
 const page = [head, ...sections.flat()].join("\n");
 
-if (!process.argv.includes("--check")) {
-  await writeFile(path, page);
-} else if ((await readFile(path, "utf8").catch(() => "")) !== page) {
-  process.stderr.write("docs/reference/options.md is not what it would be made to now: npm run options\n");
-  process.exitCode = 1;
-}
+await generate("docs/reference/options.md", page, "npm run options");
