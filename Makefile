@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-store bench-pauses faults boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-all bench-pages bench-store bench-pauses faults boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: dist test-dist release-dry-run bench-boot bench-start bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -74,27 +74,34 @@ image: ## build the container image; IMAGE=, PLATFORM=, BASE= and BUILD_BASE= sa
 image-dnsmasq: ## build the image for the chart's dnsmasq: DHCP, TFTP, iPXE, GRUB, shim; the same variables without BASE
 	@test/image/build.sh dnsmasq
 
+bench-all: install ## every benchmark below, an hour on a quiet machine, into bench/results/, and the page; MATCHBOX=path and BESIDE=path as below
+	@BESIDE=$(BESIDE) npm --silent run bench:all
+
+bench-pages: install ## the tables and plots of docs/reference/benchmarks.md, from bench/results/
+	@npm --silent run bench:pages
+
 bench: install ## the cost of a boot script at 10 to 100,000 groups, beside bare node:http
 	@npm --silent run bench
 
-bench-boot: install ## the boot service: speed (beside MATCHBOX=path, too), signatures, a storm, changes; BENCH_QUICK=1 is shorter
+bench-boot: install ## the boot service: speed (beside MATCHBOX=path, too), signatures, a storm, changes, ten minutes; BENCH_QUICK=1 is shorter
 	@npm --silent run bench:boot
-bench-assets: install ## a hot asset beside nginx (needs nginx-light), and 10,000 clients that do not read
+
+bench-assets: install ## a hot asset beside nginx (needs nginx-light), and 10,000 clients that do not read, six minutes
 	@npm --silent run bench:assets
 
-bench-controller: install ## how soon a change in a cluster is what machines get, at 10,000 objects (needs make cluster-tools)
+bench-controller: install ## how soon a change in a cluster is what machines get, at 10,000 objects, five minutes (needs make cluster-tools)
 	@npm --silent run bench:controller
 
 bench-start: install ## what a start takes: --help, lint, serve until a machine is answered; BESIDE=path of another bundle's main.js
 	@npm --silent run bench:start -- $(if $(BESIDE),--beside $(BESIDE))
 
-bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
+bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, members, memory, half an hour
 	@npm --silent run bench:store
 
 faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes docs/operate/reliability.md (needs root, etcd-server, faketime and make cluster-tools)
 	@npm --silent run faults -- --write
 
-bench-pauses: install ## how long requests wait beside a listing, and a snapshot, of a million keys
+bench-pauses: install ## how long requests wait beside a listing, and a snapshot, of a million keys, four minutes
 	@npm --silent run bench:pauses
 
 fuzz: install ## mutants of requests, manifests, templates, matchbox trees, logs, backups and copies, DAVIT_FUZZ_SECONDS (60) for each; DAVIT_FUZZ_SEED repeats a run

@@ -5,7 +5,7 @@
  */
 
 import { connect, type Socket } from "node:net";
-import { answerQuestions, cpuMicroseconds } from "./child.ts";
+import { answerQuestions } from "./child.ts";
 
 const readBytes = 1024 * 1024;
 const shared = Buffer.allocUnsafeSlow(readBytes);
@@ -17,13 +17,12 @@ answerQuestions(async ({ kind, port, target, connections, durationMs }) => {
   const at: Place = { port: Number(port), request };
   if (kind === "slow") return await openSlow(at, Number(connections));
   if (kind === "close") return closeSlow();
-  const [startedAtMs, startedAtCpu] = [performance.now(), cpuMicroseconds()];
+  const startedAtMs = performance.now();
   const endsAtMs = startedAtMs + Number(durationMs);
   const counts = await Promise.all(Array.from({ length: Number(connections) }, () => download(at, endsAtMs)));
   return {
     bytes: counts.reduce((sum, count) => sum + count, 0),
     seconds: (performance.now() - startedAtMs) / 1_000,
-    cpuMicroseconds: cpuMicroseconds() - startedAtCpu,
   };
 });
 

@@ -6,12 +6,13 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { imageProgram } from "../test/helpers/image-program.ts";
 import { freePorts } from "../tools/cluster/ports.ts";
 import { startDavit } from "../tools/davit-process.ts";
 import { cpuMicrosecondsOf } from "./process-usage.ts";
+import { manifests } from "./store-peers.ts";
 
 export interface AssetPeer {
-  readonly name: string;
   readonly port: number;
   /** The process that was started; nginx works in children of it. */
   readonly pid: number;
@@ -37,18 +38,12 @@ export class AssetFolder {
   }
 }
 
-const manifests = join(import.meta.dirname, "../manifests/quickstart");
-
-/** @param options further ones of `davit serve`. */
-export async function startDavitPeer(
-  folder: AssetFolder,
-  name: string,
-  options: readonly string[],
-): Promise<AssetPeer> {
+/** davit as the image runs it. @param options further ones of `davit serve`. */
+export async function startDavitPeer(folder: AssetFolder, options: readonly string[]): Promise<AssetPeer> {
   const dataDir = mkdtempSync(join(folder.path, "data-"));
-  const davit = await startDavit({ manifests, dataDir, args: ["--assets-dir", folder.assets, ...options] });
+  const args = ["--assets-dir", folder.assets, ...options];
+  const davit = await startDavit({ ...imageProgram(), manifests, dataDir, args });
   return {
-    name,
     port: Number(new URL(davit.bootUrl).port),
     pid: davit.pid,
     cpuMicroseconds: () => cpuMicrosecondsOf(davit.pid),
@@ -69,7 +64,6 @@ export async function startNginx(folder: AssetFolder, workers: number): Promise<
   await Promise.race([failed, answers(port)]);
   const pid = child.pid ?? 0;
   return {
-    name: `nginx, ${workers} worker${workers === 1 ? "" : "s"}`,
     port,
     pid,
     cpuMicroseconds: () => [pid, ...childrenOf(pid)].reduce((sum, each) => sum + cpuMicrosecondsOf(each), 0),

@@ -1,87 +1,94 @@
 /**
- * `npm run bench:assets`: a hot file of 64 MiB from `davit serve` and from nginx with sendfile, each a process of its own,
- * and what 10,000 clients that do not read cost davit. It prints the tables of bench/RESULTS.md.
+ * `make bench-assets`: a hot file of 64 MiB from `davit serve` and from nginx with sendfile, each a process of its own,
+ * and what 10,000 clients that do not read cost davit. `--threads N` gives davit so many boot threads.
  *
- *   npm run bench:assets -- --rounds 9 --seconds 3 --connections 4,64 --parts speed,slow --clients 10000
+ *   npm run bench:assets -- --rounds 15 --seconds 2 --connections 4,64 --parts speed,slow --clients 10000
  */
 
-import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { AssetFolder, type AssetPeer, startDavitPeer, startNginx } from "./asset-peers.ts";
-import { Child } from "./child.ts";
+import { type Stops, startChild, threadOptions, withStops } from "./boot-contenders.ts";
+import type { Child } from "./child.ts";
 import { residentBytesOf } from "./process-usage.ts";
-import { median, pairedRatio } from "./statistics.ts";
+import { type AddFigure, runBenchmark, versionOf } from "./run.ts";
+import { takeTurns } from "./turns.ts";
 
 const fileBytes = 64 * 1024 * 1024;
 const target = "/assets/kernel";
 
-interface Measure {
+interface Download {
   readonly gibPerSecond: number;
-  /** Processor time of the server, and of its clients, for each GiB. */
+  /** Processor time of the server for each GiB. */
   readonly cpuMs: number;
-  readonly clientCpuMs: number;
 }
 
-await main();
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "15" },
+    seconds: { type: "string", default: "2" },
+    connections: { type: "string", default: "4,64" },
+    parts: { type: "string", default: "speed,slow" },
+    clients: { type: "string", default: "10000" },
+    threads: { type: "string", default: "1" },
+  },
+});
+const rounds = Number(values.rounds);
+const seconds = Number(values.seconds);
+const threads = Number(values.threads);
+const clients = Number(values.clients);
+const parts = values.parts.split(",");
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: "string", default: "9" },
-      seconds: { type: "string", default: "3" },
-      connections: { type: "string", default: "4,64" },
-      parts: { type: "string", default: "speed,slow" },
-      clients: { type: "string", default: "10000" },
-    },
-  });
-  print(`${cpus().length} x ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB; Node ${process.version}\n`);
+await withStops(async (stops) => {
   const folder = new AssetFolder(fileBytes);
-  const load = Child.start("asset-load-child.ts");
-  try {
-    const parts = values.parts.split(",");
-    if (parts.includes("speed")) {
-      const options = { rounds: Number(values.rounds), durationMs: Number(values.seconds) * 1_000 };
-      await speed(folder, load, { ...options, connections: values.connections.split(",").map(Number) });
-    }
-    if (parts.includes("slow")) await slow(folder, load, Number(values.clients));
-  } finally {
-    await load.stop();
-    folder.remove();
+  stops.push(async () => folder.remove());
+  const load = startChild("asset-load-child.ts", stops);
+  if (parts.includes("speed")) {
+    await runBenchmark({
+      name: "assets-speed",
+      settings: { rounds, "s each": seconds, threads },
+      peers: { nginx: versionOf("nginx", "-v") },
+      measure: (add) => withStops((ofSpeed) => speed(folder, load, { stops: ofSpeed, add })),
+    });
   }
-}
-
-interface SpeedOptions {
-  readonly rounds: number;
-  readonly durationMs: number;
-  readonly connections: readonly number[];
-}
+  if (parts.includes("slow")) {
+    const settings = { clients, threads };
+    await runBenchmark({ name: "assets-slow", settings, measure: (add) => slow(folder, load, add) });
+  }
+});
 
 async function speed(
   folder: AssetFolder,
   load: Child,
-  { rounds, durationMs, connections }: SpeedOptions,
+  { stops, add }: { readonly stops: Stops; readonly add: AddFigure },
 ): Promise<void> {
-  const peers = [
-    await startNginx(folder, 1),
-    await startNginx(folder, 2),
-    await startDavitPeer(folder, "davit", []),
-    await startDavitPeer(folder, "davit without cache", ["--assets-cache-bytes", "0"]),
-  ];
-  try {
-    // davit keeps a file that was left alone for two seconds.
-    for (const peer of peers) await measure(peer, load, { connections: 4, durationMs: 1_500 });
-    print("| 64 MiB | GiB/s | ratio | server ms/GiB | ratio | clients ms/GiB |\n|---|---|---|---|---|---|");
-    for (const count of connections) {
-      const found = new Map<AssetPeer, Measure[]>(peers.map((peer) => [peer, []]));
-      for (let round = 0; round < rounds; round++) {
-        // Another one begins each round: what runs first finds a cooler machine.
-        const turns = round % 2 === 0 ? peers : peers.toReversed();
-        for (const peer of turns) found.get(peer)?.push(await measure(peer, load, { connections: count, durationMs }));
-      }
-      printRows(count, found);
-    }
-  } finally {
-    for (const peer of peers) await peer.stop();
+  const options = threadOptions(threads);
+  const kept = async (peer: AssetPeer) => {
+    stops.push(() => peer.stop());
+    return peer;
+  };
+  const davit = await kept(await startDavitPeer(folder, options));
+  const uncached = await kept(await startDavitPeer(folder, ["--assets-cache-bytes", "0", ...options]));
+  const nginx = await kept(await startNginx(folder, 1));
+  const twoWorkers = await kept(await startNginx(folder, 2));
+  const peers = [nginx, twoWorkers, davit, uncached];
+  // davit keeps a file that was left alone for two seconds.
+  for (const peer of peers) await measure(peer, load, { connections: 4, durationMs: 1_500 });
+  for (const connections of values.connections.split(",").map(Number)) {
+    const how = { connections, durationMs: seconds * 1_000 };
+    const found = await takeTurns(peers, rounds, (peer) => measure(peer, load, how));
+    const compared = (own: AssetPeer, other: AssetPeer) => {
+      const sides = (of: (download: Download) => number) => ({
+        davit: found(own).map(of),
+        beside: found(other).map(of),
+      });
+      const cpu = { unit: "ms/GiB", ...sides(({ cpuMs }) => cpuMs) };
+      return { unit: "GiB/s", ...sides(({ gibPerSecond }) => gibPerSecond), cpu };
+    };
+    const what = `${connections} connections`;
+    const goal = { of: "ratio", atLeast: connections < 16 ? 1.3 : 1 } as const;
+    add({ what, peer: "nginx, 1 worker", ...compared(davit, nginx), goal, headline: `a file of 64 MiB, ${what}` });
+    add({ what, peer: "nginx, 2 workers", ...compared(davit, twoWorkers) });
+    add({ what: `${what}, without davit's cache`, peer: "nginx, 1 worker", ...compared(uncached, nginx) });
   }
 }
 
@@ -89,70 +96,34 @@ async function measure(
   peer: AssetPeer,
   load: Child,
   how: { readonly connections: number; readonly durationMs: number },
-): Promise<Measure> {
+): Promise<Download> {
   const before = peer.cpuMicroseconds();
-  const { bytes, seconds, cpuMicroseconds } = await load.ask(
-    { kind: "load", port: peer.port, target, ...how },
-    numbers,
-  );
-  const gibibytes = (bytes ?? 0) / 2 ** 30;
+  const numberOf = await load.askNumbers({ kind: "load", port: peer.port, target, ...how });
+  const gibibytes = numberOf("bytes") / 2 ** 30;
   return {
-    gibPerSecond: gibibytes / (seconds ?? 0),
+    gibPerSecond: gibibytes / numberOf("seconds"),
     cpuMs: (peer.cpuMicroseconds() - before) / 1_000 / gibibytes,
-    clientCpuMs: (cpuMicroseconds ?? 0) / 1_000 / gibibytes,
   };
 }
 
-function printRows(connections: number, found: ReadonlyMap<AssetPeer, readonly Measure[]>): void {
-  const [yardstick = []] = found.values();
-  for (const [{ name }, measures] of found) {
-    const middle = (of: (measure: Measure) => number) => median(measures.map(of));
-    const ratio = (of: (measure: Measure) => number) => pairedRatio(measures.map(of), yardstick.map(of)).toFixed(2);
-    const cells = [
-      `${name}, ${connections} connections`,
-      middle(({ gibPerSecond }) => gibPerSecond).toFixed(2),
-      `**${ratio(({ gibPerSecond }) => gibPerSecond)}**`,
-      Math.round(middle(({ cpuMs }) => cpuMs)),
-      ratio(({ cpuMs }) => cpuMs),
-      Math.round(middle(({ clientCpuMs }) => clientCpuMs)),
-    ];
-    print(`| ${cells.join(" | ")} |`);
-  }
-}
-
 /** Clients that read the head of their answer and no more: with the cache, and with all read buffers in use. */
-async function slow(folder: AssetFolder, load: Child, connections: number): Promise<void> {
-  print(
-    `\n| ${connections} clients that do not read | answered | 503 | RSS before | RSS with them |\n|---|---|---|---|---|`,
-  );
+async function slow(folder: AssetFolder, load: Child, add: AddFigure): Promise<void> {
   for (const cacheBytes of [256 * 2 ** 20, 0]) {
-    const name = `cache of ${mebibytes(cacheBytes)}`;
-    const peer = await startDavitPeer(folder, name, ["--assets-cache-bytes", String(cacheBytes)]);
+    const name = cacheBytes === 0 ? "no cache" : `cache of ${cacheBytes / 2 ** 20} MiB`;
+    const peer = await startDavitPeer(folder, ["--assets-cache-bytes", String(cacheBytes), ...threadOptions(threads)]);
     try {
       await measure(peer, load, { connections: 4, durationMs: 3_000 });
-      const before = residentBytesOf(peer.pid);
-      const { accepted, refused, failed } = await load.ask(
-        { kind: "slow", port: peer.port, target, connections },
-        numbers,
-      );
-      if (failed !== 0) throw new Error(`${failed} clients had no answer`);
-      print(`| ${name} | ${accepted} | ${refused} | ${mebibytes(before)} | ${mebibytes(residentBytesOf(peer.pid))} |`);
-      await load.ask({ kind: "close" }, numbers);
+      const memory = () => ({ unit: "MiB", davit: [residentBytesOf(peer.pid) / 2 ** 20] });
+      add({ what: `${name}: memory before`, ...memory() });
+      const numberOf = await load.askNumbers({ kind: "slow", port: peer.port, target, connections: clients });
+      add({ what: `${name}: memory with the clients`, ...memory() });
+      add({ what: `${name}: answered`, unit: "", davit: [numberOf("accepted")] });
+      add({ what: `${name}: answered 503`, unit: "", davit: [numberOf("refused")] });
+      const goal = { of: "davit", atMost: 0 } as const;
+      add({ what: `${name}: without an answer`, unit: "", davit: [numberOf("failed")], goal });
+      await load.askNumbers({ kind: "close" });
     } finally {
       await peer.stop();
     }
   }
-}
-
-function numbers(answer: unknown): Readonly<Record<string, number | undefined>> {
-  const entries = Object.entries(typeof answer === "object" && answer !== null ? answer : {});
-  return Object.fromEntries(entries.map(([name, value]) => [name, Number(value)]));
-}
-
-function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / 2 ** 20)} MiB`;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -3,53 +3,40 @@
  * store had answered a newer version before the answer was there; its age counts from then.
  */
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Stops, startChild } from "./boot-contenders.ts";
-import { type Latency, latencyOf } from "./statistics.ts";
+import { percentile } from "../tools/benchmarks/statistics.ts";
+import { startChild, temporaryDirectory, threadOptions, withStops } from "./boot-contenders.ts";
+import type { AddFigure } from "./run.ts";
 
-export interface BootChanges {
-  readonly changes: number;
-  readonly answers: number;
-  readonly errors: readonly string[];
-  /** Milliseconds from when each request was due. */
-  readonly latency: Latency;
-  readonly staleAnswers: number;
-  /** Milliseconds. */
-  readonly oldestStale: number;
-}
+export const pace = { Groups: 1_000, "changes/s": 100, "requests/s": 5_000 };
 
-const groups = 1_000;
-const changesPerSecond = 100;
-const requestsPerSecond = 5_000;
-
-export async function measureBootChanges(durationMs: number): Promise<BootChanges> {
-  const directory = await mkdtemp(join(process.env.BENCH_DIR ?? tmpdir(), "davit-bench-changes-"));
-  const stops: Stops = [];
-  try {
+/** Milliseconds count from when each request was due. @throws {Error} if a machine gets no answer. */
+export async function measureBootChanges(
+  { durationMs, threads }: { readonly durationMs: number; readonly threads: number },
+  add: AddFigure,
+): Promise<void> {
+  await withStops(async (stops) => {
+    const directory = await temporaryDirectory(stops);
     const davit = startChild("changes-child.ts", stops);
     const machines = startChild("paced-child.ts", stops);
-    const port = (await davit.askNumbers({ kind: "start", directory, groups }))("port");
-    const ask = { port, groups, perSecond: requestsPerSecond };
+    const { Groups: groups } = pace;
+    const start = { kind: "start", directory, groups, options: threadOptions(threads) };
+    const port = (await davit.askNumbers(start))("port");
+    const ask = { port, groups, perSecond: pace["requests/s"] };
     // Both are slow until their code is compiled.
     await machines.ask({ ...ask, durationMs: 2_000 }, () => undefined);
-    await davit.ask({ kind: "begin", groups, perSecond: changesPerSecond }, () => undefined);
-    const { seen, errors } = await machines.ask({ ...ask, durationMs }, readSeen);
+    await davit.ask({ kind: "begin", groups, perSecond: pace["changes/s"] }, () => undefined);
+    const seen = await machines.ask({ ...ask, durationMs }, readSeen);
     const changes = await davit.ask({ kind: "end" }, readChanges);
     const ages = seen.map((row) => ageOf(row, changes)).filter((age) => age > 0);
-    return {
-      changes: [...changes.values()].flat().length,
-      answers: seen.length,
-      errors,
-      latency: latencyOf(seen.map(([, , dueMs, atMs]) => atMs - dueMs)),
-      staleAnswers: ages.length,
-      oldestStale: Math.max(0, ...ages),
-    };
-  } finally {
-    await Promise.all(stops.map((stop) => stop()));
-    await rm(directory, { recursive: true });
-  }
+    const latenciesMs = seen.map(([, , dueMs, atMs]) => atMs - dueMs);
+    const most = (atMost: number) => ({ of: "davit", atMost }) as const;
+    add({ what: "changes", unit: "", davit: [[...changes.values()].flat().length] });
+    add({ what: "answers", unit: "", davit: [seen.length] });
+    add({ what: "half of the answers within", unit: "ms", davit: [percentile(latenciesMs, 50)] });
+    add({ what: "99 % within", unit: "ms", davit: [percentile(latenciesMs, 99)], goal: most(20) });
+    add({ what: "stale answers", unit: "", davit: [ages.length] });
+    add({ what: "the oldest was stale by", unit: "ms", davit: [Math.max(0, ...ages)], goal: most(250) });
+  });
 }
 
 type Seen = readonly [machine: number, version: number, dueMs: number, atMs: number];
@@ -61,12 +48,10 @@ function ageOf([machine, version, , atMs]: Seen, changes: ReadonlyMap<number, re
   return newer === undefined ? 0 : atMs - newer[1];
 }
 
-function readSeen(answer: unknown): { readonly seen: readonly Seen[]; readonly errors: readonly string[] } {
+function readSeen(answer: unknown): readonly Seen[] {
   const { seen, errors } = Object(answer);
-  const rows = rowsOf(seen).map(([machine = 0, version = 0, dueMs = 0, atMs = 0]): Seen => {
-    return [machine, version, dueMs, atMs];
-  });
-  return { seen: rows, errors: Array.isArray(errors) ? errors.map(String) : ["the machines said nothing"] };
+  if (!Array.isArray(errors) || errors.length > 0) throw new Error(`machines got no answer: ${errors}`);
+  return rowsOf(seen).map(([machine = 0, version = 0, dueMs = 0, atMs = 0]) => [machine, version, dueMs, atMs]);
 }
 
 /** By machine, in the order in which they were made. */

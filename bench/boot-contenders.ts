@@ -1,5 +1,8 @@
 /** Who takes part in the boot benchmarks: each is a server in a process of its own. */
 
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Child } from "./child.ts";
 import { benchTargets, type Endpoint, type Shape } from "./machines.ts";
 import { startMatchbox } from "./matchbox.ts";
@@ -19,17 +22,45 @@ export interface BootServer {
   readonly groups: number;
   readonly child: Child;
   readonly port: number;
-  /** What a group took when it was loaded. */
-  readonly bytesPerGroup: number;
 }
 
-/** Processes to end afterwards. */
+/** What ends and removes what was started. */
 export type Stops = (() => Promise<void>)[];
 
-export async function startBoot(groups: number, stops: Stops, shape: Shape = "labels"): Promise<BootServer> {
+/** Gives `use` a list of what must be stopped afterwards, the last first. */
+export async function withStops<Result>(use: (stops: Stops) => Promise<Result>): Promise<Result> {
+  const stops: Stops = [];
+  try {
+    return await use(stops);
+  } finally {
+    for (const stop of stops.toReversed()) await stop();
+  }
+}
+
+/** `BENCH_DIR` names a directory on the disk to measure; default: the system's temporary one. */
+export async function temporaryDirectory(stops: Stops): Promise<string> {
+  const directory = await mkdtemp(join(process.env.BENCH_DIR ?? tmpdir(), "davit-bench-"));
+  stops.push(() => rm(directory, { recursive: true }));
+  return directory;
+}
+
+export interface BootServerOptions {
+  readonly stops: Stops;
+  readonly shape?: Shape;
+  /** Further ones of `davit serve`. */
+  readonly options?: readonly string[];
+}
+
+export async function startBoot(groups: number, { stops, ...how }: BootServerOptions): Promise<BootServer> {
+  const directory = await temporaryDirectory(stops);
   const child = startChild("boot-child.ts", stops);
-  const numberOf = await child.askNumbers({ kind: "start", groups, shape });
-  return { groups, child, port: numberOf("port"), bytesPerGroup: numberOf("bytesPerGroup") };
+  const numberOf = await child.askNumbers({ kind: "start", directory, groups, ...how });
+  return { groups, child, port: numberOf("port") };
+}
+
+/** The options of so many boot threads. */
+export function threadOptions(threads: number): readonly string[] {
+  return threads > 1 ? ["--boot-threads", String(threads)] : [];
 }
 
 /** davit as one endpoint's contender. */
@@ -42,26 +73,22 @@ export function bootContender(endpoint: Endpoint, { groups, child, port }: BootS
 export async function startBare(model: Contender, stops: Stops): Promise<Contender> {
   const child = startChild("bare-child.ts", stops);
   const answer = await fetch(`http://127.0.0.1:${model.port}${model.targets[0]}`);
+  if (answer.status !== 200) throw new Error(`davit answered ${answer.status}`);
   const question = { kind: "start", contentType: answer.headers.get("content-type"), body: await answer.text() };
   const numberOf = await child.askNumbers(question);
   return { ...model, name: "bare node:http", port: numberOf("port"), cpuMicroseconds: () => cpuOf(child) };
 }
 
+/** matchbox with so many of the same groups as files. @returns it as each endpoint's contender. */
 export async function startMatchboxes(
   binary: string,
-  {
-    endpoints,
-    groups,
-    stops,
-  }: { readonly endpoints: readonly Endpoint[]; readonly groups: number; readonly stops: Stops },
-): Promise<ReadonlyMap<Endpoint, Contender>> {
+  groups: number,
+  stops: Stops,
+): Promise<(endpoint: Endpoint) => Contender> {
   const { port, pid, stop } = await startMatchbox(binary, groups);
   stops.push(stop);
-  const name = `matchbox, ${groups.toLocaleString("en")} groups`;
   const cpuMicroseconds = async () => cpuMicrosecondsOf(pid);
-  return new Map(
-    endpoints.map((endpoint) => [endpoint, { name, port, targets: benchTargets(endpoint, groups), cpuMicroseconds }]),
-  );
+  return (endpoint) => ({ name: "matchbox", port, targets: benchTargets(endpoint, groups), cpuMicroseconds });
 }
 
 export function startChild(file: string, stops: Stops): Child {

@@ -1,6 +1,6 @@
 /**
  * What a known machine with two reported labels costs `/ipxe`, beside a service without Machines and without a ledger.
- * Both answer in this process and take turns; each round compares the two. `node bench/boot-machine.ts` prints it.
+ * Both answer in this process and take turns.
  */
 
 import { BootConfigs } from "../src/boot/boot-configs.ts";
@@ -14,15 +14,14 @@ import { encodeDocument, groupPath, machinePath, profilePath, syncedPath } from 
 import { labelsFromQuery } from "../src/model/labels.ts";
 import { encodeMachine } from "../src/model/machine.ts";
 import type { LedgerEntry } from "../src/model/permit.ts";
-import { print } from "./report.ts";
+import { macOf } from "./machines.ts";
+import type { AddFigure } from "./run.ts";
+import { takeTurns } from "./turns.ts";
 
-const machines = Number(process.env.MACHINES ?? 10_000);
-const rounds = Number(process.env.ROUNDS ?? 41);
+const machines = 10_000;
 const asksPerRound = 20_000;
 const provenance = { origin: "bench", uid: "u", generation: 1 };
 
-const macOf = (at: number) =>
-  `52:54:00:00:${(at >> 8).toString(16).padStart(2, "0")}:${(at & 255).toString(16).padStart(2, "0")}`;
 const uuidOf = (at: number) => `4c4c4544-0042-3510-8052-${at.toString(16).padStart(12, "0")}`;
 const queries = Array.from(
   { length: machines },
@@ -108,11 +107,10 @@ function cost(configs: BootConfigs): number {
   return (user + system) / asksPerRound;
 }
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-const [plain, known] = [serviceOf(false), serviceOf(true)];
-for (let warm = 0; warm < 3; warm++) for (const each of [plain, known]) cost(each);
-const pairs = Array.from({ length: rounds }, () => ({ plain: cost(plain), known: cost(known) }));
-print(
-  `without Machines ${median(pairs.map((pair) => pair.plain)).toFixed(2)} us, a known machine ${median(pairs.map((pair) => pair.known)).toFixed(2)} us`,
-);
-print(`median difference of ${rounds} rounds: ${median(pairs.map((pair) => pair.known - pair.plain)).toFixed(2)} us`);
+export async function measureKnownMachine({ rounds }: { readonly rounds: number }, add: AddFigure): Promise<void> {
+  const [plain, known] = [serviceOf(false), serviceOf(true)];
+  for (let warm = 0; warm < 3; warm++) for (const each of [plain, known]) cost(each);
+  const costsOf = await takeTurns([plain, known], rounds, async (configs) => cost(configs));
+  const peer = "without Machines and labels";
+  add({ what: "a known machine, CPU of rendering", peer, unit: "us", davit: costsOf(known), beside: costsOf(plain) });
+}

@@ -1,33 +1,20 @@
 /**
  * A storm: thousands of machines are powered on within a second and boot from one `davit serve`, each on one connection.
- * The machines are in two other processes. Reports errors, refusals that were obeyed, latencies and davit's memory.
+ * The machines are in two other processes. A machine that gets 503 waits as long as `Retry-After` says.
  */
 
 import { readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonObject, type JsonValue } from "../src/model/json.ts";
+import { imageProgram } from "../test/helpers/image-program.ts";
+import { percentile } from "../tools/benchmarks/statistics.ts";
 import { type DavitProcess, startDavit } from "../tools/davit-process.ts";
-import { type Stops, startChild } from "./boot-contenders.ts";
+import { startChild, temporaryDirectory, threadOptions, withStops } from "./boot-contenders.ts";
 import type { Child } from "./child.ts";
 import { benchBoot, benchMetadata, ignitionTemplate, macOf } from "./machines.ts";
 import { cpuMicrosecondsOf, residentBytesOf } from "./process-usage.ts";
-import { type Latency, latencyOf } from "./statistics.ts";
-
-export interface BootStorm {
-  readonly machines: number;
-  readonly errors: readonly string[];
-  /** Answers 503. The machines obeyed all of them. */
-  readonly refusals: number;
-  /** Of each step, milliseconds. */
-  readonly steps: ReadonlyMap<string, Latency>;
-  /** From power on to the last answer, waits included; milliseconds. */
-  readonly boots: Latency;
-  readonly cpuMicrosecondsPerBoot: number;
-  readonly bytesBefore: number;
-  readonly bytesMost: number;
-}
+import { type AddFigure, print } from "./run.ts";
 
 interface ClientReport {
   readonly latenciesMs: readonly (readonly number[])[];
@@ -36,29 +23,28 @@ interface ClientReport {
   readonly errors: readonly string[];
 }
 
-const steps = ["/boot.ipxe", "/ipxe", "kernel", "initrd", "/ignition", "/metadata"];
+const steps = ["`/boot.ipxe`", "`/ipxe`", "kernel", "initrd", "`/ignition`", "`/metadata`"];
 const assetBytes = 64 * 1024;
 const startWithinMs = 1_000;
 const clientCount = 2;
 const documentsPerFile = 1_000;
 const memoryLookMs = 50;
 
-/** @throws {Error} when this system allows too few open files. */
-export async function measureBootStorm(machines: number): Promise<BootStorm> {
+/** @throws {Error} when this system allows too few open files, and if a machine does not boot. */
+export async function measureBootStorm(
+  { machines, threads }: { readonly machines: number; readonly threads: number },
+  add: AddFigure,
+): Promise<void> {
   refuseFewFiles(machines);
-  const directory = await mkdtemp(join(tmpdir(), "davit-bench-storm-"));
-  const stops: Stops = [() => rm(directory, { recursive: true })];
-  try {
-    const davit = await startServe(directory, machines);
-    stops.unshift(async () => void (await davit.stop()));
+  await withStops(async (stops) => {
+    const davit = await startServe(await temporaryDirectory(stops), machines, threadOptions(threads));
+    stops.push(async () => void (await davit.stop()));
     const clients = Array.from({ length: clientCount }, () => startChild("storm-child.ts", stops));
-    return await run(davit, clients, machines);
-  } finally {
-    for (const stop of stops.toReversed()) await stop();
-  }
+    await run(davit, clients, machines, add);
+  });
 }
 
-async function run(davit: DavitProcess, clients: readonly Child[], machines: number): Promise<BootStorm> {
+async function run(davit: DavitProcess, clients: readonly Child[], machines: number, add: AddFigure): Promise<void> {
   const bytesBefore = residentBytesOf(davit.pid);
   const cpuBefore = cpuMicrosecondsOf(davit.pid);
   let bytesMost = bytesBefore;
@@ -75,19 +61,37 @@ async function run(davit: DavitProcess, clients: readonly Child[], machines: num
   );
   clearInterval(look);
   const latencies = reports.flatMap(({ latenciesMs }) => latenciesMs);
-  return {
-    machines: count * clients.length,
-    errors: reports.flatMap(({ errors }) => errors),
-    refusals: reports.reduce((sum, { refusals }) => sum + refusals, 0),
-    steps: new Map(steps.map((step, at) => [step, latencyOf(latencies.flatMap((one) => one[at] ?? []))])),
-    boots: latencyOf(reports.flatMap(({ totalsMs }) => totalsMs)),
-    cpuMicrosecondsPerBoot: (cpuMicrosecondsOf(davit.pid) - cpuBefore) / machines,
-    bytesBefore,
-    bytesMost,
-  };
+  const totalsMs = reports.flatMap(({ totalsMs }) => totalsMs);
+  const errors = reports.flatMap(({ errors }) => errors);
+  const cpuMs = (cpuMicrosecondsOf(davit.pid) - cpuBefore) / 1_000 / machines;
+  for (const error of new Set(errors)) print(error);
+  const seconds = (percent: number) => [percentile(totalsMs, percent) / 1_000];
+  const cpu = { unit: "ms", davit: [cpuMs] };
+  const headline = (part: string) => `${part} of ${machines.toLocaleString("en")} machines boot within`;
+  add({
+    what: "half of the machines have booted within",
+    unit: "s",
+    davit: seconds(50),
+    cpu,
+    headline: headline("half"),
+  });
+  add({ what: "99 % of the machines have booted within", unit: "s", davit: seconds(99), headline: headline("99 %") });
+  for (const [at, step] of steps.entries()) {
+    const stepMs = latencies.flatMap((one) => one[at] ?? []);
+    add({ what: `99 % of the answers to ${step} within`, unit: "ms", davit: [percentile(stepMs, 99)] });
+  }
+  const none = { of: "davit", atMost: 0 } as const;
+  add({ what: "machines that did not boot", unit: "", davit: [errors.length], goal: none });
+  add({ what: "answers 503, obeyed", unit: "", davit: [sum(reports.map(({ refusals }) => refusals))] });
+  add({ what: "memory before", unit: "MiB", davit: [bytesBefore / 2 ** 20] });
+  add({ what: "memory at most", unit: "MiB", davit: [bytesMost / 2 ** 20] });
 }
 
-async function startServe(directory: string, machines: number): Promise<DavitProcess> {
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}
+
+async function startServe(directory: string, machines: number, options: readonly string[]): Promise<DavitProcess> {
   const assetsDir = join(directory, "assets");
   for (const path of [benchBoot.kernel, ...benchBoot.initrd]) {
     const file = join(directory, path);
@@ -102,7 +106,8 @@ async function startServe(directory: string, machines: number): Promise<DavitPro
     const documents = Array.from({ length }, (_, at) => JSON.stringify(groupObject(from + at)));
     await writeFile(join(manifests, `groups-${from}.yaml`), documents.join("\n---\n"));
   }
-  return await startDavit({ manifests, dataDir: join(directory, "data"), args: ["--assets-dir", assetsDir] });
+  const args = ["--assets-dir", assetsDir, ...options];
+  return await startDavit({ ...imageProgram(), manifests, dataDir: join(directory, "data"), args });
 }
 
 const apiVersion = "davit.dev/v1alpha1";

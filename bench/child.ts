@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { imageProgram } from "../test/helpers/image-program.ts";
 
 /** A process of a benchmark that answers questions. */
 export class Child {
@@ -12,10 +13,14 @@ export class Child {
     this.#process = child;
   }
 
-  /** Starts a file of this folder; its output goes nowhere, as a server's would go to a collector. */
+  /**
+   * Starts a file of this folder, with the options that the image gives to Node. Its output goes nowhere, as a server's
+   * would go to a collector.
+   */
   static start(file: string): Child {
     const path = fileURLToPath(new URL(file, import.meta.url));
-    return new Child(fork(path, { stdio: ["ignore", "ignore", "inherit", "ipc"] }));
+    const execArgv = [...imageProgram().nodeArgs];
+    return new Child(fork(path, { execArgv, stdio: ["ignore", "ignore", "inherit", "ipc"] }));
   }
 
   /** Asks and waits for the answer; an end of the process instead of one is an error. */

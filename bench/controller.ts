@@ -11,11 +11,11 @@ import { systemClock } from "../src/lib/clock.ts";
 import { createAll, machineGroup, pathOf, profile, readyCount, setKernel } from "../test/cluster/machines.ts";
 import { Rack } from "../test/cluster/rack.ts";
 import { imageProgram } from "../test/helpers/image-program.ts";
-import { missingTools } from "../tools/build/tools.ts";
+import { percentile } from "../tools/benchmarks/statistics.ts";
+import { missingTools, toolPath } from "../tools/build/tools.ts";
 import { type Cluster, startCluster } from "../tools/cluster/cluster.ts";
-import { residentBytesOf } from "./process-usage.ts";
-import { load, mebibytes, print } from "./report.ts";
-import { percentile } from "./statistics.ts";
+import { cpuMicrosecondsOf, residentBytesOf } from "./process-usage.ts";
+import { type AddFigure, runBenchmark, versionOf } from "./run.ts";
 
 const { values } = parseArgs({
   options: {
@@ -33,41 +33,44 @@ const changeCount = Number(values.changes);
 const quietSeconds = Number(values.quiet);
 const pollMs = 1;
 
-interface Row {
-  readonly what: string;
-  readonly found: string;
-  readonly target: string;
-}
-
 if (missingTools().length > 0) {
   process.stderr.write('There is no API server: run "make cluster-tools" first\n');
   process.exitCode = 1;
 } else {
-  await main();
+  await runBenchmark({
+    name: "controller",
+    settings: {
+      Profiles: profileCount,
+      Groups: groupCount,
+      "Groups of one Profile": sharedCount,
+      changes: changeCount,
+      "s of quiet": quietSeconds,
+    },
+    peers: { "kube-apiserver": versionOf(toolPath("kube-apiserver"), "--version") },
+    measure,
+  });
 }
 
-async function main(): Promise<void> {
-  const rows: Row[] = [];
+/** The most that davit may take. */
+const most = (atMost: number) => ({ of: "davit", atMost }) as const;
+
+async function measure(add: AddFigure): Promise<void> {
   const cluster = await startCluster();
   try {
-    const filledMs = await durationOf(() => fill(cluster));
-    print(`${profileCount} Profiles and ${groupCount} Groups written in ${seconds(filledMs)}; ${load()}`);
+    await fill(cluster);
     const startedMs = systemClock.monotonicMs();
     const rack = await Rack.start({ kubeconfig: cluster.kubeconfig, ...imageProgram() });
     try {
-      rows.push(...(await firstSync(cluster, rack, startedMs)));
-      rows.push(...(await singleChanges(cluster, rack)));
-      rows.push(...(await sharedChange(cluster, rack)));
-      rows.push(...(await quietTime(rack)));
+      await firstSync(cluster, rack, { startedMs, add });
+      await singleChanges(cluster, rack, add);
+      await sharedChange(cluster, rack, add);
+      await quietTime(rack, add);
     } finally {
       await rack.stop();
     }
   } finally {
     await cluster.stop();
   }
-  print(`\n| what | found | target |\n|---|---|---|`);
-  for (const { what, found, target } of rows) print(`| ${what} | ${found} | ${target} |`);
-  print(`\n${load()}`);
 }
 
 async function fill(cluster: Cluster): Promise<void> {
@@ -89,7 +92,11 @@ function profileOf(group: number): string {
   return group < sharedCount ? "shared" : profileName(1 + ((group - sharedCount) % (profileCount - 1)));
 }
 
-async function firstSync(cluster: Cluster, rack: Rack, startedMs: number): Promise<readonly Row[]> {
+async function firstSync(
+  cluster: Cluster,
+  rack: Rack,
+  { startedMs, add }: { readonly startedMs: number; readonly add: AddFigure },
+): Promise<void> {
   const servedMs = systemClock.monotonicMs() - startedMs;
   let peakBytes = residentBytesOf(rack.davit.pid);
   const total = profileCount + groupCount;
@@ -101,11 +108,16 @@ async function firstSync(cluster: Cluster, rack: Rack, startedMs: number): Promi
   while ((await readyCounts(cluster)) < total) await systemClock.sleep(250);
   const statusMs = systemClock.monotonicMs() - startedMs;
   peakBytes = Math.max(peakBytes, residentBytesOf(rack.davit.pid));
-  return [
-    { what: "first sync: machines are answered", found: seconds(servedMs), target: "10 s" },
-    { what: "first sync: every object says Ready", found: seconds(statusMs), target: "60 s" },
-    { what: "first sync: resident memory, at most", found: mebibytes(peakBytes), target: "400 MiB" },
-  ];
+  const cpu = { unit: "s", davit: [cpuMicrosecondsOf(rack.davit.pid) / 1e6] };
+  const what = "first sync";
+  add({ what: `${what}: machines are answered`, unit: "s", davit: [servedMs / 1_000], goal: most(10) });
+  add({ what: `${what}: every object says Ready`, unit: "s", davit: [statusMs / 1_000], goal: most(60), cpu });
+  const memory = { unit: "MiB", davit: [peakBytes / 2 ** 20], goal: most(400) };
+  add({
+    what: `${what}: memory at most`,
+    ...memory,
+    headline: `memory during the first sync of ${total.toLocaleString("en")} objects`,
+  });
 }
 
 async function writesLeft(rack: Rack): Promise<number> {
@@ -121,7 +133,7 @@ async function readyCounts(cluster: Cluster): Promise<number> {
 }
 
 /** One after the other, each in the Profile of another machine, until that machine gets it. */
-async function singleChanges(cluster: Cluster, rack: Rack): Promise<readonly Row[]> {
+async function singleChanges(cluster: Cluster, rack: Rack, add: AddFigure): Promise<void> {
   const durationsMs: number[] = [];
   for (let change = 0; change < changeCount; change++) {
     const machine = sharedCount + (change % (groupCount - sharedCount));
@@ -129,12 +141,19 @@ async function singleChanges(cluster: Cluster, rack: Rack): Promise<readonly Row
     await setKernel(cluster, profileOf(machine), kernel);
     durationsMs.push(await durationOf(() => untilBoots(rack, machine, kernel)));
   }
-  const found = `p50 ${milliseconds(percentile(durationsMs, 50))}, p99 ${milliseconds(percentile(durationsMs, 99))}`;
-  return [{ what: `answer to a PATCH until /ipxe has it, ${changeCount} changes`, found, target: "p99 250 ms" }];
+  const what = "of the PATCHes reach `/ipxe` within";
+  add({ what: `half ${what}`, unit: "ms", davit: [percentile(durationsMs, 50)] });
+  add({
+    what: `99 % ${what}`,
+    unit: "ms",
+    davit: [percentile(durationsMs, 99)],
+    goal: most(250),
+    headline: "99 % of the PATCHes of objects reach machines within",
+  });
 }
 
 /** A Profile that thousands of Groups name, while other machines ask. */
-async function sharedChange(cluster: Cluster, rack: Rack): Promise<readonly Row[]> {
+async function sharedChange(cluster: Cluster, rack: Rack, add: AddFigure): Promise<void> {
   const waitsMs: number[] = [];
   const asking = new AbortController();
   const others = askAlways(rack, waitsMs, asking.signal);
@@ -146,16 +165,11 @@ async function sharedChange(cluster: Cluster, rack: Rack): Promise<readonly Row[
   const statusMs = systemClock.monotonicMs() - startedMs;
   asking.abort();
   await others;
-  const what = `a Profile of ${sharedCount} Groups changes`;
-  return [
-    { what: `${what}: new bytes`, found: seconds(servedMs), target: "3 s" },
-    { what: `${what}: conditions`, found: seconds(statusMs), target: "60 s" },
-    {
-      what: `${what}: boot requests meanwhile`,
-      found: `p99 ${milliseconds(percentile(waitsMs, 99))}`,
-      target: "50 ms",
-    },
-  ];
+  const what = "a Profile of many Groups changes";
+  add({ what: `${what}: new bytes`, unit: "s", davit: [servedMs / 1_000], goal: most(3) });
+  add({ what: `${what}: conditions`, unit: "s", davit: [statusMs / 1_000], goal: most(60) });
+  const waits = { unit: "ms", davit: [percentile(waitsMs, 99)], goal: most(50) };
+  add({ what: `${what}: 99 % of boot requests meanwhile within`, ...waits });
 }
 
 async function isObserved(cluster: Cluster): Promise<boolean> {
@@ -173,17 +187,14 @@ async function askAlways(rack: Rack, waitsMs: number[], signal: AbortSignal): Pr
 }
 
 /** What davit writes while nothing happens. */
-async function quietTime(rack: Rack): Promise<readonly Row[]> {
+async function quietTime(rack: Rack, add: AddFigure): Promise<void> {
   while ((await writesLeft(rack)) > 0) await systemClock.sleep(100);
   await systemClock.sleep(5_000);
   const before = await writesOf(rack);
   await systemClock.sleep(quietSeconds * 1_000);
-  const found = `${(await writesOf(rack)) - before}`;
-  const memory = mebibytes(residentBytesOf(rack.davit.pid));
-  return [
-    { what: `writes to the API server in ${quietSeconds} s of quiet`, found, target: "0" },
-    { what: "resident memory then", found: memory, target: "400 MiB" },
-  ];
+  const writes = (await writesOf(rack)) - before;
+  add({ what: "writes to the API server while it is quiet", unit: "", davit: [writes], goal: most(0) });
+  add({ what: "memory then", unit: "MiB", davit: [residentBytesOf(rack.davit.pid) / 2 ** 20], goal: most(400) });
 }
 
 async function writesOf(rack: Rack): Promise<number> {
@@ -198,12 +209,4 @@ async function durationOf(work: () => Promise<unknown>): Promise<number> {
   const startedMs = systemClock.monotonicMs();
   await work();
   return systemClock.monotonicMs() - startedMs;
-}
-
-function seconds(durationMs: number): string {
-  return `${(durationMs / 1_000).toFixed(1)} s`;
-}
-
-function milliseconds(durationMs: number): string {
-  return `${durationMs.toFixed(0)} ms`;
 }

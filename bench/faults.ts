@@ -10,7 +10,7 @@ import { withDavits } from "./davit-members.ts";
 import { FaultClients, type Outcome, pause, writeFaultObjects } from "./fault-clients.ts";
 import { type Fault, faults, type Measure } from "./fault-kinds.ts";
 import { type MembersFault, membersFaults } from "./members-fault-kinds.ts";
-import { load, print } from "./report.ts";
+import { load, print } from "./run.ts";
 
 const page = new URL("../docs/operate/reliability.md", import.meta.url);
 const head = "| fault | boots | wrong | asked again | longest wait, s | writes | lost | refused | longest gap, s | |";
@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   const isChosen = ({ name }: { readonly name: string }) =>
     words.length === 0 || words.some((word) => name.includes(word));
   const chosen = [...faults, ...membersFaults.map(ofMembers)].filter(isChosen);
-  print(`${cpus().length} x ${cpus()[0]?.model}; Node ${process.version}; ${load()}\n`);
+  print(`${cpus().length} x ${cpus()[0]?.model}; Node ${process.version}; load average ${load()}\n`);
   print(`${head}\n${separator}`);
   for (const { name, run } of chosen) {
     await run(async (asked, during) => {
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
       if (options.includes("--write")) writeRow(row);
     });
   }
-  print(`\n${load()}`);
+  print(`\nload average ${load()}`);
 }
 
 /** Clients ask each of three davits. The gaps of a davit that the fault ends do not count. */

@@ -4,18 +4,15 @@
  */
 
 import { type EtcdMembers, startEtcdV3 } from "../test/helpers/etcd-v3.ts";
+import type { Goal } from "../tools/benchmarks/figures.ts";
+import { percentile } from "../tools/benchmarks/statistics.ts";
 import type { DavitProcess } from "../tools/davit-process.ts";
 import { Child } from "./child.ts";
 import { type DavitMembers, withDavits } from "./davit-members.ts";
 import { requestText, sendAll } from "./raw-client.ts";
-import { mebibytes, print } from "./report.ts";
-import { median, percentile } from "./statistics.ts";
+import type { AddFigure } from "./run.ts";
 import type { LoadedPeer } from "./store-peers.ts";
 import { loadSpeedKeys, measureSpeed, type SpeedOptions } from "./store-speed.ts";
-
-export interface MembersOptions extends SpeedOptions {
-  readonly modes: readonly string[];
-}
 
 const started = { bytes: 150 * 2 ** 20, valueBytes: 1_024 };
 // A snapshot is taken when 64 MiB were logged; these are a little more.
@@ -23,33 +20,25 @@ const filler = { count: 1_056, form: `value=${"z".repeat(64 * 1_024)}` };
 const probed = { keys: 1_000, intervalMs: 4 };
 const quietMs = 10_000;
 
-/** Prints what was measured. */
-export async function benchMembers(options: MembersOptions): Promise<void> {
-  print("\n| PUT at one of the davits | davit /s | etcd x3 /s | ratio | p99 ms davit, etcd | p99 ratio | target |");
-  print("|---|---|---|---|---|---|---|");
-  for (const davits of [1, 3]) await benchSpeed(davits, options);
-  await withDavits(1, async (members) => {
-    await benchSnapshot(members, options.rounds);
-  });
-  await withDavits(1, benchStart);
+export async function benchMembers(options: SpeedOptions, add: AddFigure): Promise<void> {
+  for (const davits of [1, 3]) {
+    await benchSpeed(davits, options, ({ what, goal: _single, headline: _headline, ...figure }) => {
+      const goal: Goal = figure.unit === "ms" ? { of: "ratio", atMost: 1.5 } : { of: "ratio", atLeast: 0.9 };
+      add({ ...figure, what: `${what}, davits: ${davits}`, peer: "etcd x3", goal });
+    });
+  }
+  await withDavits(1, (members) => benchSnapshot(members, options.rounds, add));
+  await withDavits(1, (members) => benchStart(members, add));
 }
 
-async function benchSpeed(davits: number, options: MembersOptions): Promise<void> {
+/** The peer is the v2 API of three members, at their leader. */
+async function benchSpeed(davits: number, options: SpeedOptions, add: AddFigure): Promise<void> {
   const reference = await startEtcdV3({ count: 3, args: ["--enable-v2=true"] });
   try {
     await withDavits(davits, async (members) => {
       const peers = [peerOf("davit", members.all[0]), peerOf("etcd", await leaderOf(reference))] as const;
       for (const peer of peers) await loadSpeedKeys(peer);
-      for (const { what, davit, etcd, throughputRatio, p99Ratio } of await measureSpeed(
-        peers,
-        options,
-        options.modes,
-      )) {
-        const perSecond = [davit, etcd].map((measure) => Math.round(measure.perSecond));
-        const p99 = `${davit.p99Ms.toFixed(1)}, ${etcd.p99Ms.toFixed(1)}`;
-        const cells = [`${what}, davits: ${davits}`, ...perSecond, `**${throughputRatio.toFixed(2)}**`, p99];
-        print(`| ${[...cells, `**${p99Ratio.toFixed(2)}**`, "PUT >= 0.9, p99 <= 1.5"].join(" | ")} |`);
-      }
+      await measureSpeed(peers, options, add);
     });
   } finally {
     await reference.stop();
@@ -57,7 +46,7 @@ async function benchSpeed(davits: number, options: MembersOptions): Promise<void
 }
 
 /** Writes at a steady rate, with and without a snapshot of 64 MiB beside them, in turns. */
-async function benchSnapshot({ all }: DavitMembers, rounds: number): Promise<void> {
+async function benchSnapshot({ all }: DavitMembers, rounds: number, add: AddFigure): Promise<void> {
   const [davit] = all;
   if (davit === undefined) throw new Error("no davit");
   const probe = Child.start("pauses-child.ts");
@@ -67,7 +56,7 @@ async function benchSnapshot({ all }: DavitMembers, rounds: number): Promise<voi
     keys.map((key) => requestText("PUT", key, "value=1")),
   );
   await fill(davit);
-  const found: { readonly quietMs: number; readonly besideMs: number; readonly seconds: number }[] = [];
+  const found: { readonly quietMs: number; readonly besideMs: number }[] = [];
   for (let round = 0; round < rounds; round++) {
     await pause(quietMs);
     const quiet = await putsBeside(probe, davit, () => pause(quietMs));
@@ -76,18 +65,12 @@ async function benchSnapshot({ all }: DavitMembers, rounds: number): Promise<voi
     const beside = await putsBeside(probe, davit, async () => {
       while (snapshotsOf(davit).length === before) await pause(10);
     });
-    const seconds = Number(snapshotsOf(davit).at(-1)?.seconds);
-    found.push({ quietMs: percentile(quiet, 99), besideMs: percentile(beside, 99), seconds });
+    found.push({ quietMs: percentile(quiet, 99), besideMs: percentile(beside, 99) });
   }
   await probe.stop();
-  const of = (value: (each: (typeof found)[number]) => number) => median(found.map(value));
-  print("\n| p99 of PUT, 125 a second | ms | beside a snapshot of 66 MiB, ms | it took s | ratio | target |");
-  print("|---|---|---|---|---|---|");
-  const ratio = of(({ quietMs, besideMs }) => besideMs / quietMs);
-  const cells = [of((each) => each.quietMs), of((each) => each.besideMs), of((each) => each.seconds)];
-  print(
-    `| davit on etcd x3 | ${cells.map((cell) => cell.toFixed(1)).join(" | ")} | **${ratio.toFixed(2)}** | <= 1.5 |`,
-  );
+  const sides = { davit: found.map(({ besideMs }) => besideMs), beside: found.map(({ quietMs }) => quietMs) };
+  const what = "125 PUT a second beside a snapshot of 66 MiB: 99 % within";
+  add({ what, peer: "without a snapshot", unit: "ms", ...sides, goal: { of: "ratio", atMost: 1.5 } });
 }
 
 async function putsBeside(probe: Child, { storeUrl: url }: DavitProcess, work: () => Promise<unknown>) {
@@ -119,7 +102,7 @@ async function fill({ storeUrl }: DavitProcess): Promise<void> {
 }
 
 /** A store of 150 MiB: from the start of the process until davit serves. */
-async function benchStart({ all, start }: DavitMembers): Promise<void> {
+async function benchStart({ all, start }: DavitMembers, add: AddFigure): Promise<void> {
   const [first] = all;
   const form = `value=${"x".repeat(started.valueBytes)}`;
   const keys = Array.from({ length: started.bytes / started.valueBytes }, (_, at) => `/v2/keys/many/${at % 997}/${at}`);
@@ -135,8 +118,8 @@ async function benchStart({ all, start }: DavitMembers): Promise<void> {
     times.push((performance.now() - startMs) / 1_000);
     await davit.stop();
   }
-  const shown = times.map((seconds) => seconds.toFixed(1)).join(", ");
-  print(`\nStart of a davit with ${mebibytes(started.bytes)} in etcd x3, three times: ${shown} s (target: <= 4)`);
+  const what = `start of a davit with ${started.bytes / 2 ** 20} MiB in etcd`;
+  add({ what, unit: "s", davit: times, goal: { of: "davit", atMost: 4 } });
 }
 
 /** The member of etcd whose v2 API answers writes without asking another one. */

@@ -1,13 +1,10 @@
 /**
- * `node bench/store-pauses.ts`: how long the event loop is held while a snapshot of 100,000 keys is written and
- * 100,000 further keys end in the same moment, beside the same time with nothing to do. On the disk of the temporary
- * directory. It prints the three longest turns of each round.
+ * How long the event loop is held while a snapshot of 100,000 keys is written and 100,000 further keys end in the same
+ * moment, beside some time with nothing to do. Each round has its longest turn.
  */
 
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { systemClock } from "../src/lib/clock.ts";
 import { diskFiles } from "../src/lib/files.ts";
 import { nextTurn } from "../src/lib/slices.ts";
@@ -17,8 +14,9 @@ import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { lockDirectory } from "../src/store/wal/lock.ts";
 import { silentLog } from "../test/helpers/test-store.ts";
+import { temporaryDirectory, withStops } from "./boot-contenders.ts";
+import type { AddFigure } from "./run.ts";
 
-const rounds = 5;
 const keyCount = 100_000;
 const keysPerBatch = 1_000;
 // Long enough for them to be written.
@@ -27,38 +25,40 @@ const ttlSeconds = 5;
 const leadMs = 20;
 const idleMs = 2_000;
 
-await main();
-
-async function main(): Promise<void> {
-  for (let round = 1; round <= rounds; round++) {
-    const directory = await mkdtemp(join(tmpdir(), "davit-pauses-"));
-    try {
-      await measure(round, directory);
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+export async function measureTurns(rounds: number, add: AddFigure): Promise<void> {
+  const found: Round[] = [];
+  for (let round = 0; round < rounds; round++) {
+    found.push(await withStops(async (stops) => measureRound(await temporaryDirectory(stops))));
   }
+  const figure = (what: string, of: (turns: Turns) => readonly number[]) => {
+    const [davit, beside] = [found.map(({ busy }) => longest(of(busy))), found.map(({ idle }) => longest(of(idle)))];
+    add({ what, peer: "nothing to do", unit: "ms", davit, beside, goal: { of: "davit", atMost: 50 } });
+  };
+  figure("longest turn, processor time of the thread", ({ cpuMs }) => cpuMs);
+  figure("longest turn", ({ wallMs }) => wallMs);
 }
 
-async function measure(round: number, directory: string): Promise<void> {
+interface Round {
+  readonly idle: Turns;
+  readonly busy: Turns;
+}
+
+async function measureRound(directory: string): Promise<Round> {
   const idle = await turnsOf(() => systemClock.sleep(idleMs));
   const store = await open(directory);
   const endsAtMs = await fill(store);
   const spareMs = endsAtMs - systemClock.nowMs() - leadMs;
   if (spareMs < 0) throw new Error("The keys ended before all were written: a longer ttl is needed");
   await systemClock.sleep(spareMs);
-  let busyMs = 0;
   const busy = await turnsOf(async () => {
-    const startMs = systemClock.monotonicMs();
     // The record that makes a snapshot due.
     await store.submit(set("/last"));
     while ((store.counts.get("expireCount") ?? 0) < keyCount || !(await hasSnapshot(directory))) {
       await systemClock.sleep(1);
     }
-    busyMs = systemClock.monotonicMs() - startMs;
   });
   await store.stop();
-  print(`round ${round}: nothing to do: ${shown(idle)}; snapshot and ends, ${busyMs.toFixed(0)} ms: ${shown(busy)}`);
+  return { idle, busy };
 }
 
 /** A store that takes its first snapshot right behind what `fill` writes. */
@@ -125,15 +125,6 @@ function now() {
   return { wallMs: systemClock.monotonicMs(), cpuMs: (user + system) / 1_000 };
 }
 
-function shown({ wallMs, cpuMs }: Turns): string {
-  return `longest turns ${longest(wallMs)} ms, of processor time ${longest(cpuMs)} ms`;
-}
-
-function longest(values: readonly number[]): string {
-  const sorted = values.toSorted((a, b) => b - a).slice(0, 3);
-  return sorted.map((value) => value.toFixed(1)).join(" ");
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+function longest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
 }

@@ -6,47 +6,43 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { MeasuredFigure } from "../tools/benchmarks/figures.ts";
 import { cpuMicrosecondsOf } from "./process-usage.ts";
 import { requestText, sendAll } from "./raw-client.ts";
-import { median, pairedRatio } from "./statistics.ts";
+import type { AddFigure } from "./run.ts";
 import type { LoadedPeer } from "./store-peers.ts";
+import { takeTurns } from "./turns.ts";
 
 export interface SpeedOptions {
   readonly rounds: number;
   readonly roundSeconds: number;
+  /** Names of modes; all if there is none. */
+  readonly modes: readonly string[];
 }
 
-interface Measure {
+interface Requests {
   readonly perSecond: number;
   readonly cpuMicroseconds: number;
   readonly p99Ms: number;
 }
 
-/** One row of the table: medians of each, and of the ratios of paired rounds. */
-export interface SpeedRow {
-  readonly what: string;
-  readonly target: string;
-  readonly davit: Measure;
-  readonly etcd: Measure;
-  readonly throughputRatio: number;
-  readonly cpuRatio: number;
-  readonly p99Ratio: number;
-}
-
 interface Mode {
   readonly name: string;
   readonly what: string;
-  readonly target: string;
+  /** The least ratio of throughput. */
+  readonly goal?: number;
+  /** The most ratio of processor time. */
+  readonly cpuGoal?: number;
   readonly connections: number;
 }
 
 const modes: readonly Mode[] = [
-  { name: "get", what: "GET of a key", target: ">= 1.0, CPU <= 0.85", connections: 64 },
-  { name: "put", what: "PUT of a key", target: ">= 1.25", connections: 64 },
-  { name: "cas", what: "PUT with prevValue", target: ">= 1.0", connections: 64 },
-  { name: "post", what: "POST, keys in order", target: ">= 1.0", connections: 64 },
-  { name: "list", what: "recursive GET of 10,000 keys", target: ">= 1.0", connections: 4 },
-  { name: "list-changing", what: "the same, 10 for each PUT of one of them", target: "shown only", connections: 4 },
+  { name: "get", what: "GET of a key", goal: 1, cpuGoal: 0.85, connections: 64 },
+  { name: "put", what: "PUT of a key", goal: 1.25, connections: 64 },
+  { name: "cas", what: "PUT with `prevValue`", goal: 1.25, connections: 64 },
+  { name: "post", what: "POST, keys in order", goal: 1.25, connections: 64 },
+  { name: "list", what: "recursive GET of 10,000 keys", goal: 1, connections: 4 },
+  { name: "list-changing", what: "the same, 10 for each PUT of one of them", connections: 4 },
 ];
 
 const keyCount = 1_000;
@@ -68,27 +64,42 @@ export async function loadSpeedKeys({ url }: LoadedPeer): Promise<void> {
   );
 }
 
-/** Measures every mode, or those that are named. */
 export async function measureSpeed(
-  [davit, etcd]: readonly [LoadedPeer, LoadedPeer],
-  options: SpeedOptions,
-  names: readonly string[],
-): Promise<readonly SpeedRow[]> {
-  const rows: SpeedRow[] = [];
+  peers: readonly [LoadedPeer, LoadedPeer],
+  { rounds, roundSeconds, modes: names }: SpeedOptions,
+  add: AddFigure,
+): Promise<void> {
   for (const mode of modes.filter(({ name }) => names.length === 0 || names.includes(name))) {
-    const found: Record<LoadedPeer["name"], Measure[]> = { davit: [], etcd: [] };
-    for (const peer of [davit, etcd]) await measure(peer, mode, 1);
-    for (let round = 0; round < options.rounds; round++) {
-      // Another one begins each round: what runs first finds a cooler machine.
-      const turns = round % 2 === 0 ? [davit, etcd] : [etcd, davit];
-      for (const peer of turns) found[peer.name].push(await measure(peer, mode, options.roundSeconds));
-    }
-    rows.push(row(mode, found));
+    for (const peer of peers) await measure(peer, mode, 1);
+    const found = await takeTurns(peers, rounds, (peer) => measure(peer, mode, roundSeconds));
+    for (const figure of figuresOf(mode, peers.map(found))) add(figure);
   }
-  return rows;
 }
 
-async function measure({ url, pid }: LoadedPeer, { name, connections }: Mode, seconds: number): Promise<Measure> {
+/** Throughput with processor time, and how late the last percent is. */
+function figuresOf(
+  { name, what, goal, cpuGoal }: Mode,
+  [own = [], other = []]: readonly (readonly Requests[])[],
+): readonly MeasuredFigure[] {
+  const sides = (of: (requests: Requests) => number) => ({ davit: own.map(of), beside: other.map(of) });
+  const throughput = {
+    unit: "/s",
+    ...sides(({ perSecond }) => perSecond),
+    ...(goal !== undefined && { goal: { of: "ratio", atLeast: goal } as const }),
+  };
+  const cpu = {
+    unit: "us",
+    ...sides(({ cpuMicroseconds }) => cpuMicroseconds),
+    ...(cpuGoal !== undefined && { goal: { of: "ratio", atMost: cpuGoal } as const }),
+  };
+  const isHeadline = ["get", "put"].includes(name);
+  return [
+    { what, peer: "etcd", ...throughput, cpu, ...(isHeadline && { headline: what }) },
+    { what: `${what}: 99 % within`, peer: "etcd", unit: "ms", ...sides(({ p99Ms }) => p99Ms) },
+  ];
+}
+
+async function measure({ url, pid }: LoadedPeer, { name, connections }: Mode, seconds: number): Promise<Requests> {
   const before = cpuMicrosecondsOf(pid);
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", script, url, "--", name];
   const { stdout } = await run("wrk", args);
@@ -100,26 +111,5 @@ async function measure({ url, pid }: LoadedPeer, { name, connections }: Mode, se
     perSecond: requests / (microseconds / 1e6),
     cpuMicroseconds: cpu / requests,
     p99Ms: p99Microseconds / 1_000,
-  };
-}
-
-function row({ what, target }: Mode, { davit, etcd }: Record<LoadedPeer["name"], readonly Measure[]>): SpeedRow {
-  const paired = (of: (measure: Measure) => number) => pairedRatio(davit.map(of), etcd.map(of));
-  return {
-    what,
-    target,
-    davit: medians(davit),
-    etcd: medians(etcd),
-    throughputRatio: paired(({ perSecond }) => perSecond),
-    cpuRatio: paired(({ cpuMicroseconds }) => cpuMicroseconds),
-    p99Ratio: paired(({ p99Ms }) => p99Ms),
-  };
-}
-
-function medians(measures: readonly Measure[]): Measure {
-  return {
-    perSecond: median(measures.map(({ perSecond }) => perSecond)),
-    cpuMicroseconds: median(measures.map(({ cpuMicroseconds }) => cpuMicroseconds)),
-    p99Ms: median(measures.map(({ p99Ms }) => p99Ms)),
   };
 }

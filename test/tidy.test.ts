@@ -167,10 +167,10 @@ function sourceFiles(folder: string): readonly string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-/** Files with prose. The benchmarks' diary keeps its own words. */
+/** Files with prose. */
 function proseFiles(folder: string): readonly string[] {
   return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.(ts|md|gotmpl|ya?ml|tpl|txt|sh)$/.test(name) && name !== "RESULTS.md")
+    .filter((name) => /\.(ts|md|gotmpl|ya?ml|tpl|txt|sh)$/.test(name))
     .map((name) => `${folder}/${name}`);
 }
 

@@ -28,7 +28,7 @@ export interface PinnedChunk {
 
 /**
  * The kernel takes about 0.2 ms to write a chunk of this size; all other work for a chunk is short in comparison.
- * Larger chunks were no faster in measurements, and would delay other requests (bench/RESULTS.md).
+ * Larger chunks were no faster in measurements, and would delay other requests (docs/internals/performance.md).
  */
 export const chunkBytes = 1024 * 1024;
 

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Every benchmark, one after the other, for docs/reference/benchmarks.md. One that fails keeps its old file in bench/results/.
+cd "$(dirname "$0")/.." || exit
+export BENCH_RESULTS="$PWD/bench/results"
+npm run --silent bundle || exit
+failed=
+
+run() {
+  node "$@" || failed="$failed
+  node $*"
+}
+
+run bench/start.ts ${BESIDE:+--beside "$BESIDE"}
+run bench/boot.ts
+run bench/assets.ts
+run bench/store.ts
+run bench/pauses.ts
+run bench/controller.ts
+node tools/generate/bench-pages.ts || exit
+[ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }

@@ -1,0 +1,44 @@
+/** What groups take of the heap: once they are loaded, and once every machine has asked for everything. */
+
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { BootConfigs } from "../src/boot/boot-configs.ts";
+import { BootIndex } from "../src/boot/selection/boot-index.ts";
+import { labelsFromQuery } from "../src/model/labels.ts";
+import { silentLog } from "../test/helpers/test-store.ts";
+import { answerQuestions } from "./child.ts";
+import { benchDocuments, endpoints, queryOf } from "./machines.ts";
+
+const index = new BootIndex({ log: silentLog });
+const configs = new BootConfigs({
+  index,
+  authority: "192.0.2.1:8080",
+  grub: { separator: "auto", commands: "auto" },
+});
+
+answerQuestions(({ groups }) => {
+  const count = Number(groups);
+  const emptyBytes = heapBytes();
+  load(count);
+  const loadedBytes = heapBytes();
+  for (let machine = 0; machine < count; machine++) {
+    const rawQuery = queryOf(machine);
+    for (const name of endpoints) configs.render(name, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" });
+  }
+  const bytes = (now: number) => (now - emptyBytes) / count;
+  return { loaded: bytes(loadedBytes), served: bytes(heapBytes()) };
+});
+
+/** By itself, so that the documents are garbage afterwards. */
+function load(count: number): void {
+  index.replaced([...benchDocuments(count)]);
+  index.open();
+}
+
+/** Bytes that are in use, without garbage. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
+  return process.memoryUsage().heapUsed;
+}

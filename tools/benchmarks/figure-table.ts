@@ -1,0 +1,68 @@
+/** Figures as a table in Markdown, for the terminal and for the page. */
+
+import { type Comparison, type Figure, isMissed, type Ratio } from "./figures.ts";
+
+/** @returns the lines. Columns that no figure needs are left out. */
+export function tableOf(figures: readonly Figure[]): readonly string[] {
+  const [peer = "peer", ...others] = new Set(figures.flatMap((figure) => figure.peer ?? []));
+  const isOnly = others.length === 0;
+  const columns: readonly (readonly [title: string, cell: (figure: Figure) => string])[] = [
+    ["", ({ what }) => what],
+    ["davit", davitCell],
+    [isOnly ? peer : "peer", (figure) => (isOnly ? besideCell(figure) : namedPeer(figure))],
+    ["ratio", ratioCell],
+    ["CPU: davit", ({ cpu }) => (cpu ? davitCell(cpu) : "")],
+    ["peer", ({ cpu }) => (cpu ? besideCell(cpu) : "")],
+    ["ratio", ({ cpu }) => (cpu ? ratioCell(cpu) : "")],
+    ["goal", goalsOf],
+  ];
+  const needed = columns.filter(([, cell]) => figures.some((figure) => cell(figure) !== ""));
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [
+    row(needed.map(([title]) => title)),
+    `|${needed.map(() => "---|").join("")}`,
+    ...figures.map((figure) => row(needed.map(([, cell]) => cell(figure)))),
+  ];
+}
+
+function namedPeer(figure: Figure): string {
+  return figure.peer === undefined ? "" : `${figure.peer}: ${besideCell(figure)}`;
+}
+
+function davitCell({ davit, unit }: Comparison): string {
+  return shown(davit.median, unit);
+}
+
+function besideCell({ beside, unit }: Comparison): string {
+  return beside === undefined ? "" : shown(beside.median, unit);
+}
+
+function ratioCell({ ratio, davit }: Comparison): string {
+  return ratio === undefined ? "" : ratioText(ratio, davit.samples.length);
+}
+
+/** With its quartiles, where there are some. */
+export function ratioText({ median, low, high }: Ratio, rounds: number): string {
+  return rounds < 2 ? shown(median) : `${shown(median)} (${shown(low)} to ${shown(high)})`;
+}
+
+/** The goals of a figure, each with the verdict if davit misses it. */
+export function goalsOf(figure: Figure): string {
+  const { cpu } = figure;
+  return [goalOf(figure, ""), cpu === undefined ? "" : goalOf(cpu, "CPU ")].filter((text) => text !== "").join("; ");
+}
+
+function goalOf(comparison: Comparison, prefix: string): string {
+  const { goal, unit } = comparison;
+  if (goal === undefined) return "";
+  const { of, atLeast, atMost } = goal;
+  const [word, value = Number.NaN] = atLeast === undefined ? ["at most", atMost] : ["at least", atLeast];
+  const text = `${prefix}${of === "ratio" ? "ratio " : ""}${word} ${shown(value, of === "ratio" ? "" : unit)}`;
+  return isMissed(comparison) ? `${text}: **missed**` : text;
+}
+
+/** To three digits. */
+export function shown(value: number, unit = ""): string {
+  const text = value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+  return `${text}${unit === "" || unit.startsWith("/") ? "" : " "}${unit}`;
+}

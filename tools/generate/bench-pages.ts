@@ -1,0 +1,98 @@
+/**
+ * `make bench-pages`: the tables and plots of docs/reference/benchmarks.md, and the table of README.md, from the runs in
+ * bench/results/. A page has a comment `figures: NAME` where the figures of a run belong. Runs with more boot threads
+ * (`NAME-threads-N`) follow the one with one thread. With `--check` nothing is written.
+ */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { tableOf } from "../benchmarks/figure-table.ts";
+import { recomputed } from "../benchmarks/figures.ts";
+import { type Run, settingsOf } from "../benchmarks/run-file.ts";
+import { generate, isCheck, reportOutdated, root } from "./generated-file.ts";
+import { ratioPlot } from "./ratio-plot.ts";
+
+const command = "make bench-pages";
+const page = "docs/reference/benchmarks.md";
+const plots = "docs/reference/benchmarks";
+// Of a minute, on two processors. A run that follows another one finds the load of that: up to 3.
+const quietLoad = 4;
+const marked = /(?<=<!-- figures: (\S+), written by make bench-pages -->\n).*?(?=<!-- end -->)/gs;
+
+const runs = readRuns();
+const shown = new Set<Run>();
+const text = readFileSync(join(root, page), "utf8").replace(marked, (_, name: string) => sectionOf(name));
+const unseen = runs.filter((run) => !shown.has(run)).map(({ name }) => name);
+if (unseen.length > 0)
+  throw new Error(`${page} has no place for ${unseen.join(", ")}: add "<!-- figures: NAME ... -->"`);
+await generate(page, text, command);
+const readme = readFileSync(join(root, "README.md"), "utf8");
+await generate(
+  "README.md",
+  readme.replace(marked, () => headlines()),
+  command,
+);
+await writePlots();
+
+/** @throws {Error} for a run whose medians and ratios are not those of its samples. */
+function readRuns(): readonly Run[] {
+  const directory = join(root, "bench/results");
+  const files = existsSync(directory) ? readdirSync(directory).filter((file) => file.endsWith(".json")) : [];
+  return files.sort().map((file) => {
+    const run: Run = JSON.parse(readFileSync(join(directory, file), "utf8"));
+    if (run.name !== basename(file, ".json"))
+      throw new Error(`bench/results/${file} has the run ${run.name}: rename it`);
+    for (const figure of run.figures) {
+      if (isDeepStrictEqual(recomputed(figure), figure)) continue;
+      throw new Error(`bench/results/${file}: "${figure.what}" has other medians than its samples: run it again`);
+    }
+    return run;
+  });
+}
+
+function sectionOf(name: string): string {
+  const own = runs.filter((run) => run.name === name || run.name.startsWith(`${name}-threads-`));
+  for (const run of own) shown.add(run);
+  if (own.length === 0) return "\nNo run is committed.\n\n";
+  return own
+    .map((run) => `\n${captionOf(run)}\n${tableOf(run.figures).join("\n")}\n${plotLink(run)}`)
+    .join("")
+    .concat("\n");
+}
+
+function captionOf(run: Run): string {
+  const { commit, at, node, machine, load, seconds } = run;
+  const around = [`${machine}, Node ${node}`, `load average ${load.before} before and ${load.after} after`];
+  return [
+    `${at.slice(0, 10)}, src/ of \`${commit}\`, ${seconds} s. ${settingsOf(run)}.`,
+    `${around.join("; ")}; [samples](../../bench/results/${run.name}.json).\n`,
+  ].join("\n");
+}
+
+function plotLink({ name, figures }: Run): string {
+  if (ratioPlot(name, figures) === undefined) return "";
+  return `\n![Ratios of ${name} with quartiles and goals; the table has the numbers](benchmarks/${name}.svg)\n`;
+}
+
+/** The figures that have a name for README.md, without processor time, of runs with one thread and little other work. */
+function headlines(): string {
+  const quiet = runs.filter(({ settings, load }) => (settings.threads ?? 1) === 1 && load.before <= quietLoad);
+  const figures = quiet
+    .flatMap((run) => run.figures)
+    .flatMap(({ cpu: _cpu, headline, ...figure }) => (headline === undefined ? [] : [{ ...figure, what: headline }]));
+  if (figures.length === 0) return "\nNo run on a quiet machine is committed.\n\n";
+  const loads = quiet.map(({ load }) => load.before);
+  const range = `The load average before these runs was ${Math.min(...loads)} to ${Math.max(...loads)}.`;
+  return `\n${tableOf(figures).join("\n")}\n\n${range}\n\n`;
+}
+
+async function writePlots(): Promise<void> {
+  const directory = join(root, plots);
+  if (!isCheck) await mkdir(directory, { recursive: true });
+  const drawn = new Map(runs.map(({ name, figures }) => [`${name}.svg`, ratioPlot(name, figures)]));
+  for (const [file, svg] of drawn) if (svg !== undefined) await generate(`${plots}/${file}`, svg, command);
+  const stray = existsSync(directory) ? readdirSync(directory).filter((file) => drawn.get(file) === undefined) : [];
+  for (const file of stray) await (isCheck ? reportOutdated(`${plots}/${file}`, command) : rm(join(directory, file)));
+}
