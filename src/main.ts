@@ -39,6 +39,7 @@ if (major < oldestMajor) {
     },
     write: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
+    memoryLimitBytes: process.constrainedMemory(),
     stop: stop.signal,
     onExit: (callback) => process.once("exit", callback),
     exit: (code) => process.exit(code),

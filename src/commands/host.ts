@@ -7,6 +7,8 @@ export interface Host {
   readonly input: Input;
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
+  /** The memory limit of the process's container, in bytes. Without a limit, it is more than the computer has, or 0. */
+  readonly memoryLimitBytes?: number;
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly stop: AbortSignal;
   /** Registers a callback for the end of the process. The callback must not wait for anything. */

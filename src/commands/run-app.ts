@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
+import { warnOfMemory } from "../lib/memory-limit.ts";
 import { StartError } from "../lib/start-error.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServiceConfig } from "../options/serve.ts";
@@ -54,6 +55,10 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
 ): Promise<number> {
   const format = config.logFormat ?? (host.outputIsTerminal ? "pretty" : "json");
   const log = createLog({ level: config.logLevel, format, onExit: host.onExit });
+  warnOfMemory(log, {
+    limitBytes: host.memoryLimitBytes,
+    cacheBytes: config.assetsDir === undefined ? 0 : config.assetsCacheBytes,
+  });
   const { writeLine } = log;
   const around = { log, writeLine, clock: systemClock, environment: host.environment };
   const app = createApp({ ...around, config, version: readVersion() });

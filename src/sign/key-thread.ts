@@ -168,10 +168,13 @@ interface OpenedKey {
   readonly info: KeyInfo;
 }
 
+// The longest config has 8 MiB. If that is not enough, V8 ends the thread, not the process.
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
+
 /** Starts a thread and waits for its report. */
 function openKey({ material, worker: url = workerUrl }: KeyThreadOptions, nowMs: number): Promise<OpenedKey> {
   const order: KeyOrder = { ...material, nowMs };
-  const worker = new Worker(url, { workerData: order });
+  const worker = new Worker(url, { workerData: order, resourceLimits });
   return new Promise((resolve, reject) => {
     let cause: unknown;
     // An unhandled error would end the process. The `exit` event follows, and its listeners refuse the waiting
