@@ -84,7 +84,7 @@ export async function startDavit(options: DavitOptions): Promise<DavitProcess> {
  */
 export async function startDavitBoot(
   args: readonly string[],
-  how: Pick<DavitOptions, "variables"> = {},
+  how: Pick<DavitOptions, "variables" | "program" | "nodeArgs"> = {},
 ): Promise<DavitBootProcess> {
   return await launch("boot", addresses(["boot", "ops"], args), how);
 }

@@ -29,7 +29,7 @@ export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes }: MemoryUse
   const facts = { memoryLimit: limitBytes, heap: heapBytes, assetsCache: cacheBytes };
   log.warn(
     Object.fromEntries(Object.entries(facts).map(([name, bytes]) => [`${name}MiB`, Math.round(bytes / mebibyte)])),
-    "the memory limit is less than a full heap and a full asset cache need: raise the limit, lower --assets-cache-bytes, " +
-      "or set NODE_OPTIONS=--max-old-space-size=MIB",
+    "the memory limit is less than a full heap and a full asset cache need: " +
+      "raise the limit, lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB",
   );
 }

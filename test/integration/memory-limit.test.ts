@@ -27,7 +27,9 @@ async function warningWith(cacheBytes: number, nodeArgs: readonly string[]) {
   return davit.log.find(({ msg }) => String(msg).startsWith("the memory limit is less"));
 }
 
-it("warns if a full heap and a full cache need more than the limit, with what to do", { timeout: limitMs }, async () => {
+it("warns if a full heap and a full cache need more than the limit, with what to do", {
+  timeout: limitMs,
+}, async () => {
   const heap = ["--max-old-space-size=256", "--max-semi-space-size=16"];
   const warning = await warningWith(256 * mebibyte, [...heap, "--import", limited]);
   expect(warning).toMatchObject({ level: 40, memoryLimitMiB: 512, heapMiB: 304, assetsCacheMiB: 256 });
