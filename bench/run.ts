@@ -32,7 +32,7 @@ export async function runBenchmark({ name, settings, peers = {}, measure }: Benc
     commit: commit(),
     at: new Date().toISOString(),
   };
-  print(`\n${head.name}: ${settingsOf({ settings, peers })}; load average ${load()}`);
+  print(`\n${[head.name, settingsOf({ settings, peers }), `load average ${load()}`].filter(Boolean).join("; ")}`);
   const before = load();
   const startMs = performance.now();
   const figures: Figure[] = [];

@@ -66,7 +66,7 @@ function captionOf(run: Run): string {
   const { commit, at, node, machine, load, seconds } = run;
   const around = [`${machine}, Node ${node}`, `load average ${load.before} before and ${load.after} after`];
   return [
-    `${at.slice(0, 10)}, src/ of \`${commit}\`, ${seconds} s. ${settingsOf(run)}.`,
+    [`${at.slice(0, 10)}, src/ of \`${commit}\`, ${seconds} s`, settingsOf(run)].filter(Boolean).join(". ").concat("."),
     `${around.join("; ")}; [samples](../../bench/results/${run.name}.json).\n`,
   ].join("\n");
 }
