@@ -13,6 +13,10 @@ run() {
 run bench/start.ts ${BESIDE:+--beside "$BESIDE"}
 run bench/boot.ts
 run bench/assets.ts
+if node dist/bundle/main.js serve --help | grep -q -e --boot-threads; then
+  run bench/boot.ts --threads 2 ipxe ignition metadata storm
+  run bench/assets.ts --threads 2 --parts speed
+fi
 run bench/store.ts
 run bench/pauses.ts
 run bench/controller.ts

@@ -1,6 +1,6 @@
 /** A boot service with the given number of groups, or machines of one list. */
 
-import { filledStore, startBootServer } from "./boot-server.ts";
+import { startBootServer } from "./boot-server.ts";
 import { answerQuestions, cpuMicroseconds } from "./child.ts";
 import { benchDocuments, shapes } from "./machines.ts";
 
@@ -10,6 +10,6 @@ answerQuestions(async ({ kind, directory, groups, shape, options }) => {
     Number(groups),
     shapes.find((each) => each === shape),
   );
-  const store = await filledStore(String(directory), documents);
-  return { port: await startBootServer(store, Array.isArray(options) ? options.map(String) : []) };
+  const { port } = await startBootServer({ directory: String(directory), documents, options });
+  return { port };
 });

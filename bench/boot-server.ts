@@ -5,6 +5,8 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { BootService } from "../src/app/boot-service.ts";
 import { sightingOf } from "../src/app/sight.ts";
 import { Sightings } from "../src/controller/machines/sightings.ts";
@@ -25,11 +27,11 @@ import { silentLog } from "../test/helpers/test-store.ts";
 const addresses = ["--boot-address", "127.0.0.1:0", "--ops-address", "127.0.0.1:0"];
 const documentsPerBatch = 1_000;
 
-/** Opens a store in a directory, with these documents. */
-export async function filledStore(
+async function filledStore(
   directory: string,
   documents: Iterable<readonly [path: string, text: string]>,
 ): Promise<Store> {
+  await mkdir(directory);
   const outside = { files: diskFiles, lock: lockDirectory, clock: systemClock, random: randomBytes };
   const store = await openStore({ ...outside, directory, log: silentLog, onDamage: "refuse" });
   const commands = [...documents].map(setCommand);
@@ -43,15 +45,32 @@ export function setCommand([path, value]: readonly [path: string, text: string])
   return { kind: "set", path: storePath(path), value };
 }
 
-/** @param options further ones of `davit serve`. @returns the port for machines, who are answered. */
-export async function startBootServer(store: Store, options: readonly string[]): Promise<number> {
+export interface BootServerStart {
+  /** Of the store's directories. */
+  readonly directory: string;
+  readonly documents: Iterable<readonly [path: string, text: string]>;
+  /** Further ones of `davit serve`, strings. */
+  readonly options: unknown;
+}
+
+/** @returns the port for machines, who are answered, and the store with the documents. */
+export async function startBootServer({
+  directory,
+  documents,
+  options,
+}: BootServerStart): Promise<{ readonly port: number; readonly store: Store }> {
   const clock = systemClock;
+  const store = await filledStore(join(directory, "store"), documents);
+  const ledgerStore = await filledStore(join(directory, "ledger"), []);
   const paths = { isDirectory: () => true, isFile: () => true };
-  const config = readServeConfig(["--manifests", "unread", ...addresses, ...options], {}, paths);
+  const further = Array.isArray(options) ? options.map(String) : [];
+  const config = readServeConfig(["--manifests", "unread", ...addresses, ...further], {}, paths);
   const log = createLog({ level: "info", format: "json" });
   const sightings = new Sightings();
+  // Further boot threads follow both stores.
+  const ofThreads = { feeds: () => ({ store, ledger: ledgerStore }) };
   const service = new BootService({
-    ...{ config, log, clock, metrics: createMetrics("bench"), version: "bench" },
+    ...{ config, log, clock, metrics: createMetrics("bench"), version: "bench", ...ofThreads },
     ledger: new KnownLedger({ clock }),
     answered: (machine, answer) => sightings.saw(sightingOf(machine, answer, clock.nowMs())),
   });
@@ -60,5 +79,5 @@ export async function startBootServer(store: Store, options: readonly string[]):
   await service.listenForOperators({ waitingFor: "", attention: () => [], provenAtMs, measure: () => {} });
   const { bootAddress } = await service.listenForMachines();
   await service.openWhenHeard(Promise.resolve());
-  return bootAddress.port;
+  return { port: bootAddress.port, store };
 }

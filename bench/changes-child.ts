@@ -1,7 +1,7 @@
 /** A boot service with Groups that change at a steady rate by the store's own hand. */
 
 import type { Store } from "../src/store/store.ts";
-import { filledStore, setCommand, startBootServer } from "./boot-server.ts";
+import { setCommand, startBootServer } from "./boot-server.ts";
 import { answerQuestions } from "./child.ts";
 import { benchDocuments, benchGroup, sharedClockMs } from "./machines.ts";
 
@@ -11,8 +11,7 @@ let changes: Changes | undefined;
 answerQuestions(async ({ kind, directory, groups, perSecond, options }) => {
   switch (kind) {
     case "start":
-      store = await filledStore(String(directory), benchDocuments(Number(groups)));
-      return { port: await startBootServer(store, Array.isArray(options) ? options.map(String) : []) };
+      return await start(String(directory), Number(groups), options);
     case "begin":
       if (store !== undefined) changes = new Changes(store, Number(groups), Number(perSecond));
       return {};
@@ -20,6 +19,12 @@ answerQuestions(async ({ kind, directory, groups, perSecond, options }) => {
       return { changes: (await changes?.end()) ?? [] };
   }
 });
+
+async function start(directory: string, groups: number, options: unknown): Promise<object> {
+  const started = await startBootServer({ directory, documents: benchDocuments(groups), options });
+  store = started.store;
+  return { port: started.port };
+}
 
 /** Version `n` of a Group has the name `node-n`; a change counts from when the store has answered it, on disk. */
 class Changes {

@@ -136,7 +136,7 @@ function list(url: string, target: string): Promise<object> {
     let bytes = 0;
     let end = "";
     const socket = connect({ host: hostname, port: Number(port) });
-    socket.write(`GET ${target} HTTP/1.1\r\nHost: store\r\nConnection: close\r\n\r\n`);
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
     socket.on("data", (chunk) => {
       bytes += chunk.length;
       end = (end + chunk.subarray(-5).toString("latin1")).slice(-5);
