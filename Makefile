@@ -74,7 +74,7 @@ image: ## build the container image; IMAGE=, PLATFORM=, BASE= and BUILD_BASE= sa
 image-dnsmasq: ## build the image for the chart's dnsmasq: DHCP, TFTP, iPXE, GRUB, shim; the same variables without BASE
 	@test/image/build.sh dnsmasq
 
-bench-all: install ## every benchmark below, an hour on a quiet machine, into bench/results/, and the page; MATCHBOX=path and BESIDE=path as below
+bench-all: install ## every benchmark below, an hour and a half on a quiet machine, into bench/results/, and the page; MATCHBOX=path and BESIDE=path as below
 	@BESIDE=$(BESIDE) npm --silent run bench:all
 
 bench-pages: install ## the tables and plots of docs/reference/benchmarks.md, from bench/results/

@@ -20,5 +20,6 @@ fi
 run bench/store.ts
 run bench/pauses.ts
 run bench/controller.ts
+run bench/memory.ts
 node tools/generate/bench-pages.ts || exit
 [ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }
