@@ -32,7 +32,7 @@ const owners = {
   handlebars: "^src/render/template",
   pino: "^src/lib/create-log\\.ts$",
   "pino-pretty": "^src/lib/create-log\\.ts$",
-  "prom-client": "^src/lib/(store-|request-)?metrics\\.ts$",
+  "prom-client": "^src/lib/(store-|request-|boot-)?metrics\\.ts$",
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",
   "@bufbuild/protobuf": "^src/store/etcd/",

@@ -60,6 +60,7 @@ export default defineConfig({
     "render-worker": "src/boot/making/render-worker.ts",
     "try-worker": "src/app/try-worker.ts",
     "sign-worker": "src/sign/sign-worker.ts",
+    "boot-thread-worker": "src/app/threads/boot-thread-worker.ts",
   },
   platform: "node",
   external: ["openpgp"],

@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { localTokenFile } from "../src/lib/token-file.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../src/model/json.ts";
 
@@ -119,11 +120,13 @@ async function launch(
   });
   crash?.addEventListener("abort", () => child.kill("SIGKILL"));
   const served = await serving(child, log);
+  const opsUrl = loopbackUrl(served.opsAddress);
+  if (bootThreads !== undefined) await threadsOf({ opsUrl }, Number(bootThreads));
   return {
     served,
     pid: child.pid ?? 0,
     bootUrl: loopbackUrl(served.bootAddress),
-    opsUrl: loopbackUrl(served.opsAddress),
+    opsUrl,
     log,
     stop: async (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => {
       if (child.exitCode === null && child.signalCode === null) {
@@ -162,9 +165,22 @@ function serving(child: ChildProcessByStdio<null, Readable, Readable>, log: Json
   });
 }
 
+/** How many boot threads each davit has, in a run of suites that are about something else. */
+const bootThreads = process.env.DAVIT_TEST_BOOT_THREADS;
+
 /** This process's environment without options of davit, which would change what a test starts. */
 function environment(): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("DAVIT_")));
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith("DAVIT_"));
+  return { ...Object.fromEntries(others), ...(bootThreads !== undefined && { DAVIT_BOOT_THREADS: bootThreads }) };
+}
+
+/** Resolves when so many threads answer machines. */
+export async function threadsOf({ opsUrl }: Pick<DavitBootProcess, "opsUrl">, count: number): Promise<void> {
+  for (;;) {
+    const metrics = await (await fetch(`${opsUrl}/metrics`)).text();
+    if (metrics.includes(`\ndavit_boot_threads ${count}\n`)) return;
+    await setTimeout(50);
+  }
 }
 
 function loopbackUrl(address: unknown, scheme = "http"): string {

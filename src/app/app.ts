@@ -134,7 +134,7 @@ export class App {
     this.#stops.unshift(this.#secretKeys.purge(store));
     const audit = await this.#openAudit(() => ledger);
     const ledger = await this.#openLedger(objects, audit);
-    const boot = this.#openBoot(ledger);
+    const boot = this.#openBoot(store, ledger);
     this.#stops.unshift(store.follow(davitRoot, boot.index));
     const { fetcher } = boot.assets;
     if (fetcher !== undefined) this.#stops.unshift(store.follow(davitRoot, fetcher.wanted));
@@ -261,7 +261,7 @@ export class App {
     return ledger;
   }
 
-  #openBoot({ ledger }: LedgerService): BootService {
+  #openBoot(store: Store, { ledger, store: ledgerStore }: LedgerService): BootService {
     const answered: BootServiceOptions["answered"] = (machine, answer) =>
       this.#sightings.saw(sightingOf(machine, answer, this.#clock.nowMs()));
     const historyDirectory = join(this.#config.dataDir, "history");
@@ -273,6 +273,7 @@ export class App {
       machineOf: (token) => reportingMachine(ledger.known, token),
       answered,
       historyDirectory,
+      feeds: () => ({ store, ledger: ledgerStore }),
       assetSource: allowedServers(this.#config.fetchAssetsFrom),
       certificateDirectory: this.#config.bootTlsOwnCertificate
         ? join(this.#config.dataDir, "boot-certificate")
@@ -366,7 +367,7 @@ export class App {
       random,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
       onSynced: () => this.#synced.resolve(),
-      onComplete: () => this.#boot.index.listed(),
+      onComplete: () => this.#boot.listed(),
     });
   }
 

@@ -19,7 +19,8 @@ import { Suspensions } from "../lib/suspension.ts";
 import { FileError } from "../lib/watched-files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
-import { BootService, type BootServiceOptions, type MachineAddresses } from "./boot-service.ts";
+import type { MachineAddresses } from "./boot-listener.ts";
+import { BootService, type BootServiceOptions } from "./boot-service.ts";
 import { FollowedLedger } from "./followed-ledger.ts";
 import { GrantedObjects } from "./granted-objects.ts";
 import { machineBook, reportingMachine } from "./machine-book.ts";
@@ -90,6 +91,7 @@ export class BootApp {
       machineOf: (token) => reportingMachine(ledger, token),
       answered,
       secretKeys: this.#secretKeys,
+      feeds: () => ({ store: this.#follower, ledger: this.#ledger.feed }),
       handOn: history,
       assetSource: config.fetchAssets ? followedStore(config.store, credentials) : undefined,
     });

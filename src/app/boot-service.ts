@@ -3,13 +3,12 @@
  * operators. It does not know where the documents come from: the caller feeds the index.
  */
 
-import { BootConfigs, type Permits } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/core/boot-error.ts";
 import type { BootLedger } from "../boot/core/selected.ts";
 import { NearMisses } from "../boot/explaining/near-misses.ts";
 import { RenderThread } from "../boot/making/render-thread.ts";
 import { SlowWork } from "../boot/making/slow-work.ts";
-import { BootIndex, type BootView } from "../boot/selection/boot-index.ts";
+import { BootIndex } from "../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../boot/selection/doubt.ts";
 import { Freshness } from "../boot/selection/freshness.ts";
 import type { AssetSource } from "../download/asset-source.ts";
@@ -18,16 +17,13 @@ import { HandedIntake } from "../history/handed-intake.ts";
 import { History, type HistoryOutlets } from "../history/history.ts";
 import type { RecordedMachine } from "../history/history-view.ts";
 import { AssetDigests } from "../http/assets/digests.ts";
-import { type AccessLogOptions, accessLog } from "../http/boot/access-log.ts";
-import { type ReportRouteOptions, reportRoute } from "../http/boot/report.ts";
-import { bootHandler } from "../http/boot/routes.ts";
-import { watchedConfigs } from "../http/boot/watched-configs.ts";
+import { type RequestSink, requestFollower } from "../http/boot/access-log.ts";
+import type { ReportRouteOptions } from "../http/boot/report.ts";
+import { type RequestLogOptions, requestLog } from "../http/boot/request-log.ts";
 import { Clients } from "../http/client-shares.ts";
-import { withTls } from "../http/connection-limit.ts";
 import type { FollowedStore } from "../http/console/health.ts";
 import { consoleRoutes } from "../http/console/routes.ts";
 import { answerError } from "../http/errors.ts";
-import { LargeBodies } from "../http/large-bodies.ts";
 import type { DocumentsRoutesOptions } from "../http/ops/documents-routes.ts";
 import { OpsDoor } from "../http/ops/door.ts";
 import { guardedRoutes } from "../http/ops/guarded-routes.ts";
@@ -35,17 +31,19 @@ import type { MachineChangesOptions } from "../http/ops/machine-changes.ts";
 import { Previews } from "../http/ops/preview.ts";
 import { opsRoutes } from "../http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../http/ops/server.ts";
-import { createServer, type HttpServer } from "../http/server.ts";
-import { UnsentAnswers } from "../http/unsent-answers.ts";
+import type { HttpServer } from "../http/server.ts";
+import { UnsentAnswers, unsentLimitOf } from "../http/unsent-answers.ts";
 import { type Address, isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
+import { assert } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { random } from "../lib/random.ts";
 import { RecentLines } from "../lib/recent-lines.ts";
+import type { Feed } from "../model/feed.ts";
 import type { PermitDesk } from "../model/permit-desk.ts";
 import type { ServiceConfig } from "../options/serve.ts";
-import { advertisedAuthority } from "./advertise.ts";
+import { BootListener, type MachineAddresses } from "./boot-listener.ts";
 import { BootTls } from "./boot-tls.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
 import { outletsOf, refusalNames } from "./history-outlets.ts";
@@ -53,6 +51,10 @@ import { connectionLimitOf } from "./open-files.ts";
 import { type OpenedSigners, openSigners } from "./open-signers.ts";
 import { type BootAssets, openAssets } from "./profile-assets.ts";
 import type { SecretKeys } from "./secret-keys.ts";
+import { BootThreads } from "./threads/boot-threads.ts";
+import { threadAnswers } from "./threads/thread-answers.ts";
+import { threadStart } from "./threads/thread-start.ts";
+import type { FeedName } from "./threads/wire.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -73,11 +75,13 @@ export interface BootServiceOptions {
   /** As in `ReportRouteOptions`. */
   readonly machineOf?: ReportRouteOptions["machineOf"];
   /** Called for each answer to a machine. */
-  readonly answered?: AccessLogOptions["answered"];
+  readonly answered?: RequestLogOptions["answered"];
   /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
   readonly certificateDirectory?: string | undefined;
   /** Gets each request of the history; of a follower. */
   readonly handOn?: HistoryOutlets["handOn"];
+  /** What further boot threads follow. Without it there is only the first one. */
+  readonly feeds?: (() => Readonly<Record<FeedName, Feed>>) | undefined;
   /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
   readonly assetSource?: AssetSource | undefined;
 }
@@ -105,16 +109,6 @@ export interface Backend {
 /** Idle connections close early: probes open a new connection each time, and scrapers can reconnect. */
 const opsLimits = { keepAliveTimeoutMs: 10_000 };
 
-/** Where machines reach davit. */
-export interface MachineAddresses {
-  /** The listening address for HTTP. */
-  readonly bootAddress: Address;
-  /** `HOST:PORT` by HTTP. */
-  readonly advertised: string;
-  /** `HOST:PORT` by HTTPS; absent if davit does not listen for it. */
-  readonly advertisedTls?: string;
-}
-
 const never = new Promise<never>(() => {});
 
 export class BootService {
@@ -131,14 +125,13 @@ export class BootService {
   readonly #slowWork: SlowWork;
   readonly #options: BootServiceOptions;
   readonly #stopping = new AbortController();
-  readonly #servers: HttpServer[] = [];
-  #configs: BootConfigs | undefined;
+  #opsServer: HttpServer | undefined;
+  #listener: BootListener | undefined;
+  #threads: BootThreads | undefined;
   #signers: OpenedSigners = {};
   #opsDoor: OpsDoor | undefined;
   #opsAddress: Address | undefined;
-  #advertised: string | undefined;
   #tls: BootTls | undefined;
-  #tlsAdvertised: string | undefined;
   #nearMisses: NearMisses | undefined;
 
   constructor(options: BootServiceOptions) {
@@ -149,7 +142,8 @@ export class BootService {
     this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
     this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const ofListener = { clients: this.#clients };
-    this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
+    const limitBytes = unsentLimitOf(config.bootThreads);
+    this.#unsent = { boot: new UnsentAnswers({ ...ofListener, limitBytes }), ops: new UnsentAnswers(ofListener) };
     this.#renderThread = new RenderThread({ clock });
     this.#digests = new AssetDigests({ clock, log, metrics });
     this.assets = openAssets({
@@ -179,7 +173,7 @@ export class BootService {
     const text = async () => {
       behind.measure();
       this.#measureDoubt();
-      for (const [listener, { bytes }] of Object.entries(this.#unsent)) metrics.unsentBytes.set({ listener }, bytes);
+      for (const [listener, unsent] of Object.entries(this.#unsent)) unsent.measure(metrics.unsentBytes, listener);
       await this.#history.measure();
       for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
@@ -203,7 +197,9 @@ export class BootService {
     const scraped = { contentType: metrics.contentType, text };
     await server.app.register(opsRoutes, { version, ...readiness, metrics: scraped });
     await this.#addGuardedRoutes(server, behind, readiness);
-    this.#opsAddress = await this.#listen(server, config.opsAddress, "--ops-address");
+    const { address: host, port } = await server.listen({ ...config.opsAddress, option: "--ops-address" });
+    this.#opsServer = server;
+    this.#opsAddress = { host, port };
     return this.#opsAddress;
   }
 
@@ -232,10 +228,13 @@ export class BootService {
       metrics,
     });
     this.#opsDoor = door;
-    const previews = new Previews({ index: this.index, configsOver: (view) => this.#configsOver(view, "shown") });
+    const previews = new Previews({
+      index: this.index,
+      configsOver: (view) => this.#listening.configsOver(view, "shown"),
+    });
     const bootFilesOf = (group: string) => {
       const machine = this.index.machineOf(group);
-      return machine && this.#configs?.bootFilesOf(machine);
+      return machine && this.#listener?.configs?.bootFilesOf(machine);
     };
     await app.register(guardedRoutes, {
       door,
@@ -255,7 +254,7 @@ export class BootService {
       lines,
       metrics,
       version,
-      rendering: () => this.#rendering(),
+      rendering: () => this.#listening.rendering,
       signal: this.#stopping.signal,
     };
     await app.register(consoleRoutes, await openConsole({ ...shown, ...around }));
@@ -269,37 +268,57 @@ export class BootService {
     const { config, clock, metrics, desk, machineOf, answered } = this.#options;
     const log = this.#options.log.child({ part: "http" });
     const boots = new BootIds({ random });
-    const access = accessLog({ log, clock, metrics, history: this.#history, boots, answered });
-    const nearMisses = new NearMisses({ index: this.index, clock, log });
-    this.#nearMisses = nearMisses;
-    const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
-    const configs = watchedConfigs({ render }, { metrics, nearMisses });
+    const follow = requestLog({ log, metrics, history: this.#history, boots, answered });
+    this.#nearMisses = new NearMisses({ index: this.index, clock, log });
     await openSigners(this.#signers, this.#options);
-    const clients = this.#clients;
-    const unsent = this.#unsent.boot;
-    const large = new LargeBodies(unsent.shares);
     this.assets.fetcher?.start();
-    const routes = [this.assets.route, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
-    const handling = { configs, ...this.#signers, accessLog: access, clients, large, routes };
     const certificateDirectory = this.#options.certificateDirectory;
-    const tls = await BootTls.open({ config, ownDirectory: certificateDirectory, clock, log });
-    this.#tls = tls;
-    const onRefused = () => metrics.bootConnectionsRefused.inc();
-    const connections = connectionLimitOf("boot", clients, onRefused, tls === undefined ? 1 : 2);
-    const shared = { log, clock, answerError, connections, unsent };
-    const server = createServer({ ...shared, handler: bootHandler(handling) });
-    const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
-    const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
-    this.#advertised = advertised;
-    if (tls !== undefined) {
-      const isAsking = config.bootTlsClientCaFile !== undefined;
-      const handler = bootHandler({ ...handling, transport: "https", asksForCertificate: isAsking });
-      const tlsConnections = connections && withTls(connections);
-      const tlsServer = createServer({ ...shared, connections: tlsConnections, tls: tls.tls, handler });
-      this.#tlsAdvertised = tls.advertised(await this.#listen(tlsServer, tls.address, "--boot-tls-address"));
-    }
-    this.#configs = this.#configsOver(this.index, desk);
-    return { bootAddress, advertised, ...(this.#tlsAdvertised && { advertisedTls: this.#tlsAdvertised }) };
+    this.#tls = await BootTls.open({ config, ownDirectory: certificateDirectory, clock, log });
+    this.#listener = new BootListener({
+      ...{ config, log, clock, metrics, desk, machineOf },
+      index: this.index,
+      slowWork: this.#slowWork,
+      signers: this.#signers,
+      assets: this.assets.route,
+      accessLog: requestFollower({ clock, follow }),
+      nearMisses: this.#nearMisses,
+      clients: this.#clients,
+      unsent: this.#unsent.boot,
+      tls: this.#tls,
+    });
+    const addresses = await this.#listener.listen();
+    metrics.bootThreads.inc();
+    this.#threads = this.#openThreads(this.#listener, follow);
+    if (!this.#stopping.signal.aborted) this.#threads?.start();
+    return addresses;
+  }
+
+  /** Undefined if there is only the first thread. */
+  #openThreads({ bound }: BootListener, follow: RequestSink): BootThreads | undefined {
+    const { config, desk, feeds, log, clock, metrics } = this.#options;
+    if (config.bootThreads === 1 || feeds === undefined || bound === undefined) return undefined;
+    assert(this.#nearMisses !== undefined, "The listener is open");
+    const { index, assets } = this;
+    const { wanted } = assets.fetcher ?? {};
+    return new BootThreads({
+      ...{ follow, nearMisses: this.#nearMisses, desk, wanted, clock, log, metrics },
+      count: config.bootThreads - 1,
+      feeds: feeds(),
+      provenAtMs: () => this.#freshness.provenAtMs,
+      settlingSinceMs: () => index.settling.sinceMs,
+      start: threadStart({ config, bound, desk, wanted, signers: this.#signers, certificate: this.#tls?.paths }),
+      answer: threadAnswers({
+        ...{ index, desk, signers: this.#signers },
+        renderThread: this.#renderThread,
+        digests: this.#digests,
+      }),
+    });
+  }
+
+  /** The first complete list since the start is, or soon will be, in the store. */
+  listed(): void {
+    this.index.listed();
+    this.#threads?.listed();
   }
 
   /**
@@ -314,6 +333,7 @@ export class BootService {
     const first = await Promise.race([heard, grace]);
     if (this.#stopping.signal.aborted) return await never;
     this.index.open();
+    this.#threads?.open();
     // Only now, so that it does not slow the start.
     void this.#history.load();
     if (first !== "grace") return;
@@ -334,7 +354,8 @@ export class BootService {
   /** Finishes the requests in flight. Closes the listener for machines, then the one for operators. Idempotent. */
   async stop(): Promise<void> {
     this.beginStop();
-    for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
+    await Promise.all([this.#listener?.close(), this.#threads?.stop()]);
+    await this.#opsServer?.close();
     this.#nearMisses?.stop();
     await this.#history.stop();
     await this.#renderThread.stop();
@@ -343,12 +364,6 @@ export class BootService {
     await this.#tls?.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsDoor?.stop();
-  }
-
-  async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
-    const { address, port: actualPort } = await server.listen({ host, port, option });
-    this.#servers.push(server);
-    return { host: address, port: actualPort };
   }
 
   /**
@@ -372,23 +387,9 @@ export class BootService {
     for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
   }
 
-  /** @throws {BootError} with the reason `notReady` while davit's address for machines is unknown. */
-  #configsOver(index: BootView, permits: Permits | undefined): BootConfigs {
-    return new BootConfigs({ ...this.#rendering(), index, slowWork: this.#slowWork, permits });
-  }
-
-  /** @throws {BootError} as `#configsOver`. */
-  #rendering() {
-    const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
-    const isSigned = (grubSigningKey ?? signingKey) !== undefined;
-    if (this.#advertised === undefined) throw new BootError("notReady");
-    return { authority: this.#advertised, tlsAuthority: this.#tlsAdvertised, grub: { separator, commands }, isSigned };
-  }
-
-  #bootConfigs(): BootConfigs {
-    // `#configs` needs the port of the listener for machines. A request may arrive after this listener has opened and
-    // before `listenForMachines` has set `#configs`.
-    if (this.#configs === undefined) throw new BootError("notReady");
-    return this.#configs;
+  /** @throws {BootError} with the reason `notReady` until davit listens for machines. */
+  get #listening(): BootListener {
+    if (this.#listener === undefined) throw new BootError("notReady");
+    return this.#listener;
   }
 }

@@ -6,7 +6,7 @@
 import type { OwnCertificate } from "../certificates/own-certificate.ts";
 import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../http/server-tls.ts";
 import { TlsFiles } from "../http/tls-files.ts";
-import { type Address, authority, isWildcard } from "../lib/address.ts";
+import { type Address, isWildcard } from "../lib/address.ts";
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
@@ -14,8 +14,18 @@ import { FileError } from "../lib/watched-files.ts";
 import type { ServiceConfig } from "../options/serve.ts";
 import { advertisedTlsAddress } from "./advertise.ts";
 
+type TlsConfig = Pick<
+  ServiceConfig,
+  | "bootTlsAddress"
+  | "bootTlsCertFile"
+  | "bootTlsKeyFile"
+  | "bootTlsClientCaFile"
+  | "advertiseAddress"
+  | "advertiseTlsAddress"
+>;
+
 export interface BootTlsOptions {
-  readonly config: ServiceConfig;
+  readonly config: TlsConfig;
   /** Where davit keeps a certificate of its own; undefined if the operator gives one. */
   readonly ownDirectory: string | undefined;
   readonly clock: Clock;
@@ -52,9 +62,17 @@ export class BootTls {
     return this.#files.tls;
   }
 
-  /** Returns `HOST:PORT` for machines. @param listening the address with its actual port. */
-  advertised(listening: Address): string {
-    return authority(advertisedTlsAddress(this.#options.config, listening));
+  /** Where certificate and key are, for another thread that serves them. */
+  get paths(): { readonly certFile: string; readonly keyFile: string } {
+    const { bootTlsCertFile, bootTlsKeyFile } = this.#options.config;
+    const { certFile = bootTlsCertFile, keyFile = bootTlsKeyFile } = this.#own?.paths ?? {};
+    if (certFile === undefined || keyFile === undefined) throw new TypeError("The options demand a certificate");
+    return { certFile, keyFile };
+  }
+
+  /** Returns the address for machines. @param listening the address with its actual port. */
+  advertised(listening: Address): Address {
+    return advertisedTlsAddress(this.#options.config, listening);
   }
 
   /** Problems of the certificate for the operator, one per line. */
@@ -75,12 +93,10 @@ export class BootTls {
   }
 
   async #open({ config, ownDirectory, clock, log }: BootTlsOptions): Promise<void> {
-    const { bootTlsCertFile, bootTlsKeyFile, bootTlsClientCaFile: clientCaFile } = config;
+    const { bootTlsClientCaFile: clientCaFile } = config;
     if (ownDirectory !== undefined) this.#own = await this.#makeOwn(ownDirectory);
-    const { certFile = bootTlsCertFile, keyFile = bootTlsKeyFile } = this.#own?.paths ?? {};
-    if (certFile === undefined || keyFile === undefined) throw new TypeError("The options demand a certificate");
     const accept = (material: ServerTlsMaterial, isFirst: boolean) => this.#judge(material, isFirst);
-    this.#files = await TlsFiles.open({ certFile, keyFile, clientCaFile, clients: "machines", accept, clock, log });
+    this.#files = await TlsFiles.open({ ...this.paths, clientCaFile, clients: "machines", accept, clock, log });
   }
 
   async #makeOwn(directory: string): Promise<OwnCertificate> {

@@ -16,6 +16,7 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { random } from "../lib/random.ts";
 import { davitRoot } from "../model/documents.ts";
+import type { Feed } from "../model/feed.ts";
 import { followerName } from "../model/history-batch.ts";
 import { ledgerPath } from "../model/permit-wire.ts";
 import type { BootConfig } from "../options/serve.ts";
@@ -95,6 +96,11 @@ export class FollowedLedger {
   /** Resolves when the copy equals the writer's ledger, or after some seconds. */
   async heard(): Promise<void> {
     await Promise.race([this.#follower.heard, this.#options.clock.sleep(patienceMs, this.#stopping.signal)]);
+  }
+
+  /** The documents of the copy. */
+  get feed(): Feed {
+    return this.#follower;
   }
 
   /** Problems for the operator, one per line. */

@@ -13,17 +13,25 @@ export function connectionLimitOf(listener: Listener, clients: Clients, onRefuse
   return openFiles === undefined
     ? undefined
     : {
-        maxConnections: Math.floor(filesWithin(openFiles)[listener] / servers),
+        maxConnections: Math.max(Math.floor(filesWithin(openFiles)[listener] / servers), 1),
         makesRoom: listener === "ops",
         clients,
         onRefused,
       };
 }
 
-/** Returns the most open files of assets; undefined if the number of open files has no known limit. */
-export function maxAssetFiles(): FileShares["assets"] | undefined {
+/** One that is opened, and one that is sent. */
+const leastAssetFiles = 2;
+
+/**
+ * Returns the most open files of assets; undefined if the number of open files has no known limit.
+ * @param threads how many threads share them evenly.
+ */
+export function maxAssetFiles(threads: number): FileShares["assets"] | undefined {
   const openFiles = maxOpenFiles();
-  return openFiles === undefined ? undefined : filesWithin(openFiles).assets;
+  return openFiles === undefined
+    ? undefined
+    : Math.max(Math.floor(filesWithin(openFiles).assets / threads), leastAssetFiles);
 }
 
 /** Returns how many files this process may open; undefined if unlimited or unknown. Node raises this limit at start. */

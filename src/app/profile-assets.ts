@@ -19,7 +19,7 @@ import { maxAssetFiles } from "./open-files.ts";
 
 export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests" | "clients">> {
   readonly metrics: AssetsOptions["metrics"] & AssetFetcherOptions["metrics"];
-  readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes" | "assetsCacheBytes">;
+  readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes" | "assetsCacheBytes" | "bootThreads">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
   /** Gets the addresses that have read a whole file. */
@@ -56,14 +56,14 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
         });
   const route = assetRoute({
     root: directory,
-    cacheBytes,
+    cacheBytes: Math.floor(cacheBytes / config.bootThreads),
     digests,
     wanted: fetcher?.wanted,
     clock,
     log: log.child({ part: "http" }),
     metrics,
     clients,
-    maxOpen: maxAssetFiles(),
+    maxOpen: maxAssetFiles(config.bootThreads),
     fetched: desk && ((address, path) => desk.fetched(address, path)),
   });
   return { route, fetcher };

@@ -2,7 +2,7 @@
 
 import type { BootIndex } from "../boot/selection/boot-index.ts";
 import type { Address } from "../lib/address.ts";
-import type { MachineAddresses } from "./boot-service.ts";
+import type { MachineAddresses } from "./boot-listener.ts";
 import type { ObjectSource } from "./object-source.ts";
 
 /** Facts for the welcome text, which appears when davit begins to answer machines. */

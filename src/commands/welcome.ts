@@ -1,7 +1,7 @@
 /** The welcome text for a terminal, which appears when davit begins to answer machines. */
 
 import type { ServedFromStore } from "../app/boot-app.ts";
-import type { MachineAddresses } from "../app/boot-service.ts";
+import type { MachineAddresses } from "../app/boot-listener.ts";
 import type { Served } from "../app/served.ts";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 

@@ -22,8 +22,12 @@ interface ProfileAssets {
   readonly checked: Map<string, string>;
 }
 
+/** A file that davit has checked, and the Profiles that wanted it then. */
+export type CheckedClaim = Pick<AssetClaim, "name" | "sha256" | "profiles">;
+
 export class WantedAssets implements FeedListener {
   readonly #noteChange: () => void;
+  readonly #checkListeners = new Set<(claim: CheckedClaim) => void>();
   #byProfile = new Map<string, ProfileAssets>();
   /** By name, the digests that each Profile accepts. Undefined until they are needed. */
   #accepted: ReadonlyMap<string, readonly ReadonlySet<string>[]> | undefined;
@@ -63,9 +67,19 @@ export class WantedAssets implements FeedListener {
    * Records that davit has checked the file of a claim. Machines of its Profiles may get this file also after a change
    * of the digest, until davit restarts. Profiles that install accept only what they list now.
    */
-  noteChecked({ name, sha256, profiles }: AssetClaim): void {
+  noteChecked({ name, sha256, profiles }: CheckedClaim): void {
     for (const profile of profiles) this.#byProfile.get(profile)?.checked.set(name, sha256);
     this.#accepted = undefined;
+    for (const listener of this.#checkListeners) listener({ name, sha256, profiles });
+  }
+
+  /** Hands what is checked, and what will be, to `listener`. @returns a function that ends these calls. */
+  onChecked(listener: (claim: CheckedClaim) => void): () => void {
+    for (const [profile, { checked }] of this.#byProfile) {
+      for (const [name, sha256] of checked) listener({ name, sha256, profiles: [profile] });
+    }
+    this.#checkListeners.add(listener);
+    return () => this.#checkListeners.delete(listener);
   }
 
   #acceptedByName(): ReadonlyMap<string, readonly ReadonlySet<string>[]> {

@@ -102,9 +102,15 @@ export function filesWithin(maxOpenFiles: number): FileShares {
   return { boot: ofMachines - assets, store, ops, assets };
 }
 
-/** Limits the connections of a listener with TLS also by the memory that they take. */
-export function withTls<Limit extends Pick<ConnectionLimitOptions, "maxConnections">>(limit: Limit): Limit {
-  return { ...limit, maxConnections: Math.min(limit.maxConnections, maxTlsConnections) };
+/**
+ * Limits the connections of a listener with TLS also by the memory that they take.
+ * @param threads how many share that memory evenly.
+ */
+export function withTls<Limit extends Pick<ConnectionLimitOptions, "maxConnections">>(
+  limit: Limit,
+  threads = 1,
+): Limit {
+  return { ...limit, maxConnections: Math.min(limit.maxConnections, Math.floor(maxTlsConnections / threads)) };
 }
 
 /** An accepted connection of a listener that makes room. */

@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import type { Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
 import { assert, codeOf } from "../lib/errors.ts";
@@ -14,6 +14,8 @@ export interface ListenOptions {
   readonly port: number;
   /** The command line option that sets this address, for the error's advice. */
   readonly option: string;
+  /** Given if several threads of this process listen on the address: `first`, or one of the others. */
+  readonly shared?: "first" | "other" | undefined;
 }
 
 const listenRefusals: Readonly<Record<string, string>> = {
@@ -36,9 +38,12 @@ const backlog = 16_384;
  * @throws {StartError} with one sentence for the operator.
  */
 export async function listen(server: Server, options: ListenOptions): Promise<AddressInfo> {
-  const { host, port } = options;
+  const { host, port, shared } = options;
   try {
-    server.listen({ host, port, backlog });
+    // Whoever shares an address cannot see that another process shares it, too. So the first thread takes it alone
+    // before it shares it.
+    const free = shared === "first" ? await probe({ host, port }) : port;
+    server.listen({ host, port: free, backlog, reusePort: shared !== undefined });
     await once(server, "listening");
   } catch (error) {
     if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(server, { ...options, host: "0.0.0.0" });
@@ -47,6 +52,16 @@ export async function listen(server: Server, options: ListenOptions): Promise<Ad
   const address = server.address();
   assert(address !== null && typeof address !== "string", "a server that listens on a port has an address");
   return address;
+}
+
+/** Listens for a moment, alone. @returns the port. */
+async function probe(address: Pick<ListenOptions, "host" | "port">): Promise<number> {
+  const server = createTcpServer().listen(address);
+  await once(server, "listening");
+  const bound = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof bound === "object" && bound !== null ? bound.port : address.port;
 }
 
 function listenError({ host, port, option }: ListenOptions, cause: unknown): StartError {

@@ -6,6 +6,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Metrics } from "../lib/metrics.ts";
 import { Shares } from "../lib/shares.ts";
 import type { Clients, Holder } from "./client-shares.ts";
 import { WireResponse } from "./response-headers.ts";
@@ -19,6 +20,14 @@ export interface UnsentAnswersOptions {
 
 const presetLimitBytes = 128 * 1024 * 1024;
 
+/** A config has up to 8 MiB. A thread with less room for one could never send it. */
+const leastLimitBytes = 16 * 1024 * 1024;
+
+/** Returns the most bytes of each of so many threads that share a listener. */
+export function unsentLimitOf(threads: number): number {
+  return Math.max(Math.floor(presetLimitBytes / threads), leastLimitBytes);
+}
+
 interface Unsent {
   readonly holder: Holder;
   readonly bytes: number;
@@ -31,6 +40,7 @@ export class UnsentAnswers {
   readonly #limitBytes: number;
   readonly #stallMs: number | undefined;
   readonly #unsent = new Map<ServerResponse, Unsent>();
+  #measuredBytes = 0;
 
   constructor({ clients, limitBytes = presetLimitBytes, stallMs }: UnsentAnswersOptions) {
     this.#clients = clients;
@@ -42,6 +52,12 @@ export class UnsentAnswers {
   /** The bytes that `shares` counts now. */
   get bytes(): number {
     return this.shares.total;
+  }
+
+  /** Adds to a gauge what has changed since the last call: other threads add to it, too. */
+  measure(gauge: Metrics["unsentBytes"], listener: string): void {
+    gauge.inc({ listener }, this.bytes - this.#measuredBytes);
+    this.#measuredBytes = this.bytes;
   }
 
   /** True for a request whose client must first read its earlier answers. */

@@ -1,6 +1,7 @@
 /** Converts options' strings to values, or reports the expected form. Makes options that many tables share. */
 
 import { BlockList, isIP } from "node:net";
+import { availableParallelism } from "node:os";
 import type { Address } from "../lib/address.ts";
 import { type Option, OptionRefusal } from "./parsing.ts";
 
@@ -125,6 +126,16 @@ export function readBytesOrNone(text: string): number | OptionRefusal {
 export function readCount(text: string): number | OptionRefusal {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   return count > 0 ? count : new OptionRefusal("must be a positive number");
+}
+
+/** The most boot threads. Each needs the memory of an index. */
+const maxThreads = 64;
+
+/** Reads a number of threads; `auto` is one for each processor that this process may use. */
+export function readThreads(text: string): number | OptionRefusal {
+  if (text === "auto") return Math.min(availableParallelism(), maxThreads);
+  const count = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  return count > 0 && count <= maxThreads ? count : new OptionRefusal(`must be auto, or 1 to ${maxThreads}`);
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };

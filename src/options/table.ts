@@ -4,7 +4,7 @@ import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import { assetOptions, fetchAssets, fetchAssetsFrom } from "./assets.ts";
-import { bootTlsOptions, bootTlsOwnCertificate } from "./boot-tls.ts";
+import { bootListenerOptions, bootTlsOwnCertificate } from "./boot-listener.ts";
 import { etcdOptions } from "./etcd.ts";
 import { opsOptions } from "./ops.ts";
 import type { Option } from "./parsing.ts";
@@ -63,15 +63,7 @@ export const serviceOptions = {
     read: one(readAddress),
   } satisfies Option<Address>,
   ...opsOptions,
-  advertiseAddress: {
-    flag: "advertise-address",
-    value: "HOST:PORT",
-    help:
-      "the address at which machines reach the boot service, as in {{davit.url}}; default: the boot address; " +
-      "if that is a wildcard, the first global address",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  ...bootTlsOptions,
+  ...bootListenerOptions,
   clientLimitExempt: {
     flag: "client-limit-exempt",
     value: "CIDR",

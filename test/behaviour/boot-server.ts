@@ -4,7 +4,7 @@ import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { assetRoute } from "../../src/http/assets/assets.ts";
 import { AssetDigests } from "../../src/http/assets/digests.ts";
-import { accessLog } from "../../src/http/boot/access-log.ts";
+import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";

@@ -25,6 +25,24 @@ describe.skipIf(missing("helm"))("the command lines of", () => {
   });
 });
 
+describe.skipIf(missing("helm"))("bootThreads", () => {
+  it.each(["2", "auto"])("%s is for davit serve and its followers", async (count) => {
+    const lines = await commandLines("default", ["--set", `bootThreads=${count},boot.replicas=1`]);
+    expect(lines.length).toBe(2);
+    for (const line of lines) expect(line).toContain(`--boot-threads=${count}`);
+    for (const line of lines) expect(problemsOf(line)).toEqual([]);
+  });
+
+  it("1 is davit's own default", async () => {
+    const [line = []] = await commandLines("default");
+    expect(line.join()).not.toContain("--boot-threads");
+  });
+
+  it.each(["0", "65", "many"])("%s is refused", async (count) => {
+    await expect(commandLines("default", ["--set", `bootThreads=${count}`])).rejects.toThrow("bootThreads");
+  });
+});
+
 /** What davit would say of a command line. */
 function problemsOf([command, ...args]: readonly string[]): readonly string[] {
   try {

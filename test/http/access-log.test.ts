@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { afterEach, expect, it } from "vitest";
-import { accessLog } from "../../src/http/boot/access-log.ts";
+import { accessLog } from "../../src/http/boot/request-log.ts";
 import { type BootRoute, bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";

@@ -11,7 +11,7 @@ import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { History } from "../../src/history/history.ts";
 import { assetRoute } from "../../src/http/assets/assets.ts";
 import { AssetDigests } from "../../src/http/assets/digests.ts";
-import { accessLog } from "../../src/http/boot/access-log.ts";
+import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { historyRoutes } from "../../src/http/ops/history-routes.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { accessLog } from "../../src/http/boot/access-log.ts";
 import { reportRoute } from "../../src/http/boot/report.ts";
+import { accessLog } from "../../src/http/boot/request-log.ts";
 import type { Recorder } from "../../src/http/boot/request-recorder.ts";
 import { Clients } from "../../src/http/client-shares.ts";
 import { answerError } from "../../src/http/errors.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { sightingOf } from "../../src/app/sight.ts";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { accessLog } from "../../src/http/boot/access-log.ts";
+import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";

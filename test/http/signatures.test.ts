@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/core/boot-error.ts";
-import { accessLog } from "../../src/http/boot/access-log.ts";
+import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";

@@ -6,9 +6,11 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { Clients } from "../../src/http/client-shares.ts";
 import { answerError } from "../../src/http/errors.ts";
+import { LargeBodies } from "../../src/http/large-bodies.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { UnsentAnswers } from "../../src/http/unsent-answers.ts";
+import { UnsentAnswers, unsentLimitOf } from "../../src/http/unsent-answers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { handlerOf } from "./handler-of.ts";
 
@@ -120,4 +122,25 @@ it("an answer that is read at once is not counted", async () => {
   const { port, unsent } = await start();
   for (let at = 0; at < 20; at++) expect(await statusFor(port, "127.0.0.2")).toBe("200");
   expect(unsent.bytes).toBe(0);
+});
+
+it("leaves each of many threads room for a config of the largest size", () => {
+  for (const threads of [1, 2, 16, 64]) {
+    const { shares } = new UnsentAnswers({ clients: new Clients(), limitBytes: unsentLimitOf(threads) });
+    expect(new LargeBodies(shares).hold({}, "x".repeat(8 * mebibyte), () => "192.0.2.1")).toBeDefined();
+  }
+  expect([1, 2, 8].map((threads) => threads * unsentLimitOf(threads))).toEqual(Array(3).fill(128 * mebibyte));
+});
+
+it("is measured beside what other threads have added to the gauge", async () => {
+  const { unsentBytes } = createMetrics("0");
+  const unsent = new UnsentAnswers({ clients: new Clients() });
+  unsentBytes.inc({ listener: "boot" }, 1_000);
+  const sums: (number | undefined)[] = [];
+  for (const bytes of [20, 0, -20]) {
+    unsent.shares.add("192.0.2.1", bytes);
+    unsent.measure(unsentBytes, "boot");
+    sums.push((await unsentBytes.get()).values[0]?.value);
+  }
+  expect(sums).toEqual([1_020, 1_020, 1_000]);
 });

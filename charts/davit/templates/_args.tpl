@@ -29,6 +29,11 @@
 {{- end }}
 - --source-grace={{ .Values.sourceGrace }}
 - --max-staleness={{ .Values.maxStaleness }}
+{{- with .Values.bootThreads }}
+{{- if ne (toString .) "1" }}
+- --boot-threads={{ . }}
+{{- end }}
+{{- end }}
 - --assets-dir=/var/lib/davit-assets
 - --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
 {{- if .Values.assets.fetchFrom }}

@@ -83,8 +83,6 @@ export class RenderThread {
   readonly #queue = new FairQueue<WaitingRender>();
   readonly #tenants = new Shares({ limit: maxWaiting });
   readonly #clients = new Shares({ limit: maxWaiting });
-  /** Texts of metadata. An entry lives as long as its metadata is in use. */
-  readonly #texts = new WeakMap<JsonObject, string>();
   #isBusy = false;
   #isStopped = false;
 
@@ -96,14 +94,22 @@ export class RenderThread {
    * Does a job when its turn has come.
    * @throws {BootError} busy, if too many jobs wait; notReady, after `stop`.
    */
-  async run(job: BootJob, { namespace, client }: Customer): Promise<JobOutcome> {
+  async run(job: BootJob, customer: Customer): Promise<JobOutcome> {
+    return await this.runSent(sentJob(job), customer);
+  }
+
+  /**
+   * Like `run`, for a job of another thread.
+   * @throws {BootError} as `run`.
+   */
+  async runSent(sent: SentJob, { namespace, client }: Customer): Promise<JobOutcome> {
     if (this.#isStopped) throw new BootError("notReady");
     if (!this.#tenants.admits(namespace) || !this.#clients.admits(client)) throw new BootError("busy");
     this.#tenants.add(namespace, 1);
     this.#clients.add(client, 1);
     try {
       const { promise, resolve, reject } = Promise.withResolvers<JobOutcome>();
-      this.#queue.push([namespace, client], { sent: this.#sent(job), resolve, reject });
+      this.#queue.push([namespace, client], { sent, resolve, reject });
       if (!this.#isBusy) void this.#work();
       return await promise;
     } finally {
@@ -128,23 +134,27 @@ export class RenderThread {
     }
     this.#isBusy = false;
   }
+}
 
-  #sent(job: BootJob): SentJob {
-    const { selector, machine } = job.group;
-    return {
-      job: { ...job, group: { selector, machine, metadata: {} }, defaults: undefined },
-      metadataText: this.#textOf(job.group.metadata),
-      defaultsText: this.#textOf(job.defaults),
-      asked: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    };
-  }
+/** Texts of metadata. An entry lives as long as its metadata is in use. */
+const texts = new WeakMap<JsonObject, string>();
 
-  #textOf(metadata: JsonObject | undefined): string {
-    if (metadata === undefined) return "";
-    const text = this.#texts.get(metadata) ?? JSON.stringify(metadata);
-    this.#texts.set(metadata, text);
-    return text;
-  }
+/** Returns a job as another thread gets it. */
+export function sentJob(job: BootJob): SentJob {
+  const { selector, machine } = job.group;
+  return {
+    job: { ...job, group: { selector, machine, metadata: {} }, defaults: undefined },
+    metadataText: textOf(job.group.metadata),
+    defaultsText: textOf(job.defaults),
+    asked: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  };
+}
+
+function textOf(metadata: JsonObject | undefined): string {
+  if (metadata === undefined) return "";
+  const text = texts.get(metadata) ?? JSON.stringify(metadata);
+  texts.set(metadata, text);
+  return text;
 }
 
 type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;

@@ -55,7 +55,7 @@ export interface BootIndexOptions {
 
 export class BootIndex implements FeedListener {
   readonly #log: Pick<Log, "error">;
-  readonly #settling: Settling;
+  readonly settling: Settling;
   readonly #freshness: BootIndexOptions["freshness"];
   readonly ledger: BootIndexOptions["ledger"];
   readonly #machineGroups = new MachineGroups();
@@ -67,7 +67,7 @@ export class BootIndex implements FeedListener {
 
   constructor({ log, clock, freshness, ledger, secretReader = clearReader }: BootIndexOptions) {
     this.#log = log;
-    this.#settling = new Settling(clock);
+    this.settling = new Settling(clock);
     this.#freshness = freshness;
     this.ledger = ledger;
     this.#known = new KnownDocuments(secretReader);
@@ -82,7 +82,7 @@ export class BootIndex implements FeedListener {
    * Restarts the settling time. Called when the first complete list since the start is, or soon will be, in the store.
    */
   listed(): void {
-    this.#settling.begin();
+    this.settling.begin();
   }
 
   /** True if davit answers machines. */
@@ -146,7 +146,7 @@ export class BootIndex implements FeedListener {
       known.inherit(path, this.#known);
     }
     this.#selectors = new SelectorIndex(known.groups.values());
-    this.#settling.note(known.synced);
+    this.settling.note(known.synced);
     this.#known = known;
   }
 
@@ -161,7 +161,7 @@ export class BootIndex implements FeedListener {
       if (before !== undefined) this.#selectors.remove(before);
       if (after !== undefined) this.#selectors.add(after);
     }
-    this.#settling.note(this.#known.synced);
+    this.settling.note(this.#known.synced);
   }
 
   /**
@@ -335,7 +335,7 @@ export class BootIndex implements FeedListener {
   }
 
   #presentDoubt(group: BootGroup): Doubt | undefined {
-    return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
+    return this.settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
   }
 
   /** @throws {BootError} noProfile, vanished, withheld or failed. */

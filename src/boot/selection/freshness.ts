@@ -32,6 +32,11 @@ export class Freshness {
     this.#provenAtMs = provenAtMs;
   }
 
+  /** When the last proof was, on the monotonic clock; undefined before the first one. */
+  get provenAtMs(): number | undefined {
+    return this.#provenAtMs();
+  }
+
   /** The time since the last proof. Without a proof, the time since the start. */
   get ageSeconds(): number {
     return (this.#options.clock.monotonicMs() - (this.#provenAtMs() ?? this.#startMs)) / 1_000;

@@ -28,6 +28,16 @@ export class Settling {
     this.#sinceMs = this.#clock?.monotonicMs();
   }
 
+  /** When the settling time began; undefined before and after it. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
+  }
+
+  /** Takes over the settling time of an index that has the same documents for longer. */
+  takeOver(sinceMs: number | undefined): void {
+    this.#sinceMs = sinceMs;
+  }
+
   /** Notes the store's sync document. The first complete one starts the settling time. */
   note(synced: SyncedDocument | undefined): void {
     const isComplete = synced?.complete === true;

@@ -152,7 +152,7 @@ export class AssetCache {
 
   #count(bytes: number): void {
     this.#heldBytes += bytes;
-    this.#options.metrics.assetCacheBytes.set(this.#heldBytes);
+    this.#options.metrics.assetCacheBytes.inc(bytes);
   }
 }
 

@@ -35,13 +35,13 @@ export class AssetStreams {
    */
   enter(client: Holder): boolean {
     const isIn = this.#shares.take(client);
-    this.#running.set(this.#shares.total);
+    if (isIn) this.#running.inc();
     return isIn;
   }
 
   leave(client: Holder): void {
     this.#shares.release(client);
-    this.#running.set(this.#shares.total);
+    this.#running.dec();
   }
 }
 

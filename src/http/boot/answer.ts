@@ -1,5 +1,6 @@
 /** Finds the config that a machine asks for, and reports the result to the access log. */
 
+import { hash } from "node:crypto";
 import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { Soon } from "../../lib/soon.ts";
@@ -35,9 +36,9 @@ export function answerMachine(
 ): Soon<Rendered> {
   try {
     const config = configs.render(name, request);
-    if (!(config instanceof Promise)) return found(config, request, visit);
+    if (!(config instanceof Promise)) return found(name, config, request, visit);
     return config.then(
-      (made) => found(made, request, visit),
+      (made) => found(name, made, request, visit),
       (error) => refused(error, request, visit),
     );
   } catch (error) {
@@ -45,10 +46,32 @@ export function answerMachine(
   }
 }
 
-function found({ rendered, group, profile }: MachineConfig, request: ConfigRequest, visit: MachineVisit): Rendered {
+function found(
+  name: ConfigName,
+  { rendered, group, profile }: MachineConfig,
+  request: ConfigRequest,
+  visit: MachineVisit,
+): Rendered {
   const { labels, rawQuery } = request;
-  visit.machine = { labels, rawQuery, group, profile, rendered };
+  const scriptSha256 = isScript(name) ? digestOf(rendered) : undefined;
+  visit.machine = { labels, rawQuery, group, profile, scriptSha256 };
   return rendered;
+}
+
+/** The endpoints of boot scripts. */
+export function isScript(name: ConfigName): boolean {
+  return name === "ipxe" || name === "grub";
+}
+
+/** The digests of kept texts: a Group's script for iPXE is the same object for each of its machines. */
+const digests = new WeakMap<Rendered, string>();
+
+function digestOf(rendered: Rendered): string {
+  const known = digests.get(rendered);
+  if (known !== undefined) return known;
+  const digest = hash("sha256", rendered.body);
+  digests.set(rendered, digest);
+  return digest;
 }
 
 function refused(error: unknown, { labels, rawQuery }: ConfigRequest, visit: MachineVisit): never {

@@ -2,18 +2,9 @@
 
 import type { BootIds, NumberedBoot } from "../../history/boot-ids.ts";
 import { type Labels, sentLabels } from "../../model/labels.ts";
+import type { BegunRequest } from "./access-log.ts";
 
 export type NumberedBoots = Pick<BootIds, "named" | "unnamed" | "reported" | "ended">;
-
-/** A request, when it begins. */
-export interface BegunRequest {
-  /** The client's address; undefined if it has gone already. */
-  readonly address: string | undefined;
-  readonly method: string;
-  readonly rawQuery: string;
-  /** By the monotonic clock. */
-  readonly startedMs: number;
-}
 
 /** The answer to a request, when it has ended. */
 export interface EndedAnswer {
@@ -31,13 +22,11 @@ export const reportEndpoint = "report";
 
 /**
  * Call it when a request begins: a download may end when the machine is in another boot.
- * @param route the route that answers.
  * @returns a function that returns the boot when the answer has ended; undefined if nobody numbers boots.
  */
 export function bootFinder(
   boots: NumberedBoots | undefined,
-  { address, method, rawQuery, startedMs }: BegunRequest,
-  route: string | undefined,
+  { address, method, rawQuery, startedMs, route }: Omit<BegunRequest, "path">,
 ): ((ended: EndedAnswer) => NumberedBoot | undefined) | undefined {
   if (boots === undefined || address === undefined) return undefined;
   const begun = { address, isHead: method === "HEAD", startedMs };

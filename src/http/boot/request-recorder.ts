@@ -1,29 +1,16 @@
 /** Converts a finished request of the boot listener into a history entry. */
 
-import type { ServerResponse } from "node:http";
-import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { History } from "../../history/history.ts";
 import { refusalNumber } from "../refusal-numbers.ts";
-import { WireResponse } from "../response-headers.ts";
+import type { BegunRequest, EndedRequest } from "./access-log.ts";
 
 /** Stores history entries. */
 export type Recorder = Pick<History, "record">;
 
-/** What is known of a request besides its answer. */
-export interface EndedRequest {
-  readonly method: string;
-  /** The path as sent, without the query. */
-  readonly path: string;
+/** What the log has found of a request. */
+export interface RequestNumbers {
   /** The endpoint's name in metrics. */
   readonly endpoint: string;
-  readonly machine:
-    | { readonly rawQuery: string; readonly group?: string | undefined; readonly refusal?: BootRefusal | undefined }
-    | undefined;
-  /** When the request began, on the monotonic clock. */
-  readonly startedMs: number;
-  readonly durationMs: number;
-  /** The client's address; undefined if it has gone. Then davit records nothing. */
-  readonly address: string | undefined;
   /** As in `SeenRequest`. */
   readonly boot: number;
 }
@@ -41,12 +28,15 @@ const pathEndpoints: ReadonlySet<string> = new Set([
 /** A longer path keeps only its beginning: strangers can send anything. */
 const maxPathLength = 512;
 
-export function recordRequest(recorder: Recorder, response: ServerResponse, ended: EndedRequest): void {
-  const { method, path, endpoint, machine, startedMs, durationMs, address, boot } = ended;
+/** Records a request. One whose client has no address any more is not recorded. */
+export function recordRequest(
+  recorder: Recorder,
+  { method, path, address, startedMs }: BegunRequest,
+  { machine, status, announcedBytes, takenBytes, isCut, durationMs }: EndedRequest,
+  { endpoint, boot }: RequestNumbers,
+): void {
   if (endpoint === ignoredEndpoint || address === undefined) return;
   const isHead = method === "HEAD";
-  const { announcedBytes, takenBytes } = response instanceof WireResponse ? response : nothingSent;
-  const isCut = !response.writableFinished;
   recorder.record({
     startedMs,
     durationMs,
@@ -54,7 +44,7 @@ export function recordRequest(recorder: Recorder, response: ServerResponse, ende
     endpoint,
     path: pathEndpoints.has(endpoint) ? path.slice(0, maxPathLength) : undefined,
     isHead,
-    status: response.statusCode,
+    status,
     group: machine?.group,
     sentBytes: isHead ? 0 : isCut ? takenBytes : (announcedBytes ?? takenBytes),
     ofBytes: announcedBytes,
@@ -64,5 +54,3 @@ export function recordRequest(recorder: Recorder, response: ServerResponse, ende
     boot,
   });
 }
-
-const nothingSent = { announcedBytes: undefined, takenBytes: 0 };

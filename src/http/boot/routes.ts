@@ -22,7 +22,7 @@ import { LargeBodies } from "../large-bodies.ts";
 import { type Route, type RouteMatch, RouteTable, unescapedPath } from "../route-table.ts";
 import type { Handler } from "../server.ts";
 import type { AccessLog, LoggedRequest } from "./access-log.ts";
-import { answerMachine, type Configs, partRoute } from "./answer.ts";
+import { answerMachine, type Configs, isScript, partRoute } from "./answer.ts";
 import {
   type BootSigner,
   type BootSigners,
@@ -83,6 +83,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     return (exchange, visit, rawQuery) => {
       const { request } = exchange;
       const name = nameIn(visit);
+      // Boot scripts are for firmware, which has no client certificate.
       if (asksForCertificate && !isScript(name) && !hasCertificate(request))
         throw new RequestError("noClientCertificate");
       const userAgent = request.headers["user-agent"] ?? "";
@@ -131,11 +132,6 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
  */
 function mayClaim(exchange: Exchange, { isSignature }: BootVisit): boolean {
   return exchange.request.method === "GET" && !isSignature && queryGrubWantsSigned(exchange) === undefined;
-}
-
-/** Boot scripts are for firmware, which has no client certificate. */
-function isScript(name: ConfigName): boolean {
-  return name === "ipxe" || name === "grub";
 }
 
 function hasCertificate({ socket }: IncomingMessage): boolean {

@@ -1,12 +1,29 @@
-/** The options of the boot listener for HTTPS. */
+/** The options of the boot listener, by HTTP and by HTTPS. */
 
 import type { Address } from "../lib/address.ts";
 import type { Option } from "./parsing.ts";
-import { fileOption, one, readAddress, switchOption } from "./readers.ts";
+import { fileOption, one, readAddress, readThreads, switchOption } from "./readers.ts";
 
 const listener = { name: "bootTlsAddress", lack: "No listener", example: "[::]:8443" };
 
-export const bootTlsOptions = {
+export const bootListenerOptions = {
+  advertiseAddress: {
+    flag: "advertise-address",
+    value: "HOST:PORT",
+    help:
+      "the address at which machines reach the boot service, as in {{davit.url}}; default: the boot address; " +
+      "if that is a wildcard, the first global address",
+    read: one(readAddress),
+  } satisfies Option<Address>,
+  bootThreads: {
+    flag: "boot-threads",
+    value: "N|auto",
+    preset: "1",
+    help:
+      "threads that answer machines, each with its own index of all objects; auto: one for each processor that davit " +
+      "may use",
+    read: one(readThreads),
+  } satisfies Option<number>,
   bootTlsAddress: {
     flag: "boot-tls-address",
     value: "HOST:PORT",

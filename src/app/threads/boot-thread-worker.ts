@@ -1,0 +1,19 @@
+/** The program of a boot thread. */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { systemClock } from "../../lib/clock.ts";
+import { assert } from "../../lib/errors.ts";
+import { BootThread } from "./boot-thread.ts";
+import { FirstThread } from "./first-thread.ts";
+import type { ToThread } from "./wire.ts";
+
+const port = parentPort;
+assert(port !== null, "A boot thread is a worker thread");
+const thread = new BootThread(workerData, new FirstThread(port, systemClock), systemClock);
+let turn = thread.begin();
+// One message after the other: the first documents may come before the files are open.
+port.on("message", (message: ToThread) => {
+  if (message.kind === "stop") void turn.then(() => thread.take(message)).then(() => port.close());
+  else if (message.kind === "documents" || message.kind === "open") turn = turn.then(() => thread.take(message));
+  else void turn.then(() => thread.take(message));
+});

@@ -1,0 +1,242 @@
+/**
+ * The boot threads beside the first one, of `--boot-threads`. Each has its own index of all objects and listens on the
+ * same ports; the kernel divides the connections. The first thread hands them each change in order, and a proof each
+ * second. It keeps what there is only once: permits, signing keys, log, history, and the thread for slow configs.
+ *
+ * A thread that ends by itself is replaced. Its clients lose their connections, as after a restart of davit.
+ */
+
+import { Worker } from "node:worker_threads";
+import type { WantedAssets } from "../../download/wanted-assets.ts";
+import { backoffMs } from "../../lib/backoff.ts";
+import type { CountedChange } from "../../lib/boot-metrics.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { codeOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { davitRoot } from "../../model/documents.ts";
+import type { Feed, FeedListener } from "../../model/feed.ts";
+import { Outbox } from "./outbox.ts";
+import { ThreadRequests, type ThreadRequestsOptions } from "./thread-requests.ts";
+import type { AnyAnswer, FeedName, FromThread, ThreadQuestion, ThreadStart, ToThread } from "./wire.ts";
+
+export interface BootThreadsOptions extends ThreadRequestsOptions {
+  /** How many, beside the first one. */
+  readonly count: number;
+  readonly start: ThreadStart;
+  readonly feeds: Readonly<Record<FeedName, Feed>>;
+  /** Monotonic; undefined before the first proof. */
+  readonly provenAtMs: () => number | undefined;
+  /** See `Settling.sinceMs`. */
+  readonly settlingSinceMs: () => number | undefined;
+  /** Undefined if davit fetches no assets. */
+  readonly wanted: WantedAssets | undefined;
+  /** Answers what a thread cannot answer itself. */
+  readonly answer: (question: ThreadQuestion) => Promise<AnyAnswer>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "bootThreads" | "bootThreadsLost" | "add">;
+  /** The thread's program; `boot-thread-worker` unless given. */
+  readonly worker?: URL;
+}
+
+/** How often the threads get a proof. A thread without one for 10 s answers nothing. */
+const beatMs = 1_000;
+const backoff = { firstMs: 500, capMs: 30_000 } as const;
+/** A thread that ran this long begins again without a wait. */
+const soundMs = 60_000;
+/** A server closes within 5 s. */
+const stopLimitMs = 7_000;
+
+// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
+const workerUrl = new URL(`./boot-thread-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+export class BootThreads {
+  readonly #options: BootThreadsOptions;
+  readonly #stopping = new AbortController();
+  readonly #running = new Set<RunningThread>();
+  readonly #keeping: Promise<void>[] = [];
+  #isOpen = false;
+
+  constructor(options: BootThreadsOptions) {
+    this.#options = options;
+  }
+
+  /** Starts the threads. Each listens when it has all documents and davit has opened. */
+  start(): void {
+    for (let at = 0; at < this.#options.count; at++) this.#keeping.push(this.#keep());
+    void this.#beat();
+  }
+
+  /** See `BootIndex.open`. */
+  open(): void {
+    this.#isOpen = true;
+    for (const thread of this.#running) thread.outbox.post({ kind: "open" });
+  }
+
+  /** Called when the settling time has begun anew. */
+  listed(): void {
+    for (const thread of this.#running) thread.settle();
+  }
+
+  /** Finishes the requests in flight. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const thread of this.#running) thread.stop();
+    await Promise.all(this.#keeping);
+  }
+
+  /** Keeps one thread running. */
+  async #keep(): Promise<void> {
+    const { clock, log, metrics } = this.#options;
+    const { signal } = this.#stopping;
+    for (let failures = 0; !signal.aborted; failures++) {
+      const startedMs = clock.monotonicMs();
+      const why = await this.#run();
+      if (signal.aborted) return;
+      metrics.bootThreadsLost.inc();
+      if (clock.monotonicMs() - startedMs >= soundMs) failures = 0;
+      const waitMs = backoffMs(failures, backoff);
+      log.error({ waitMs, why }, "boot thread ended, another one starts");
+      await clock.sleep(waitMs, signal);
+    }
+  }
+
+  /** Runs a thread until it ends. @returns why it ended, or why there is none. */
+  async #run(): Promise<string | undefined> {
+    try {
+      const thread = new RunningThread(this.#options);
+      this.#running.add(thread);
+      if (this.#isOpen) thread.outbox.post({ kind: "open" });
+      await thread.ended;
+      this.#running.delete(thread);
+      return thread.fault;
+    } catch (error) {
+      // The process may have as many threads as the system allows.
+      return faultOf(error);
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      for (const thread of this.#running) thread.prove();
+      await clock.sleep(beatMs, this.#stopping.signal);
+    }
+  }
+}
+
+/** Names an error without its message, which may quote what a user wrote. */
+function faultOf(error: unknown): string {
+  return codeOf(error) ?? (error instanceof Error ? error.name : typeof error);
+}
+
+class RunningThread {
+  readonly outbox: Outbox;
+  readonly ended: Promise<void>;
+  readonly #options: BootThreadsOptions;
+  readonly #worker: Worker;
+  readonly #requests: ThreadRequests;
+  readonly #unfollow: readonly (() => void)[];
+  /** Values of gauges, to be taken back at the end. */
+  readonly #gauges = new Map<string, CountedChange>();
+  readonly #hasEnded = new AbortController();
+  #isListening = false;
+  #fault: string | undefined;
+
+  constructor(options: BootThreadsOptions) {
+    this.#options = options;
+    const { feeds, wanted, worker = workerUrl } = options;
+    this.#worker = new Worker(worker, { workerData: options.start });
+    this.#requests = new ThreadRequests(options);
+    this.outbox = new Outbox((message: ToThread) => this.#worker.postMessage(message));
+    this.#worker.on("message", (message: FromThread) => this.#take(message));
+    this.#worker.on("error", (error) => {
+      this.#fault = faultOf(error);
+    });
+    this.ended = new Promise((resolve) => {
+      this.#worker.once("exit", (code) => {
+        this.#fault ??= `exit code ${code}`;
+        this.#end();
+        resolve();
+      });
+    });
+    const ofStore = this.outbox.listener("store");
+    const replaced: FeedListener["replaced"] = (documents) => {
+      ofStore.replaced(documents);
+      this.prove();
+    };
+    this.#unfollow = [
+      feeds.store.follow(davitRoot, { ...ofStore, replaced }),
+      feeds.ledger.follow(davitRoot, this.outbox.listener("ledger")),
+      ...(wanted === undefined ? [] : [wanted.onChecked((claim) => this.outbox.post({ kind: "checked", claim }))]),
+    ];
+    this.settle();
+  }
+
+  /** Why it ended, without any text of a user. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** A thread that starts late need not wait for objects that the first one has waited for. */
+  settle(): void {
+    this.outbox.post({ kind: "settling", sinceMs: this.#options.settlingSinceMs() });
+  }
+
+  /** Sends the time of the last proof. */
+  prove(): void {
+    const { clock, provenAtMs } = this.#options;
+    this.outbox.post({ kind: "proof", provenAtMs: provenAtMs(), sentAtMs: clock.monotonicMs() });
+  }
+
+  /** Ends it when its requests have their answers, or after some seconds. */
+  stop(): void {
+    this.outbox.post({ kind: "stop" });
+    void this.#options.clock.sleep(stopLimitMs, this.#hasEnded.signal).then(() => this.#worker.terminate());
+  }
+
+  #take(message: FromThread): void {
+    switch (message.kind) {
+      case "listening":
+        this.#isListening = true;
+        this.#options.metrics.bootThreads.inc();
+        return;
+      case "events":
+        for (const event of message.events) this.#requests.take(event);
+        return;
+      case "question":
+        void this.#answer(message.id, message.question);
+        return;
+      case "counts":
+        for (const change of message.changes) this.#count(change);
+        return;
+      case "log":
+        this.#options.log.child({ part: message.part })[message.level](message.data, message.message);
+    }
+  }
+
+  async #answer(id: number, question: ThreadQuestion): Promise<void> {
+    try {
+      this.outbox.post({ kind: "answer", id, answer: await this.#options.answer(question) });
+    } catch (error) {
+      this.#options.log.error({ question: question.on, why: faultOf(error) }, "question of a boot thread failed");
+      this.outbox.post({ kind: "failed", id });
+    }
+  }
+
+  #count(change: CountedChange): void {
+    this.#options.metrics.add(change);
+    if (!change.isGauge) return;
+    const key = `${change.name} ${JSON.stringify(change.labels)}`;
+    this.#gauges.set(key, { ...change, by: change.by + (this.#gauges.get(key)?.by ?? 0) });
+  }
+
+  #end(): void {
+    this.#hasEnded.abort();
+    for (const unfollow of this.#unfollow) unfollow();
+    this.outbox.close();
+    for (const gauge of this.#gauges.values()) this.#options.metrics.add({ ...gauge, by: -gauge.by });
+    if (this.#isListening) this.#options.metrics.bootThreads.dec();
+  }
+}

@@ -1,0 +1,170 @@
+/** What a boot thread asks the first thread, and what it reports there. */
+
+import type { MessagePort } from "node:worker_threads";
+import { BootError } from "../../boot/core/boot-error.ts";
+import type { BootJob } from "../../boot/making/boot-maker.ts";
+import { type Customer, type JobOutcome, sentJob } from "../../boot/making/render-thread.ts";
+import type { SlowWorkOptions } from "../../boot/making/slow-work.ts";
+import type { RemoteDeskOptions } from "../../follow/remote-desk.ts";
+import type { RequestSink } from "../../http/boot/access-log.ts";
+import type { BootSigner } from "../../http/boot/signatures.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log, LogLevel } from "../../lib/log.ts";
+import { closingPath, decodeClosing, decodeQuestion, permitPath } from "../../model/permit-wire.ts";
+import { RenderError } from "../../render/core/render-error.ts";
+import { SigningError } from "../../sign/signing-error.ts";
+import type { FromThread, QuestionName, Questions, SignerName, ThreadEvent, ThreadQuestion } from "./wire.ts";
+
+/** As `Writers` of followers. */
+const deskLimitMs = 1_000;
+
+export class FirstThread {
+  readonly #port: Pick<MessagePort, "postMessage">;
+  readonly #clock: Clock;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  #events: ThreadEvent[] = [];
+  #lastId = 0;
+  /** How many requests have begun and not ended. */
+  #following = 0;
+  #allEnded: (() => void) | undefined;
+
+  constructor(port: Pick<MessagePort, "postMessage">, clock: Clock) {
+    this.#port = port;
+    this.#clock = clock;
+  }
+
+  post(message: FromThread): void {
+    this.#port.postMessage(message);
+  }
+
+  /** Reports an event, with all others of this turn in one message. */
+  report(event: ThreadEvent): void {
+    if (this.#events.length === 0) setImmediate(() => this.#flush());
+    this.#events.push(event);
+  }
+
+  /** Resolves when every request has ended and is reported: a server closes before its cut requests have ended. */
+  async allReported(): Promise<void> {
+    if (this.#following > 0) await new Promise<void>((resolve) => (this.#allEnded = resolve));
+    this.#flush();
+  }
+
+  /** Sends the events that wait. */
+  #flush(): void {
+    if (this.#events.length === 0) return;
+    const events = this.#events;
+    this.#events = [];
+    this.post({ kind: "events", events });
+  }
+
+  /** Hands on a request. */
+  readonly follow: RequestSink = (request) => {
+    const id = ++this.#lastId;
+    this.#following += 1;
+    this.report({ on: "begun", id, request });
+    return ({ machine, ...ended }) => {
+      const { labels: _, ...sent } = machine ?? { labels: undefined };
+      this.report({ on: "ended", id, request: ended, machine: machine && { ...sent, rawQuery: machine.rawQuery } });
+      this.#following -= 1;
+      if (this.#following === 0) this.#allEnded?.();
+    };
+  };
+
+  /** Takes the answer to a question. */
+  answered(id: number, answer: unknown): void {
+    this.#waiting.get(id)?.resolve(answer);
+    this.#waiting.delete(id);
+  }
+
+  /** Takes that there is no answer to a question. */
+  failed(id: number): void {
+    this.#waiting.get(id)?.reject(new Error("The first thread has failed to answer"));
+    this.#waiting.delete(id);
+  }
+
+  /** What the desk of this thread asks: as a follower asks the ledger's writer. */
+  readonly writers: RemoteDeskOptions["writers"] = {
+    ask: async (path, question) => {
+      const given = new AbortController();
+      const late = this.#clock.sleep(deskLimitMs, given.signal).then(() => undefined);
+      const asked = this.#askDesk(path, JSON.stringify(question)).catch(() => undefined);
+      const answer = await Promise.race([asked, late]);
+      given.abort();
+      return answer === undefined ? undefined : JSON.stringify(answer);
+    },
+  };
+
+  /** Makes slow configs. */
+  readonly renderThread: SlowWorkOptions["thread"] = {
+    run: async (job: BootJob, customer: Customer): Promise<JobOutcome> => {
+      const sent = sentJob(job);
+      const end = await this.#ask("render", { sent, customer });
+      if ("refusal" in end) throw new BootError(end.refusal);
+      if ("made" in end) return end;
+      const { reason, position, variable, field } = end.refused;
+      const error = new RenderError(reason, position, { variable, field });
+      return { isOfRequest: end.isOfRequest, isFinal: end.isFinal, error };
+    },
+  };
+
+  /**
+   * Hashes an open file: descriptors are those of the process.
+   * @throws {Error} if the file cannot be read, with its code.
+   */
+  readonly hash = async (descriptor: number): Promise<string> => {
+    const answer = await this.#ask("hash", { descriptor });
+    if ("sha256" in answer) return answer.sha256;
+    throw Object.assign(new Error("A file cannot be hashed"), { code: answer.code });
+  };
+
+  /** Signs with a key of the first thread. */
+  signer(by: SignerName, publicKey: string): BootSigner {
+    return {
+      publicKey,
+      sign: async (body, asker) => {
+        const { isShared, client } = asker ?? { isShared: false, client: () => undefined };
+        const answer = await this.#ask("sign", { by, body, isShared, client: client() });
+        if ("refused" in answer) throw new SigningError(answer.refused);
+        return answer;
+      },
+      withhold: () => {
+        this.#ask("sign", { by, body: undefined, isShared: false, client: undefined }).catch(() => undefined);
+        throw new SigningError("withheld");
+      },
+    };
+  }
+
+  /** A log whose lines the first thread writes. */
+  log(part: string): Log {
+    const at = (level: Exclude<LogLevel, "silent">) => (data: object, message: string) => {
+      const line = { kind: "log", level, part, message } as const;
+      try {
+        this.post({ ...line, data });
+      } catch {
+        // An error may have something in it that cannot be copied. Without it, the line says at least what failed.
+        this.post({ ...line, data: {} });
+      }
+    };
+    const child: Log["child"] = (data) => this.log(data.part);
+    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), child };
+  }
+
+  async #askDesk(path: string, question: string): Promise<object | undefined> {
+    if (path === permitPath) {
+      const asked = decodeQuestion(question);
+      return asked && (await this.#ask("permit", asked));
+    }
+    const closing = path === closingPath ? decodeClosing(question) : undefined;
+    if (closing?.kind !== "report") return undefined;
+    return { outcome: await this.#ask("report", { ...closing, address: closing.address }) };
+  }
+
+  async #ask<Name extends QuestionName>(on: Name, asked: Questions[Name]["asked"]): Promise<Questions[Name]["answer"]> {
+    const id = ++this.#lastId;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(id, waiting);
+    // The pairs of name and content are right by the types above, which a union cannot express.
+    this.post({ kind: "question", id, question: { on, asked } as ThreadQuestion });
+    return (await waiting.promise) as Questions[Name]["answer"];
+  }
+}

@@ -1,0 +1,48 @@
+/** Records the requests that a boot thread has answered, as those of the first thread. */
+
+import type { NearMisses } from "../../boot/explaining/near-misses.ts";
+import type { EndedRequest, RequestedMachine, RequestSink } from "../../http/boot/access-log.ts";
+import { labelsFromQuery } from "../../model/labels.ts";
+import type { PermitDesk } from "../../model/permit-desk.ts";
+import type { SentMachine, ThreadEvent } from "./wire.ts";
+
+export interface ThreadRequestsOptions {
+  readonly follow: RequestSink;
+  readonly nearMisses: Pick<NearMisses, "report">;
+  readonly desk: Pick<PermitDesk, "fetched"> | undefined;
+}
+
+export class ThreadRequests {
+  readonly #options: ThreadRequestsOptions;
+  /** Called when a request ends, by the thread's number for it. */
+  readonly #running = new Map<number, (ended: EndedRequest) => void>();
+
+  constructor(options: ThreadRequestsOptions) {
+    this.#options = options;
+  }
+
+  take(event: ThreadEvent): void {
+    const { follow, nearMisses, desk } = this.#options;
+    switch (event.on) {
+      case "begun":
+        this.#running.set(event.id, follow(event.request));
+        return;
+      case "ended": {
+        const machine = event.machine && withLabels(event.machine);
+        this.#running.get(event.id)?.({ ...event.request, machine });
+        this.#running.delete(event.id);
+        return;
+      }
+      case "noMatch":
+        nearMisses.report(Object.assign(new Map(event.labels), event.flaws && { flaws: event.flaws }));
+        return;
+      case "fetched":
+        desk?.fetched(event.address, event.path);
+    }
+  }
+}
+
+/** Reads the labels from the query, as the thread did: copying a map costs more. */
+function withLabels(machine: SentMachine): RequestedMachine {
+  return { ...machine, labels: labelsFromQuery(machine.rawQuery) };
+}

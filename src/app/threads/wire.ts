@@ -1,0 +1,141 @@
+/** What the first thread and a boot thread say to each other. All of it can be cloned. */
+
+import type { BootRefusal } from "../../boot/core/boot-error.ts";
+import type { Made } from "../../boot/making/boot-maker.ts";
+import type { Customer, SentJob, ThreadAnswer } from "../../boot/making/render-thread.ts";
+import type { CheckedClaim } from "../../download/wanted-assets.ts";
+import type { BegunRequest, EndedRequest, RequestedMachine } from "../../http/boot/access-log.ts";
+import type { CountedChange } from "../../lib/boot-metrics.ts";
+import type { LogLevel } from "../../lib/log.ts";
+import type { DocumentChange } from "../../model/feed.ts";
+import type { Labels } from "../../model/labels.ts";
+import type { MachineReport, ReportOutcome } from "../../model/permit-desk.ts";
+import type { PermitQuestion, PermitReply } from "../../model/permit-wire.ts";
+import type { ServiceConfig } from "../../options/serve.ts";
+import type { DetachedSignature } from "../../sign/detached.ts";
+import type { SigningRefusal } from "../../sign/signing-error.ts";
+import type { BoundAddresses, ListenerConfig } from "../boot-listener.ts";
+
+/** What a boot thread gets at its start. No secret is in it. */
+export interface ThreadStart {
+  readonly config: ThreadConfig;
+  /** The armored public keys of the signers that there are. */
+  readonly publicKeys: Readonly<Partial<Record<SignerName, string>>>;
+  /** False: the first thread has no desk, so installs that need a permit are refused. */
+  readonly hasDesk: boolean;
+  /** True if davit fetches the assets of Profiles. Then under their names only these are sent. */
+  readonly fetchesAssets: boolean;
+}
+
+/** The options of a boot thread, with the addresses and the certificate of the first thread. */
+export type ThreadConfig = ListenerConfig &
+  BoundAddresses &
+  Pick<
+    ServiceConfig,
+    | "bootTlsCertFile"
+    | "bootTlsKeyFile"
+    | "maxStalenessMs"
+    | "secretsKeyFile"
+    | "assetsDir"
+    | "assetsCacheBytes"
+    | "clientLimitExempt"
+    | "trustedProxies"
+  >;
+
+export const signerNames = ["signer", "grubSigner"] as const;
+export type SignerName = (typeof signerNames)[number];
+
+/** The feeds of documents that a boot thread follows. */
+export type FeedName = "store" | "ledger";
+
+/** From the first thread. A thread takes them in the order in which they were sent. */
+export type ToThread =
+  /** A part of all documents. The last part replaces what the thread knew. */
+  | {
+      readonly kind: "documents";
+      readonly feed: FeedName;
+      readonly documents: readonly (readonly [path: string, text: string])[];
+      readonly isLast: boolean;
+    }
+  | { readonly kind: "changes"; readonly feed: FeedName; readonly changes: readonly DocumentChange[] }
+  /** When the documents sent until now were last proven. All threads of a process have one monotonic clock. */
+  | { readonly kind: "proof"; readonly provenAtMs: number | undefined; readonly sentAtMs: number }
+  | { readonly kind: "checked"; readonly claim: CheckedClaim }
+  /** When the settling time of the documents sent until now began; see `Settling.sinceMs`. */
+  | { readonly kind: "settling"; readonly sinceMs: number | undefined }
+  | { readonly kind: "open" | "stop" }
+  | { readonly kind: "answer"; readonly id: number; readonly answer: AnyAnswer }
+  /** There is no answer to a question, by a fault of davit. */
+  | { readonly kind: "failed"; readonly id: number };
+
+/** From a boot thread. */
+export type FromThread =
+  | { readonly kind: "listening" }
+  | { readonly kind: "events"; readonly events: readonly ThreadEvent[] }
+  | { readonly kind: "question"; readonly id: number; readonly question: ThreadQuestion }
+  | { readonly kind: "counts"; readonly changes: readonly CountedChange[] }
+  | {
+      readonly kind: "log";
+      readonly level: Exclude<LogLevel, "silent">;
+      readonly part: string;
+      readonly data: object;
+      readonly message: string;
+    };
+
+/** A machine without its labels: the first thread reads them again. */
+export type SentMachine = Omit<RequestedMachine, "labels">;
+
+export type ThreadEvent =
+  | { readonly on: "begun"; readonly id: number; readonly request: BegunRequest }
+  | {
+      readonly on: "ended";
+      readonly id: number;
+      readonly request: Omit<EndedRequest, "machine">;
+      readonly machine: SentMachine | undefined;
+    }
+  /** A copy of labels loses its own member. */
+  | { readonly on: "noMatch"; readonly labels: ReadonlyMap<string, string>; readonly flaws: Labels["flaws"] }
+  | { readonly on: "fetched"; readonly address: string; readonly path: string };
+
+/** What only the first thread can answer, by its name. */
+export interface Questions {
+  permit: { readonly asked: PermitQuestion; readonly answer: PermitReply };
+  report: {
+    readonly asked: { readonly token: string; readonly report: MachineReport; readonly address: string | undefined };
+    readonly answer: ReportOutcome;
+  };
+  sign: {
+    readonly asked: {
+      readonly by: SignerName;
+      /** Undefined: a signature that is withheld, which is only counted. */
+      readonly body: string | undefined;
+      readonly isShared: boolean;
+      readonly client: string | undefined;
+    };
+    readonly answer: DetachedSignature | { readonly refused: SigningRefusal };
+  };
+  render: {
+    readonly asked: { readonly sent: SentJob; readonly customer: Customer };
+    readonly answer: RenderEnd;
+  };
+  hash: {
+    readonly asked: { readonly descriptor: number };
+    readonly answer: { readonly sha256: string } | { readonly code: string | undefined };
+  };
+}
+
+/** A `JobOutcome`, or why there is none. */
+export type RenderEnd =
+  | { readonly isOfRequest: boolean; readonly made: Made }
+  | {
+      readonly isOfRequest: boolean;
+      readonly isFinal: boolean;
+      readonly refused: Extract<ThreadAnswer, { refused: unknown }>["refused"];
+    }
+  | { readonly refusal: BootRefusal };
+
+export type QuestionName = keyof Questions;
+export type ThreadQuestion = {
+  [Name in QuestionName]: { readonly on: Name; readonly asked: Questions[Name]["asked"] };
+}[QuestionName];
+export type AnyAnswer = Questions[QuestionName]["answer"];

@@ -1,0 +1,150 @@
+/**
+ * Records each ended request of the boot listener: a log line, a count in two metrics, and a history entry. Log line
+ * and entry have the id of the boot. The log line has only part of what a machine sends, and no long values. davit
+ * never logs rendered configs.
+ */
+
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { sentLabels } from "../../model/labels.ts";
+import {
+  type AccessLog,
+  type BegunRequest,
+  type EndedRequest,
+  type FollowingOptions,
+  type RequestedMachine,
+  type RequestSink,
+  requestFollower,
+} from "./access-log.ts";
+import { bootFinder, type NumberedBoots, reportEndpoint } from "./boot-finder.ts";
+import { type Recorder, recordRequest } from "./request-recorder.ts";
+
+export interface RequestLogOptions {
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "bootRequestSeries">;
+  /** Where history entries are stored; undefined: nowhere. */
+  readonly history?: Recorder | undefined;
+  /** Finds the boot of a request; no line has one without it. */
+  readonly boots?: NumberedBoots | undefined;
+  /** Called for each answer to a machine. */
+  readonly answered?: ((machine: RequestedMachine, answer: MachineAnswer) => void) | undefined;
+}
+
+/** What a machine was answered. */
+export interface MachineAnswer {
+  /** The endpoint's name in metrics. */
+  readonly endpoint: string;
+  readonly status: number;
+  readonly isHead: boolean;
+  /** The client's address; undefined if it has gone. */
+  readonly address: string | undefined;
+}
+
+/** Longer label values and paths are left out of the log line, because strangers can send anything. */
+const maxLoggedLength = 1024;
+
+/** An access log that records requests in this thread. */
+export function accessLog(options: RequestLogOptions & Pick<FollowingOptions, "clock">): AccessLog {
+  return requestFollower({ clock: options.clock, follow: requestLog(options) });
+}
+
+export function requestLog({ log, metrics, history, boots, answered }: RequestLogOptions): RequestSink {
+  const count = requestCounter(metrics);
+  return (begun) => {
+    const { method, route, address } = begun;
+    const bootOf = bootFinder(boots, begun);
+    return (ended) => {
+      const { machine, isSignature, status, durationMs } = ended;
+      const endpoint = count(countedAs(route, isSignature), status, durationMs / 1000);
+      const { number = 0, id } = bootOf?.({ endpoint, machine, status, durationMs }) ?? {};
+      if (history !== undefined) recordRequest(history, begun, ended, { endpoint, boot: number });
+      // A report asks for nothing that a Group gives.
+      if (machine !== undefined && endpoint !== reportEndpoint) {
+        answered?.(machine, { endpoint, status, isHead: method === "HEAD", address });
+      }
+      log.info(entryOf(begun, ended, id), "request");
+    };
+  };
+}
+
+/** Every entry has all members, because objects of one shape are faster to make. The log line omits undefined ones. */
+function entryOf({ method, path }: BegunRequest, ended: EndedRequest, boot: string | undefined): LogEntry {
+  const { machine, isSignature, status, durationMs, isCut } = ended;
+  return {
+    boot,
+    method,
+    path: brief(path),
+    status,
+    group: machine?.group,
+    profile: machine?.profile,
+    mac: brief(machine?.labels.get("mac")),
+    uuid: brief(machine && sentLabels(machine.labels).get("uuid")),
+    signature: isSignature ? true : undefined,
+    durationMs: Math.round(durationMs * 10) / 10,
+    aborted: isCut ? true : undefined,
+  };
+}
+
+interface LogEntry {
+  /** The id of the boot; undefined in doubt. */
+  readonly boot: string | undefined;
+  readonly method: string;
+  readonly path: string | undefined;
+  readonly status: number;
+  readonly group: string | undefined;
+  readonly profile: string | undefined;
+  readonly mac: string | undefined;
+  readonly uuid: string | undefined;
+  /**
+   * True if the request asked for a signature. The path alone does not show this: GRUB asks at the signed file's path.
+   */
+  readonly signature: true | undefined;
+  readonly durationMs: number;
+  /** The client disconnected before it had the whole answer. */
+  readonly aborted: true | undefined;
+}
+
+interface Series {
+  readonly endpoint: string;
+  readonly add: (seconds: number) => void;
+}
+
+/**
+ * Returns a function that counts a request in both metrics, and returns the endpoint's name in them. The function
+ * remembers the series of each route and status: finding them by labels each time costs more than counting.
+ */
+function requestCounter({ bootRequestSeries }: RequestLogOptions["metrics"]) {
+  const known = new Map<string | undefined, Map<number, Series>>();
+  return (url: string | undefined, code: number, seconds: number): string => {
+    const ofUrl = known.get(url) ?? new Map<number, Series>();
+    let series = ofUrl.get(code);
+    if (series === undefined) {
+      const endpoint = endpointOf(url);
+      series = { endpoint, add: bootRequestSeries(endpoint, code) };
+      known.set(url, ofUrl.set(code, series));
+    }
+    series.add(seconds);
+    return series.endpoint;
+  };
+}
+
+/**
+ * The route under which metrics count a request. GRUB asks for a signature at the signed file's path. Such a request
+ * counts as one for the route where other clients get the signature.
+ */
+function countedAs(route: string | undefined, isSignature: boolean): string | undefined {
+  if (route === undefined || !isSignature) return route;
+  return /\.(sig|asc)$/.test(route) ? route : `${route}.sig`;
+}
+
+/**
+ * The endpoint's name in metrics: one for each route, and `other` for all other paths. So strangers cannot add names.
+ */
+function endpointOf(url: string | undefined): string {
+  if (url === undefined) return "other";
+  return url === "/" ? "root" : url.replaceAll(/^\/|\/\*$/g, "").replace("/:name", "-part");
+}
+
+function brief(text: string | undefined): string | undefined {
+  return text === undefined || text.length > maxLoggedLength ? undefined : text;
+}

@@ -1,0 +1,9 @@
+/** A boot thread that dies when it is told of a file with the name `die`. */
+
+import { parentPort } from "node:worker_threads";
+import "../../src/app/threads/boot-thread-worker.ts";
+import type { ToThread } from "../../src/app/threads/wire.ts";
+
+parentPort?.on("message", (message: ToThread) => {
+  if (message.kind === "checked" && message.claim.name === "die") throw new RangeError("a secret");
+});
