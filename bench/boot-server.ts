@@ -69,8 +69,9 @@ export async function startBootServer({
   const sightings = new Sightings();
   // Further boot threads follow both stores.
   const ofThreads = { feeds: () => ({ store, ledger: ledgerStore }) };
+  const metrics = createMetrics("bench");
   const service = new BootService({
-    ...{ config, log, clock, metrics: createMetrics("bench"), version: "bench", ...ofThreads },
+    ...{ config, log, clock, metrics, version: "bench", ...ofThreads },
     ledger: new KnownLedger({ clock }),
     answered: (machine, answer) => sightings.saw(sightingOf(machine, answer, clock.nowMs())),
   });
@@ -79,5 +80,7 @@ export async function startBootServer({
   await service.listenForOperators({ waitingFor: "", attention: () => [], provenAtMs, measure: () => {} });
   const { bootAddress } = await service.listenForMachines();
   await service.openWhenHeard(Promise.resolve());
+  const isComplete = async () => (await metrics.text()).includes(`\ndavit_boot_threads ${config.bootThreads}\n`);
+  while (!(await isComplete())) await clock.sleep(50);
   return { port: bootAddress.port, store };
 }
