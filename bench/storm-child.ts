@@ -103,6 +103,7 @@ class Machine {
   async ask(request: string): Promise<Answer> {
     this.#head = "";
     this.#missingBytes = undefined;
+    if (this.#socket.destroyed) throw new Error("connection closed while the machine waited");
     const whole = new Promise<void>((resolve, reject) => {
       this.#settle = (error) => (error === undefined ? resolve() : reject(error));
     });
