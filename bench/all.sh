@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every benchmark, one after the other, for docs/reference/benchmarks.md. One that fails keeps its old file in bench/results/.
+# Runs all benchmarks of docs/reference/benchmarks.md. The file of one that fails stays in bench/results/ as it was.
 cd "$(dirname "$0")/.." || exit
 export BENCH_RESULTS="$PWD/bench/results"
 npm run --silent bundle || exit

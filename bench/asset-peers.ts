@@ -38,7 +38,7 @@ export class AssetFolder {
   }
 }
 
-/** davit as the image runs it. @param options further ones of `davit serve`. */
+/** Starts davit as the image runs it. @param options further options of `davit serve`. */
 export async function startDavitPeer(folder: AssetFolder, options: readonly string[]): Promise<AssetPeer> {
   const dataDir = mkdtempSync(join(folder.path, "data-"));
   const args = ["--assets-dir", folder.assets, ...options];

@@ -1,6 +1,6 @@
 /**
  * `make bench-assets`: a hot file of 64 MiB from `davit serve` and from nginx with sendfile, each a process of its own,
- * and what 10,000 clients that do not read cost davit. `--threads N` gives davit so many boot threads.
+ * and what 10,000 clients that do not read cost davit. `--threads N` gives davit this many boot threads.
  *
  *   npm run bench:assets -- --rounds 15 --seconds 2 --connections 4,64 --parts speed,slow --clients 10000
  */
@@ -71,7 +71,7 @@ async function speed(
   const nginx = await kept(await startNginx(folder, 1));
   const twoWorkers = await kept(await startNginx(folder, 2));
   const peers = [nginx, twoWorkers, davit, uncached];
-  // davit keeps a file that was left alone for two seconds.
+  // davit caches a file that nobody has changed for two seconds.
   for (const peer of peers) await measure(peer, load, { connections: 4, durationMs: 1_500 });
   for (const connections of values.connections.split(",").map(Number)) {
     const how = { connections, durationMs: seconds * 1_000 };

@@ -9,7 +9,7 @@ import type { AddFigure } from "./run.ts";
 
 export const pace = { Groups: 1_000, "changes/s": 100, "requests/s": 5_000 };
 
-/** Milliseconds count from when each request was due. @throws {Error} if a machine gets no answer. */
+/** The time of an answer begins when its request was due. @throws {Error} if a machine gets no answer. */
 export async function measureBootChanges(
   { durationMs, threads }: { readonly durationMs: number; readonly threads: number },
   add: AddFigure,

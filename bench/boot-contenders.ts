@@ -24,10 +24,10 @@ export interface BootServer {
   readonly port: number;
 }
 
-/** What ends and removes what was started. */
+/** Functions that end processes and remove directories. */
 export type Stops = (() => Promise<void>)[];
 
-/** Gives `use` a list of what must be stopped afterwards, the last first. */
+/** Calls `use` with a list for such functions, and calls them afterwards, the last one first. */
 export async function withStops<Result>(use: (stops: Stops) => Promise<Result>): Promise<Result> {
   const stops: Stops = [];
   try {
@@ -47,7 +47,7 @@ export async function temporaryDirectory(stops: Stops): Promise<string> {
 export interface BootServerOptions {
   readonly stops: Stops;
   readonly shape?: Shape;
-  /** Further ones of `davit serve`. */
+  /** Further options of `davit serve`. */
   readonly options?: readonly string[];
 }
 
@@ -58,7 +58,7 @@ export async function startBoot(groups: number, { stops, ...how }: BootServerOpt
   return { groups, child, port: numberOf("port") };
 }
 
-/** The options of so many boot threads. */
+/** Returns the options for this many boot threads. */
 export function threadOptions(threads: number): readonly string[] {
   return threads > 1 ? ["--boot-threads", String(threads)] : [];
 }
@@ -79,7 +79,7 @@ export async function startBare(model: Contender, stops: Stops): Promise<Contend
   return { ...model, name: "bare node:http", port: numberOf("port"), cpuMicroseconds: () => cpuOf(child) };
 }
 
-/** matchbox with so many of the same groups as files. @returns it as each endpoint's contender. */
+/** Starts matchbox with this many of the same groups as files. @returns it as the contender of each endpoint. */
 export async function startMatchboxes(
   binary: string,
   groups: number,

@@ -1,4 +1,4 @@
-/** What groups take of the heap: once they are loaded, and once every machine has asked for everything. */
+/** Measures the heap that groups take, after they are loaded and after every machine has asked for everything. */
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -16,7 +16,7 @@ const configs = new BootConfigs({
   grub: { separator: "auto", commands: "auto" },
 });
 
-// The first groups bring about what the process takes anyway: compiled code, and caches of a fixed size.
+// The first groups fill what the process has anyway: compiled code, and caches of a fixed size.
 const warmCount = 1_000;
 
 answerQuestions(({ groups }) => {
@@ -38,13 +38,13 @@ function askForAll(count: number): void {
   }
 }
 
-/** By itself, so that the documents are garbage afterwards. */
+/** A function of its own, so that the documents are garbage afterwards. */
 function load(count: number): void {
   index.replaced([...benchDocuments(count)]);
   index.open();
 }
 
-/** Bytes that are in use, without garbage. */
+/** Returns the bytes of the heap that are in use, without garbage. */
 function heapBytes(): number {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");

@@ -1,7 +1,7 @@
 /**
  * The boot service as `davit serve` runs it, over a store on disk: with log, metrics, history, the ids of boots, the
- * machines that were seen, a ledger and the limits by client. Only the controller and its source are missing: 100,000
- * Groups would take minutes to come in by them.
+ * machines that were seen, a ledger and the limits by client. Only the controller and its source are missing, because
+ * they would need minutes for 100,000 Groups.
  */
 
 import { randomBytes } from "node:crypto";
@@ -46,14 +46,14 @@ export function setCommand([path, value]: readonly [path: string, text: string])
 }
 
 export interface BootServerStart {
-  /** Of the store's directories. */
+  /** Where the directories of the stores are made. */
   readonly directory: string;
   readonly documents: Iterable<readonly [path: string, text: string]>;
-  /** Further ones of `davit serve`, strings. */
+  /** Further options of `davit serve`, as strings. */
   readonly options: unknown;
 }
 
-/** @returns the port for machines, who are answered, and the store with the documents. */
+/** Starts the service. @returns its port, when it answers machines, and the store with the documents. */
 export async function startBootServer({
   directory,
   documents,

@@ -1,6 +1,6 @@
 /**
  * What an answer of the boot service costs, at 10 groups and at many, beside a bare `node:http` server that sends the
- * same bytes and beside matchbox. Processor time depends less on what else runs than requests per second.
+ * same bytes and beside matchbox. Other work on the machine disturbs processor time less than throughput.
  */
 
 import { setTimeout } from "node:timers/promises";
@@ -38,7 +38,7 @@ interface Speed {
   readonly cpuMicroseconds: number;
 }
 
-/** The others are compared with the first. */
+/** The others are compared with the first one. */
 const groupCounts = [10, 1_000, 10_000, 100_000];
 
 /** V8 goes on compiling for some seconds, which counts as processor time: davit has more code than the bare server. */
@@ -57,7 +57,7 @@ export async function measureBootSpeed(options: BootSpeedOptions, add: AddFigure
   });
 }
 
-/** davit with few groups beside another server, or with more groups beside that. */
+/** Compares davit with few groups with another server, or davit with more groups with davit with few. */
 function figureOf(
   endpoint: Endpoint,
   few: Contender,
@@ -96,7 +96,7 @@ async function startFields(
   return fields;
 }
 
-/** Lets all of them take turns, after each has warmed up. */
+/** Measures all contenders in turns, after each has warmed up. */
 export async function measureAll(
   contenders: readonly Contender[],
   { rounds, roundMs }: Pace,
@@ -117,7 +117,7 @@ async function measure(load: Child, contender: Contender, durationMs: number): P
   return { perSecond: numberOf("count") / numberOf("seconds"), cpuMicroseconds };
 }
 
-/** Requests per second, and processor time. */
+/** Compares requests per second and processor time. */
 export function compared(
   own: readonly Speed[],
   peer: readonly Speed[],

@@ -30,7 +30,7 @@ const clientCount = 2;
 const documentsPerFile = 1_000;
 const memoryLookMs = 50;
 
-/** @throws {Error} when this system allows too few open files, and if a machine does not boot. */
+/** @throws {Error} if this system allows too few open files. Prints the error of each machine that does not boot. */
 export async function measureBootStorm(
   { machines, threads }: { readonly machines: number; readonly threads: number },
   add: AddFigure,
@@ -106,7 +106,7 @@ async function startServe(directory: string, machines: number, options: readonly
     const documents = Array.from({ length }, (_, at) => JSON.stringify(groupObject(from + at)));
     await writeFile(join(manifests, `groups-${from}.yaml`), documents.join("\n---\n"));
   }
-  // All machines have one address here, which the limits by client would take for one machine.
+  // All machines have one address here. The limits by client would count them as one client.
   const args = ["--assets-dir", assetsDir, "--client-limit-exempt", "127.0.0.0/8", ...options];
   return await startDavit({ ...imageProgram(), manifests, dataDir: join(directory, "data"), args });
 }

@@ -1,7 +1,7 @@
 /**
- * `make bench-boot`: what machines get of the boot service, and at what cost. Words of the command line choose parts; all
- * unless given. `MATCHBOX=path` names a matchbox binary to measure beside it. `--threads N` gives davit so
- * many boot threads. `BENCH_QUICK=1` makes the parts shorter, for a first look.
+ * `make bench-boot`: what machines get from the boot service, and at what cost. Words of the command line choose parts;
+ * default: all. `MATCHBOX=path` names a matchbox binary to measure beside it. `--threads N` gives davit this many boot
+ * threads. `BENCH_QUICK=1` makes the parts shorter, for a first look.
  *
  *   npm run bench:boot -- --rounds 15 --threads 2 ipxe ignition metadata memory signatures expressions machine storm changes
  */

@@ -1,4 +1,4 @@
-/** A boot service with Groups that change at a steady rate by the store's own hand. */
+/** A boot service with Groups that change in its store at a steady rate. */
 
 import type { Store } from "../src/store/store.ts";
 import { setCommand, startBootServer } from "./boot-server.ts";

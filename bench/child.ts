@@ -14,8 +14,8 @@ export class Child {
   }
 
   /**
-   * Starts a file of this folder, with the options that the image gives to Node. Its output goes nowhere, as a server's
-   * would go to a collector.
+   * Starts a file of this folder, with the options that the image gives to Node. Its output is discarded, so writing it
+   * costs little.
    */
   static start(file: string): Child {
     const path = fileURLToPath(new URL(file, import.meta.url));

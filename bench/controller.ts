@@ -51,7 +51,7 @@ if (missingTools().length > 0) {
   });
 }
 
-/** The most that davit may take. */
+/** A goal: the most that davit may take. */
 const most = (atMost: number) => ({ of: "davit", atMost }) as const;
 
 async function measure(add: AddFigure): Promise<void> {

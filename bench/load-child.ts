@@ -36,7 +36,7 @@ class Connection {
     await once(this.#socket, "connect");
   }
 
-  /** @returns the number of answers; anything but a whole 200 is an error. */
+  /** @returns the number of answers. Anything else than a whole answer with status 200 is an error. */
   run(endsAtMs: number): Promise<number> {
     return new Promise((resolve, reject) => {
       let count = 0;

@@ -4,7 +4,7 @@
  * contain this word.
  *
  * The heap is measured after a collection. Resident memory is measured before it, because a collection for a figure
- * would also return memory that davit keeps in use.
+ * would also free memory that davit usually keeps.
  */
 
 import { once } from "node:events";
@@ -32,7 +32,7 @@ const { values } = parseArgs({ options: { only: { type: "string", multiple: true
 const image = imageProgram();
 const collector = "data:text/javascript,process.on('SIGUSR2',()=>{gc();gc()})";
 const how = { program: image.program, nodeArgs: [...image.nodeArgs, "--expose-gc", "--import", collector] };
-/** davit has nothing to do any more after this time. */
+/** After this time davit has nothing left to do. */
 const restMs = 5_000;
 const mebibyte = 2 ** 20;
 const lanes = 32;
@@ -41,7 +41,7 @@ const groupsPerFile = 1_000;
 /** In bytes. */
 interface MemoryTaken {
   readonly resident: number;
-  /** Resident, without the part of what other processes share. */
+  /** Resident, with only a part of the memory that other processes share (PSS). */
   readonly proportional: number;
   readonly heap: number;
   /** Buffers and typed arrays, which the heap's limit does not limit. */
@@ -198,7 +198,7 @@ async function openSockets(url: string, begin: (socket: Socket) => void): Promis
   return sockets;
 }
 
-/** Measures a davit that is at rest. */
+/** Waits until davit is at rest, and measures it. */
 async function memoryOf(davit: DavitBootProcess): Promise<MemoryTaken> {
   await setTimeout(restMs);
   const { pid } = davit;
@@ -211,7 +211,7 @@ async function memoryOf(davit: DavitBootProcess): Promise<MemoryTaken> {
   return { ...before, heap, outside: await metricOf(davit, "nodejs_external_memory_bytes") };
 }
 
-/** @param name with its labels. @returns NaN for a metric that davit does not have. */
+/** @param name the name with labels. @returns NaN for a metric that davit does not have. */
 async function metricOf({ opsUrl }: Pick<DavitBootProcess, "opsUrl">, name: string): Promise<number> {
   const line = (await ask(`${opsUrl}/metrics`)).split("\n").find((each) => each.startsWith(`${name} `));
   return Number(line?.slice(name.length + 1));
@@ -227,13 +227,13 @@ function difference(after: MemoryTaken, before: MemoryTaken, count: number): Mem
 }
 
 async function ask(url: string): Promise<string> {
-  // davit closes a connection that was idle for some seconds, perhaps just now.
+  // davit closes connections that were idle for some seconds, perhaps this one just now.
   const answer = await fetch(url).catch(() => fetch(url));
   if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
   return await answer.text();
 }
 
-/** Does the work for each number from `first`, some at a time. */
+/** Does the work for each number from `first` to before `end`, `lanes` at a time. */
 async function forEach(first: number, end: number, work: (number: number) => Promise<void>): Promise<void> {
   let next = first;
   const lane = async () => {

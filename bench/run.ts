@@ -1,7 +1,7 @@
 /**
  * What all benchmarks have in common. A run prints its figures as a table, and writes them as a JSON file,
- * `.cache/bench/NAME.json`; `BENCH_RESULTS` names another directory. `make bench-pages` makes docs/reference/benchmarks.md
- * of the files in bench/results/.
+ * `.cache/bench/NAME.json`; `BENCH_RESULTS` names another directory. `make bench-pages` makes the tables of
+ * docs/reference/benchmarks.md from the files in bench/results/.
  */
 
 import { execFileSync } from "node:child_process";
@@ -14,7 +14,7 @@ import { type Run, settingsOf } from "../tools/benchmarks/run-file.ts";
 
 export type AddFigure = (figure: MeasuredFigure) => void;
 
-/** With more than one thread, the name of the run says how many: such runs have files of their own. */
+/** With more than one thread, the name of the run has their number, so such runs have files of their own. */
 export interface Benchmark {
   readonly name: string;
   readonly settings: Readonly<Record<string, number>>;
@@ -45,7 +45,7 @@ export async function runBenchmark({ name, settings, peers = {}, measure }: Benc
 
 /** @returns the version that a program prints. */
 export function versionOf(program: string, ...args: readonly string[]): string {
-  // nginx prints it to standard error.
+  // nginx prints its version to standard error.
   const text = execFileSync("sh", ["-c", '"$0" "$@" 2>&1', program, ...args], { encoding: "utf8" });
   const [version] = /\d+\.\d+\.\d+\S*|v\d\S*/.exec(text) ?? [];
   if (version === undefined) throw new Error(`${program} ${args.join(" ")} prints no version`);
@@ -58,7 +58,7 @@ export function print(line: string): void {
 
 function write(run: Run): void {
   mkdirSync(results, { recursive: true });
-  // Numbers of a list share a line.
+  // All numbers of a list are on one line.
   const text = JSON.stringify(run, undefined, 2).replace(/\[[\d\s.,e+-]+\]/g, (list) => list.replace(/\s+/g, " "));
   writeFileSync(join(results, `${run.name}.json`), `${text}\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * What the signature of a repeated body costs beside the body itself. One davit signs by RSA-4096, the slowest kind of
- * key; `/ipxe` and `/ipxe.sig` are asked of it in turns.
+ * What the signature of a repeated body costs beside the body itself. One davit signs with RSA-4096, the slowest kind
+ * of key. The clients ask it for `/ipxe` and `/ipxe.sig` in turns.
  */
 
 import { writeFile } from "node:fs/promises";

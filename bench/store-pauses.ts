@@ -1,6 +1,6 @@
 /**
- * How long the event loop is held while a snapshot of 100,000 keys is written and 100,000 further keys end in the same
- * moment, beside some time with nothing to do. Each round has its longest turn.
+ * How long turns of the event loop take while a snapshot of 100,000 keys is written and 100,000 further keys expire at
+ * the same moment, beside some time with nothing to do. Each round reports its longest turn.
  */
 
 import { randomBytes } from "node:crypto";

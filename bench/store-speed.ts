@@ -16,7 +16,7 @@ import { takeTurns } from "./turns.ts";
 export interface SpeedOptions {
   readonly rounds: number;
   readonly roundSeconds: number;
-  /** Names of modes; all if there is none. */
+  /** Names of modes; all modes if empty. */
   readonly modes: readonly string[];
 }
 
@@ -76,7 +76,7 @@ export async function measureSpeed(
   }
 }
 
-/** Throughput with processor time, and how late the last percent is. */
+/** Returns throughput with processor time, and the 99th percentile of the latency. */
 function figuresOf(
   { name, what, goal, cpuGoal }: Mode,
   [own = [], other = []]: readonly (readonly Requests[])[],

@@ -26,7 +26,7 @@ export async function measureWatch(peers: readonly [Peer, Peer], rounds: number,
 
 interface Notified {
   readonly wallMs: number;
-  /** Of the server, the watchers' requests not included. */
+  /** Processor time of the server, without the requests of the watchers. */
   readonly cpuMs: number;
 }
 

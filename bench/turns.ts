@@ -1,6 +1,6 @@
-/** Rounds in which all contenders take turns, so that a noisy machine disturbs all of them alike. */
+/** Runs rounds in which all contenders take turns, so that other work disturbs all of them alike. */
 
-/** @returns what each contender gave, in the order of rounds. */
+/** @returns the results of each contender, in the order of the rounds. */
 export async function takeTurns<Contender, Found>(
   contenders: readonly Contender[],
   rounds: number,
@@ -8,7 +8,7 @@ export async function takeTurns<Contender, Found>(
 ): Promise<(contender: Contender) => readonly Found[]> {
   const found = new Map(contenders.map((contender): [Contender, Found[]] => [contender, []]));
   for (let round = 0; round < rounds; round++) {
-    // Another one begins each round: what runs first finds a cooler machine.
+    // A different one begins each round, because the first one finds a cooler machine.
     const first = round % contenders.length;
     for (const contender of [...contenders.slice(first), ...contenders.slice(0, first)]) {
       found.get(contender)?.push(await measure(contender));

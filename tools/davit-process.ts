@@ -165,7 +165,7 @@ function serving(child: ChildProcessByStdio<null, Readable, Readable>, log: Json
   });
 }
 
-/** How many boot threads each davit has, in a run of suites that are about something else. */
+/** The number of boot threads of each davit, to run other suites with several threads. */
 const bootThreads = process.env.DAVIT_TEST_BOOT_THREADS;
 
 /** This process's environment without options of davit, which would change what a test starts. */
@@ -174,7 +174,7 @@ function environment(): Record<string, string | undefined> {
   return { ...Object.fromEntries(others), ...(bootThreads !== undefined && { DAVIT_BOOT_THREADS: bootThreads }) };
 }
 
-/** Resolves when so many threads answer machines. */
+/** Resolves when this many threads answer machines. */
 export async function threadsOf({ opsUrl }: Pick<DavitBootProcess, "opsUrl">, count: number): Promise<void> {
   for (;;) {
     const metrics = await (await fetch(`${opsUrl}/metrics`)).text();

@@ -1,6 +1,6 @@
 /**
- * The listener for machines, by HTTP and HTTPS, with what answers them. It does not know where its index gets
- * documents, nor where requests are recorded. Each boot thread has one.
+ * The listener for machines, for HTTP and HTTPS, and the parts that answer them. It does not know where its index gets
+ * documents, or where requests are recorded. Each boot thread has one.
  */
 
 import { BootConfigs, type Permits } from "../boot/boot-configs.ts";
@@ -55,9 +55,9 @@ export interface BootListenerOptions
   readonly unsent: UnsentAnswers;
   /** Undefined: davit does not listen for HTTPS. */
   readonly tls: Pick<BootTls, "tls" | "address" | "advertised"> | undefined;
-  /** True if another thread listens already on the same addresses. */
+  /** True if another thread of this process already listens on the addresses. */
   readonly joins?: boolean;
-  /** @throws {BootError} while nothing may be answered, although the index is ready. */
+  /** Called before each config. @throws {BootError} while this thread may not answer, although its index is ready. */
   readonly assertCurrent?: (() => void) | undefined;
 }
 
@@ -71,7 +71,7 @@ export interface MachineAddresses {
   readonly advertisedTls?: string;
 }
 
-/** Where a boot thread listens: on what the first one has bound, and with its name in URLs. */
+/** The addresses that the first thread has bound, and those in URLs. Further boot threads use the same ones. */
 export interface BoundAddresses {
   readonly bootAddress: Address;
   readonly advertiseAddress: Address;
@@ -91,7 +91,7 @@ export class BootListener {
 
   /**
    * Begins to listen.
-   * @throws {StartError}
+   * @throws {StartError} if an address cannot be used.
    */
   async listen(): Promise<MachineAddresses> {
     const { config, index, metrics, nearMisses, desk, machineOf, signers, accessLog, clients, unsent, tls } =
@@ -145,7 +145,7 @@ export class BootListener {
   }
 
   /**
-   * How configs are written.
+   * What all configs depend on: the addresses of davit, the syntax for GRUB, and whether davit signs.
    * @throws {BootError} as `configsOver`.
    */
   get rendering() {

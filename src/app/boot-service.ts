@@ -80,7 +80,7 @@ export interface BootServiceOptions {
   readonly certificateDirectory?: string | undefined;
   /** Gets each request of the history; of a follower. */
   readonly handOn?: HistoryOutlets["handOn"];
-  /** What further boot threads follow. Without it there is only the first one. */
+  /** The feeds that further boot threads follow. Without them there is only the first thread. */
   readonly feeds?: (() => Readonly<Record<FeedName, Feed>>) | undefined;
   /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
   readonly assetSource?: AssetSource | undefined;
@@ -315,7 +315,7 @@ export class BootService {
     });
   }
 
-  /** The first complete list since the start is, or soon will be, in the store. */
+  /** Called when the first complete list since the start is, or soon will be, in the store. */
   listed(): void {
     this.index.listed();
     this.#threads?.listed();

@@ -62,7 +62,7 @@ export class BootTls {
     return this.#files.tls;
   }
 
-  /** Where certificate and key are, for another thread that serves them. */
+  /** The files of certificate and key. Further boot threads read them. */
   get paths(): { readonly certFile: string; readonly keyFile: string } {
     const { bootTlsCertFile, bootTlsKeyFile } = this.#options.config;
     const { certFile = bootTlsCertFile, keyFile = bootTlsKeyFile } = this.#own?.paths ?? {};

@@ -20,12 +20,12 @@ export function connectionLimitOf(listener: Listener, clients: Clients, onRefuse
       };
 }
 
-/** One that is opened, and one that is sent. */
+/** One file that davit opens, and one that it sends. */
 const leastAssetFiles = 2;
 
 /**
  * Returns the most open files of assets; undefined if the number of open files has no known limit.
- * @param threads how many threads share them evenly.
+ * @param threads how many threads share this number evenly.
  */
 export function maxAssetFiles(threads: number): FileShares["assets"] | undefined {
   const openFiles = maxOpenFiles();

@@ -73,7 +73,7 @@ export class WantedAssets implements FeedListener {
     for (const listener of this.#checkListeners) listener({ name, sha256, profiles });
   }
 
-  /** Hands what is checked, and what will be, to `listener`. @returns a function that ends these calls. */
+  /** Calls `listener` for each checked file, now and later. @returns a function that ends these calls. */
   onChecked(listener: (claim: CheckedClaim) => void): () => void {
     for (const [profile, { checked }] of this.#byProfile) {
       for (const [name, sha256] of checked) listener({ name, sha256, profiles: [profile] });

@@ -104,7 +104,7 @@ export function filesWithin(maxOpenFiles: number): FileShares {
 
 /**
  * Limits the connections of a listener with TLS also by the memory that they take.
- * @param threads how many share that memory evenly.
+ * @param threads how many threads share that memory evenly.
  */
 export function withTls<Limit extends Pick<ConnectionLimitOptions, "maxConnections">>(
   limit: Limit,

@@ -14,7 +14,7 @@ export interface ListenOptions {
   readonly port: number;
   /** The command line option that sets this address, for the error's advice. */
   readonly option: string;
-  /** Given if several threads of this process listen on the address: `first`, or one of the others. */
+  /** Set if several threads of this process listen on the address: `first` for the first one. */
   readonly shared?: "first" | "other" | undefined;
 }
 
@@ -40,8 +40,8 @@ const backlog = 16_384;
 export async function listen(server: Server, options: ListenOptions): Promise<AddressInfo> {
   const { host, port, shared } = options;
   try {
-    // Whoever shares an address cannot see that another process shares it, too. So the first thread takes it alone
-    // before it shares it.
+    // A server that shares an address gets no error if another process shares it, too. So the first thread takes the
+    // address alone before it shares it.
     const free = shared === "first" ? await probe({ host, port }) : port;
     server.listen({ host, port: free, backlog, reusePort: shared !== undefined });
     await once(server, "listening");
@@ -54,7 +54,7 @@ export async function listen(server: Server, options: ListenOptions): Promise<Ad
   return address;
 }
 
-/** Listens for a moment, alone. @returns the port. */
+/** Listens alone for a moment. @returns the port. */
 async function probe(address: Pick<ListenOptions, "host" | "port">): Promise<number> {
   const server = createTcpServer().listen(address);
   await once(server, "listening");

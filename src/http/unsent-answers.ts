@@ -20,10 +20,10 @@ export interface UnsentAnswersOptions {
 
 const presetLimitBytes = 128 * 1024 * 1024;
 
-/** A config has up to 8 MiB. A thread with less room for one could never send it. */
+/** A config has up to 8 MiB. A thread with less room could never send it. */
 const leastLimitBytes = 16 * 1024 * 1024;
 
-/** Returns the most bytes of each of so many threads that share a listener. */
+/** Returns the limit of each thread, in bytes, if this many threads share a listener. */
 export function unsentLimitOf(threads: number): number {
   return Math.max(Math.floor(presetLimitBytes / threads), leastLimitBytes);
 }
@@ -54,7 +54,7 @@ export class UnsentAnswers {
     return this.shares.total;
   }
 
-  /** Adds to a gauge what has changed since the last call: other threads add to it, too. */
+  /** Adds the change since the last call to a gauge, because other threads add to this gauge, too. */
   measure(gauge: Metrics["unsentBytes"], listener: string): void {
     gauge.inc({ listener }, this.bytes - this.#measuredBytes);
     this.#measuredBytes = this.bytes;

@@ -1,6 +1,6 @@
 /**
- * The metrics of the boot service and of the listeners. Boot threads count some of them, and the first thread adds what
- * the others have counted to its own.
+ * The metrics of the boot service and of the listeners. Each further boot thread counts some of them itself. The first
+ * thread adds these counts to its own.
  */
 
 import { Counter, Gauge, Registry } from "prom-client";
@@ -11,13 +11,13 @@ export interface CountedChange {
   readonly name: string;
   readonly labels: Readonly<Record<string, string | number>>;
   readonly by: number;
-  /** Gauges of a thread that ends are taken back. */
+  /** True for a gauge. The first thread subtracts the gauges of a thread that has ended. */
   readonly isGauge: boolean;
 }
 
 type MetricValues = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number];
 
-/** Returns the values of a counter or a gauge; none of other metrics. */
+/** Returns the values of a counter or a gauge. Returns no values for other metrics. */
 function countedValues({ name, type, values }: MetricValues) {
   const kind = String(type);
   if (kind !== "gauge" && kind !== "counter") return [];
@@ -31,7 +31,7 @@ function countedValues({ name, type, values }: MetricValues) {
   }));
 }
 
-/** Makes the metrics that a boot thread counts itself. The first thread adds them to its own. */
+/** Makes the metrics that a further boot thread counts itself. The first thread adds their changes to its own. */
 export function createThreadMetrics() {
   const registry = new Registry();
   const registers = [registry];

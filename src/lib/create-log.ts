@@ -102,12 +102,12 @@ function escaped(character: string): string {
 
 /**
  * Opens standard output for lines of both formats. A killed process loses the lines of the last `batchWaitMs`, and the
- * lines that a slow reader has not taken. A process that ends by itself, or by an error, loses only lines that
- * standard output does not take within half a second.
+ * lines that a slow reader has not taken. A process that ends by itself, or by an error, waits up to half a second for
+ * the reader, and loses only the lines that remain.
  */
 function standardOutput(onDropped: (count: number) => void, onExit: LogOptions["onExit"]): DestinationStream {
   const output = new LineOutput({ fileDescriptor: 1, clock: systemClock, maxWaitingBytes, onDropped });
-  // A look at each line costs more than all of a batch at once.
+  // Checking a whole batch costs less than checking each of its lines.
   const escapingOutput = escaping(output);
   const batches = new LineBatches({ write: (lines) => void escapingOutput.write(lines), clock: systemClock });
   onExit?.(() => {

@@ -1,7 +1,7 @@
 /**
- * Writes lines to a file descriptor that may take them late or never: a pipe that nobody reads, or a full disk. Another
- * thread writes them, so nothing waits for the reader. Lines that the reader does not take wait in bounded memory, and
- * davit drops further lines and counts them.
+ * Writes lines to a file descriptor that may take them late or never: a pipe that nobody reads, or a full disk. Node's
+ * thread pool writes them, so a running davit never waits for the reader. Lines that the reader has not taken wait in
+ * bounded memory. davit drops further lines and counts them.
  *
  * pino's own stream retries its last write for ever, so a process with a full pipe or a full disk would not end.
  */
@@ -20,11 +20,11 @@ export interface LineOutputOptions {
   readonly onDropped: (count: number) => void;
 }
 
-/** The waits before davit tries a full pipe again. A reader that is only slow empties it within a few milliseconds. */
+/** The waits before davit retries a full pipe. A slow reader empties it within a few milliseconds. */
 const retries = { firstMs: 1, capMs: 100 };
-/** How long the process waits at its end for a reader that has not taken the last lines. */
+/** The longest wait for the reader at the end of the process. */
 const lastWaitMs = 500;
-/** How long the other thread gets at the end for the write that it has begun. */
+/** How long the thread pool gets, at the end of the process, for the write that it has begun. */
 const begunWriteMs = 20;
 
 export class LineOutput {
@@ -32,14 +32,14 @@ export class LineOutput {
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #dropped = 0;
-  /** `inThread`: the other thread writes the first of `#waiting`. `paused`: the pipe was full. */
+  /** `inThread`: the thread pool writes the first of `#waiting`. `paused`: the pipe was full. */
   #state: "idle" | "inThread" | "paused" = "idle";
 
   constructor(options: LineOutputOptions) {
     this.#options = options;
   }
 
-  /** Adds whole lines, each with its newline. It never waits. */
+  /** Adds whole lines, each with its newline. Never waits. */
   write(lines: string): void {
     const bytes = Buffer.from(lines);
     if (this.#waitingBytes + bytes.length > this.#options.maxWaitingBytes) this.#dropped += countLines(lines);
@@ -47,13 +47,13 @@ export class LineOutput {
       this.#waiting.push(bytes);
       this.#waitingBytes += bytes.length;
     }
-    // After an error, such as a full disk, the next line tries again: machines must boot meanwhile.
+    // After an error, such as a full disk, the next lines cause the next attempt. Machines must boot meanwhile.
     if (this.#state === "idle") this.#writeFirst(0);
   }
 
   /**
-   * Writes what waits, for the end of the process. It waits at most `lastWaitMs` for the reader, and not at all for a
-   * disk: the lines that remain are lost.
+   * Writes the lines that wait, at the end of the process. It waits at most `lastWaitMs` for the reader of a pipe, and
+   * not at all for a full disk. The lines that remain are lost.
    */
   flushAtExit(): void {
     const { clock, fileDescriptor } = this.#options;
@@ -74,7 +74,7 @@ export class LineOutput {
     }
   }
 
-  /** @param attempts how often the pipe was full since it took something. */
+  /** @param attempts how often the pipe was full since it last took something. */
   #writeFirst(attempts: number): void {
     const [first] = this.#waiting;
     if (first === undefined) {
@@ -111,7 +111,7 @@ export class LineOutput {
   }
 }
 
-/** True for a pipe or a socket that takes nothing now. Standard output does not block: Node opens it so. */
+/** True for a pipe or a socket that takes nothing now: Node makes standard output non-blocking. */
 function isFull(error: unknown): boolean {
   return codeOf(error) === "EAGAIN";
 }

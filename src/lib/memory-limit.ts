@@ -1,6 +1,6 @@
 /**
- * Compares what davit may use with the memory limit of its container. Beyond that limit, the kernel kills the process
- * without a word. At the limit of its heap, Node says so.
+ * Compares the memory that davit may use with the limit of its container. Beyond that limit, the kernel kills the
+ * process without a message. At the limit of its heap, Node ends with a message.
  */
 
 import { totalmem } from "node:os";
@@ -8,19 +8,19 @@ import { getHeapStatistics } from "node:v8";
 import type { Log } from "./log.ts";
 
 const mebibyte = 2 ** 20;
-/** Code, buffers of requests, and the collector of garbage, as `make bench-memory` measured an idle davit. */
+/** Code, buffers of requests, and the collector of garbage: of an idle davit, measured by `make bench-memory`. */
 const baseBytes = 64 * mebibyte;
 
 export interface MemoryUse {
-  /** Of the container. Undefined, 0, or more than the computer has, if there is no limit. */
+  /** The limit of the container. Undefined, 0, or more than the computer has, if there is no limit. */
   readonly limitBytes: number | undefined;
-  /** The most memory of cached assets. */
+  /** The limit of cached assets. */
   readonly cacheBytes: number;
 }
 
 /**
- * Logs a warning if a full heap and a full cache together exceed the limit. davit cannot correct the heap's limit: V8
- * reads it before the first line of a program.
+ * Logs a warning if a full heap and a full cache together exceed the limit. davit cannot change the heap's limit: V8
+ * reads it before a program starts. Heaps of other threads are not counted.
  */
 export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes }: MemoryUse): void {
   if (limitBytes === 0 || limitBytes >= totalmem()) return;

@@ -38,7 +38,7 @@ export function createMetrics(version: string) {
     ...kubernetesMetrics(registers),
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    /** Adds what another thread has counted. */
+    /** Adds a change of a counter or a gauge that another thread has counted. */
     add: ({ name, labels, by }: CountedChange) => {
       const metric = registry.getSingleMetric(name);
       if (metric instanceof Counter || metric instanceof Gauge) metric.inc(labels, by);

@@ -1,4 +1,4 @@
-/** The options of the boot listener, by HTTP and by HTTPS. */
+/** The options of the boot listener, for HTTP and HTTPS. */
 
 import type { Address } from "../lib/address.ts";
 import type { Option } from "./parsing.ts";

@@ -128,7 +128,7 @@ export function readCount(text: string): number | OptionRefusal {
   return count > 0 ? count : new OptionRefusal("must be a positive number");
 }
 
-/** The most boot threads. Each needs the memory of an index. */
+/** The highest number of boot threads. Each needs the memory of an index. */
 const maxThreads = 64;
 
 /** Reads a number of threads; `auto` is one for each processor that this process may use. */

@@ -168,7 +168,7 @@ interface OpenedKey {
   readonly info: KeyInfo;
 }
 
-// The longest config has 8 MiB. If that is not enough, V8 ends the thread, not the process.
+// The longest config has 8 MiB, so this is enough. At this limit, V8 ends the thread, not the process.
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
 /** Starts a thread and waits for its report. */

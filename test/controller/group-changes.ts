@@ -1,4 +1,4 @@
-/** Sequences of changes to a few Groups that select a few machines, so that they meet. */
+/** Sequences of changes to a few Groups that select a few machines, so that the Groups often match the same ones. */
 
 import fc from "fast-check";
 import type { Expression } from "../../src/model/expression.ts";
@@ -8,7 +8,7 @@ import type { Labels } from "../../src/model/labels.ts";
 /** How long a tombstone stays. */
 export const ttlMs = 60_000;
 export const names = ["a", "b", "c", "d"] as const;
-/** Profiles: one boots, the other one overwrites disks. */
+/** Profiles: `web` boots, `wipe` overwrites disks. */
 export const profiles = ["web", "wipe"] as const;
 
 const expressions: readonly Expression[] = [
@@ -20,7 +20,7 @@ const expressions: readonly Expression[] = [
 
 type Selecting = Pick<GroupSpec, "selector" | "expressions">;
 
-/** One of a few, so that they meet. */
+/** One of a few selectors, so that Groups often select the same machines. */
 const selectors: fc.Arbitrary<Selecting> = fc
   .record({
     labels: fc.subarray(["uuid", "serial", "role"]),
@@ -74,10 +74,10 @@ const actions: fc.Arbitrary<Action> = fc.oneof(
   fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1_000, 29_999, 30_001, ttlMs) }),
 );
 
-/** The usual one: whoever has no other Group is installed. */
+/** The usual installer: it installs each machine that has no other Group. */
 const installer = put("d", "wipe", { selector: {} });
 
-/** Most begin with the one that installs whoever has none. */
+/** Most sequences begin with the usual installer. */
 export const sequences = fc
   .tuple(fc.nat(3), fc.array(actions, { minLength: 3, maxLength: 20 }))
   .map(([without, rest]) => (without === 0 ? rest : [installer, ...rest]));
@@ -87,7 +87,7 @@ const stepAll: Action = { kind: "stepAll" };
 const byPrefix = { selector: {}, expressions: [{ key: "serial", operator: "Prefix", values: ["s"] }] } as const;
 const byList = { selector: { role: "x" }, expressions: [{ key: "serial", operator: "In", values: ["s1"] }] } as const;
 
-/** Two that random sequences meet once in thousands. */
+/** Two sequences that a random run has once in thousands of times. */
 export const rareSequences: readonly (readonly Action[])[] = [
   // A Group is deleted and created again, for the same machines, as an installer.
   [put("b", "web", byPrefix), step, { kind: "drop", name: "b" }, stepAll, put("b", "wipe", byPrefix), stepAll],

@@ -26,7 +26,7 @@ import { groupObject, profileObject } from "./objects.ts";
 interface Leave {
   readonly group: Group;
   atMs: number;
-  /** Machines that had it, that no other one that outranks it takes, and that it does not list again. */
+  /** Machines that had the Group, that no higher-ranked Group takes, and that the Group does not list again. */
   readonly machines: Set<Labels>;
 }
 
@@ -175,8 +175,8 @@ class Bench {
   }
 
   /**
-   * What is wrong since the last call. Every machine must wait, or get what is right of a group that it had less than a
-   * ttl ago, and wait for nothing else.
+   * Returns the faults since the last call. Each machine must get the right answer or wait. It may wait only for a
+   * Group that it had less than a ttl ago.
    */
   faults(): readonly string[] {
     for (const labels of machines) {
@@ -246,8 +246,8 @@ function isEven(gone: Group, winner: Group | undefined): boolean {
 }
 
 /**
- * True for a machine that a Group, as it is now, selects by the labels by which it selected it. Its Profile and its
- * priority may be others: the object itself says so, and nothing else is to come back.
+ * True if a Group, as it is now, selects a machine by the labels of its former version. Its Profile and its priority
+ * may be different: the object itself says so, and no other version returns.
  */
 function isListed(now: Group | undefined, before: Group, labels: Labels): boolean {
   return now !== undefined && matches(now, labels) && isAsExact(now, before);

@@ -1,4 +1,4 @@
-/** A boot thread that dies when it is told of a file with the name `die`. */
+/** A boot thread that dies when it gets a checked file with the name `die`. */
 
 import { parentPort } from "node:worker_threads";
 import "../../src/app/threads/boot-thread-worker.ts";

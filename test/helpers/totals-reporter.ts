@@ -20,7 +20,7 @@ export class TotalsReporter implements Reporter {
   }
 }
 
-/** A line for each failed test, suite and file: where it is and what its first error says. */
+/** Returns a line for each failed test, suite and file: its place and its first error. */
 function failuresOf(modules: readonly TestModule[]): readonly string[] {
   return modules.flatMap((module) => {
     const tests = [...module.children.allTests()].map((test) => ({ name: test.fullName, errors: failedErrors(test) }));
@@ -33,8 +33,8 @@ function failuresOf(modules: readonly TestModule[]): readonly string[] {
 }
 
 /**
- * A failure in one line of at most 1,200 characters: the first line of its message, its cause, the other lines. Those of
- * a property have seed, path and counterexample, without which nobody can repeat what fails once in thousands of runs.
+ * Describes a failure in one line of at most 1,200 characters: the first line of its message, its cause, and the other
+ * lines. Those of a property have its seed, path and counterexample, which are needed to repeat a rare failure.
  */
 function describeFailure(error: Pick<SerializedError, "message" | "cause"> | undefined): string {
   const [first = "no message", ...others] = usefulLines(error?.message);

@@ -244,7 +244,7 @@ async function scriptText(bootUrl: string): Promise<string> {
   return await (await fetch(`${bootUrl}/ipxe?mac=${macOf(1)}`)).text();
 }
 
-/** Adds a line up to the end of the file's last page, inside which it could grow on a full disk. */
+/** Fills the last page of the file with a line, because a file can grow within its last page on a full disk. */
 function fillLastPage(path: string): void {
   const bytes = statSync(path).size;
   writeFileSync(path, `${JSON.stringify({ audit: 1 }).padEnd(4_096 - (bytes % 4_096) - 1)}\n`, { flag: "a" });

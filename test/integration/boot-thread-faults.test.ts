@@ -1,4 +1,4 @@
-/** A boot thread without news of the first one, with an old proof, and one that dies. */
+/** A boot thread without news from the first one, one with an old proof, and one that dies. */
 
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -63,7 +63,7 @@ async function ask(path: string): Promise<string> {
   return await promise;
 }
 
-/** A thread as its worker runs it, by another clock. */
+/** Starts a thread as its worker runs it, with another clock. */
 async function threadOf(clock: Clock) {
   const posted: FromThread[] = [];
   const thread = new BootThread(
@@ -81,7 +81,7 @@ it("has the monotonic clock of the process", async () => {
   const [thereMs] = await once(worker, "message");
   const hereMs = performance.now();
   expect(thereMs).toBeLessThanOrEqual(hereMs);
-  // A clock of its own would have begun with the thread.
+  // The clock of the thread began with the process, not with the thread.
   expect(thereMs).toBeGreaterThan(1_000);
 });
 
@@ -101,7 +101,7 @@ it("listens when it has both feeds and davit is open, and answers nothing after 
   for (const path of ["/ipxe?serial=1", "/grub?serial=1", "/metadata?serial=1", "/ipxe?serial=2", "/ipxe?serial=9"]) {
     expect(await ask(path)).toMatch(/^503 (# )?503 not ready/);
   }
-  // News that the thread reads too late are none.
+  // A proof that the thread reads too late does not count.
   await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() - 10_000 });
   expect(await ask("/ipxe?serial=1")).toMatch(/^503/);
   await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
@@ -122,7 +122,7 @@ it("installs by its own proof, and by each change in its order", async () => {
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
   await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
-  // News come, but the first thread has not heard from its source.
+  // Proofs arrive, but the first thread has not heard from its source.
   for (let beat = 0; beat < 61; beat++) {
     await clock.advance(1_000);
     await thread.take({ kind: "proof", provenAtMs: 0, sentAtMs: clock.monotonicMs() });
@@ -163,10 +163,10 @@ it("installs by no proof of documents that others have replaced", async () => {
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   await thread.take({ kind: "open" });
   await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
-  // A ledger is no part of the proof.
+  // A proof is not about the ledger.
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
-  // A follower of a store that was restored from a backup: what it has now may be older, and nobody has proven it.
+  // The followed store was restored from a backup: its documents may be older, and no proof covers them.
   await thread.take({ kind: "documents", feed: "store", documents: documents.slice(0, 2), isLast: false });
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   await thread.take({ kind: "documents", feed: "store", documents: documents.slice(2), isLast: true });
@@ -239,7 +239,7 @@ it("is replaced when it dies: counted, its gauges taken back, and without a word
   threads.open();
   await has("davit_boot_threads 1");
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
-  // An answer that the first thread fails to make ends no thread.
+  // A question that fails in the first thread ends no thread.
   expect(await ask(`/report/${"x".repeat(43)}?state=installed`)).toBe("503 503 the report cannot be logged now");
   await expect.poll(() => ended).toEqual(whole.slice(0, 2));
   // A download that its client does not read is running when the thread dies.
@@ -278,7 +278,7 @@ it("is tried again while the system gives no thread", async () => {
     ...{ start, clock, metrics, count: 1, desk: undefined, wanted: undefined, settlingSinceMs: () => undefined },
     ...{ log: { ...silentLog, error }, feeds: { store: feed, ledger: feed }, nearMisses: { report: () => {} } },
     ...{ provenAtMs: () => undefined, answer: () => Promise.reject(new Error()), follow: () => () => {} },
-    // As with too many threads, the constructor throws.
+    // The constructor throws, as when the system allows no further thread.
     worker: new URL("http://localhost/"),
   });
   threads.start();

@@ -11,7 +11,7 @@ import { InstallWorld, ledgerId, queryOf } from "../helpers/install-world.ts";
 const soon = { timeout: 60_000, interval: 50 };
 const limitMs = 180_000;
 const threads = 3;
-/** With so many connections, no thread is left out but once in 10^14 runs. */
+/** With this many connections, a thread gets none only once in 10^14 runs. */
 const many = 80;
 
 let world: InstallWorld;
@@ -30,7 +30,7 @@ async function ask(path: string, { url = davit.bootUrl, form }: { url?: string; 
   return { status: response.statusCode ?? 0, body: await text(response) };
 }
 
-/** What so many connections get, without repetitions. */
+/** Returns the different answers that this many connections get. */
 async function answers(path: string, count = many): Promise<readonly string[]> {
   const all = await Promise.all(Array.from({ length: count }, () => ask(path)));
   return [...new Set(all.map(({ status, body }) => `${status} ${body.trim()}`))];
@@ -153,7 +153,7 @@ describe("one install", { timeout: limitMs }, () => {
       const { body } = await ask(`/generic?${queryOf(1)}`, { url: one.bootUrl });
       const path = /(\/report\/\S+)/.exec(body)?.[1] ?? "";
       expect((await ask(path, { url: one.bootUrl, form: "state=installed" })).status).toBe(200);
-      // The ledger has logged the report: from now on no thread installs.
+      // The ledger has logged the report. From now on no thread installs.
       const later = await Promise.all(Array.from({ length: many }, script));
       expect(later.filter((text) => text.includes("/assets/wipe"))).toEqual([]);
     } finally {

@@ -1,4 +1,4 @@
-/** davit in a container whose memory limit its heap and its cache of assets may exceed. */
+/** davit in a container, whose memory limit may be too small for its heap and its cache of assets. */
 
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { startDavit } from "../../tools/davit-process.ts";
 const manifests = join(import.meta.dirname, "../../manifests/quickstart");
 const limitMs = 90_000;
 const mebibyte = 2 ** 20;
-// Only the number that the kernel gives is not real: not every computer lets a test make a cgroup.
+// Only the limit that the kernel reports is faked, because a test cannot make a cgroup on each computer.
 const limited = `data:text/javascript,process.constrainedMemory=()=>${512 * mebibyte}`;
 
 let folder: string;

@@ -1,4 +1,4 @@
-/** davit whose standard output takes no more: it answers machines, and ends with its exit code. */
+/** A davit whose standard output takes no more lines: it answers machines, and ends with its exit code. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { agentFor, sendRaw } from "../helpers/raw-request.ts";
 const limitMs = 120_000;
 const soon = { timeout: 60_000, interval: 50 };
 const manifests = join(import.meta.dirname, "../../manifests/quickstart");
-// More lines than a pipe of 64 KiB takes, or a socket.
+// More lines than a socket or a pipe of 64 KiB takes.
 const clients = 8;
 const requestsOfClient = 150;
 const requests = clients * requestsOfClient;
@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A pipe as a shell makes it: the streams that Node makes for a child are sockets. */
+/** Opens a pipe as a shell does. The streams that Node makes for a child are sockets. */
 function openPipe() {
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
@@ -77,7 +77,7 @@ async function exitCodeAfterStop(): Promise<unknown> {
   return (await exited)[0];
 }
 
-/** Everything that is in a pipe. */
+/** Reads everything that is in a pipe. */
 function readAll(file: number): string {
   const bytes = Buffer.alloc(2 ** 20);
   let length = 0;

@@ -66,7 +66,7 @@ it("lines are dropped and counted when nobody reads them, and the process goes o
   expect(written + told.reduce((sum, count) => sum + count, 0)).toBe(20_000);
 });
 
-// Alone, the last lines are the first that the disk refuses. They are more than a batch.
+// Without lines before them, the last lines are the first that the disk refuses. They are more than a batch.
 const lastLines = `for (let at = 0; at < 2_000; at++) log.info({ at }, "last line"); process.exit(3);`;
 
 it.each([

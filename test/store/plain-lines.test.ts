@@ -68,7 +68,7 @@ function shown(tree: Tree): unknown {
   return { bytes: tree.bytes, timers: tree.timers.size, text: bytesOf(tree).toString() };
 }
 
-/** Bytes of the heap that something still holds. */
+/** Returns the bytes of the heap that are still in use. */
 function heapInUse(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed;

@@ -2,7 +2,7 @@
 
 import { type Comparison, type Figure, isMissed, type Ratio } from "./figures.ts";
 
-/** @returns the lines. Columns that no figure needs are left out. */
+/** Returns the lines of a table, without columns that no figure needs. */
 export function tableOf(figures: readonly Figure[]): readonly string[] {
   const [peer = "peer", ...others] = new Set(figures.flatMap((figure) => figure.peer ?? []));
   const isOnly = others.length === 0;
@@ -41,12 +41,12 @@ function ratioCell({ ratio, davit }: Comparison): string {
   return ratio === undefined ? "" : ratioText(ratio, davit.samples.length);
 }
 
-/** With its quartiles, where there are some. */
+/** Writes a ratio, with its quartiles if it has some. */
 export function ratioText({ median, low, high }: Ratio, rounds: number): string {
   return rounds < 2 ? shown(median) : `${shown(median)} (${shown(low)} to ${shown(high)})`;
 }
 
-/** The goals of a figure, each with the verdict if davit misses it. */
+/** Writes the goals of a figure, and marks those that davit misses. */
 export function goalsOf(figure: Figure): string {
   const { cpu } = figure;
   return [goalOf(figure, ""), cpu === undefined ? "" : goalOf(cpu, "CPU ")].filter((text) => text !== "").join("; ");
@@ -61,7 +61,7 @@ function goalOf(comparison: Comparison, prefix: string): string {
   return isMissed(comparison) ? `${text}: **missed**` : text;
 }
 
-/** To three digits. */
+/** Writes a number with three digits, or without decimals from 100 on. */
 export function shown(value: number, unit = ""): string {
   const text = value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
   return `${text}${unit === "" || unit.startsWith("/") ? "" : " "}${unit}`;

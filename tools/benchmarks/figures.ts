@@ -1,14 +1,14 @@
-/** The figures of benchmarks: davit, mostly beside a peer, round by round. JSON files in bench/results/ hold them. */
+/** The figures of benchmarks, with a sample for each round: davit, mostly beside a peer. bench/results/ has them. */
 
 import { median, percentile } from "./statistics.ts";
 
-/** What one side gave in each round. */
+/** The results of one side in each round. */
 export interface Samples {
   readonly median: number;
   readonly samples: readonly number[];
 }
 
-/** davit divided by its peer within each round: what disturbs a round disturbs both. */
+/** davit divided by its peer within each round, because other work in a round disturbs both. */
 export interface Ratio {
   readonly median: number;
   /** The quartiles. */
@@ -16,7 +16,7 @@ export interface Ratio {
   readonly high: number;
 }
 
-/** What davit's median, or that of the ratio, must reach. */
+/** The limit for the median of davit, or for that of the ratio. */
 export interface Goal {
   readonly of: "davit" | "ratio";
   readonly atLeast?: number;
@@ -24,7 +24,7 @@ export interface Goal {
 }
 
 export interface Comparison {
-  /** Such as `/s` and `ms`; empty for a number of things. */
+  /** A unit such as `/s` or `ms`; empty for a count. */
   readonly unit: string;
   readonly davit: Samples;
   /** The peer. */
@@ -38,9 +38,9 @@ export interface Figure extends Comparison {
   readonly what: string;
   /** The peer's name. It can be davit in another state. */
   readonly peer?: string;
-  /** Processor time of a request, an operation or a start: that of the server alone. */
+  /** Processor time of the server for a request, an operation or a start. */
   readonly cpu?: Comparison;
-  /** Its name in README.md, which has the figures that have one. */
+  /** Its name in README.md. Without one, README.md does not show it. */
   readonly headline?: string;
 }
 
@@ -78,12 +78,12 @@ function ratioOf({ samples }: Samples, beside: Samples): Ratio {
   return { median: median(ratios), low: percentile(ratios, 25), high: percentile(ratios, 75) };
 }
 
-/** Further digits are noise. */
+/** Rounds a number, because further digits are noise. */
 function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-/** Makes a figure again of its samples. It differs where a file has other medians than its samples give. */
+/** Computes a figure again from its samples. The result differs if the medians of a file do not fit its samples. */
 export function recomputed({ what, peer, headline, cpu, ...compared }: Figure): Figure {
   const named = { what, ...(peer !== undefined && { peer }), ...(headline !== undefined && { headline }) };
   return figureOf({ ...named, ...measuredOf(compared), ...(cpu && { cpu: measuredOf(cpu) }) });
@@ -94,7 +94,7 @@ function measuredOf({ unit, davit, beside, goal }: Comparison): Measured {
   return { unit, davit: davit.samples, ...other, ...(goal && { goal }) };
 }
 
-/** Undefined without a goal. */
+/** True if the median misses the goal; undefined without a goal. */
 export function isMissed({ davit, ratio, goal }: Comparison): boolean | undefined {
   if (goal === undefined) return undefined;
   const value = goal.of === "davit" ? davit.median : (ratio?.median ?? Number.NaN);

@@ -1,11 +1,11 @@
-/** The files of bench/results/. */
+/** The form of the files in bench/results/. */
 
 import type { Figure } from "./figures.ts";
 
-/** The file of a run. */
+/** A run of a benchmark. Each has a file. */
 export interface Run {
   readonly name: string;
-  /** The last commit that changed src/; with `+` behind it, if the working tree has changes of src/. */
+  /** The last commit that changed src/, with `+` if the working tree has further changes there. */
   readonly commit: string;
   /** When the run began, ISO 8601. */
   readonly at: string;
@@ -14,14 +14,14 @@ export interface Run {
   readonly machine: string;
   /** Versions of the peers, by name. */
   readonly peers: Readonly<Record<string, string>>;
-  /** The load average of a minute. Before the run, it has other work and the runs just before. */
+  /** The load average of the last minute. `before` includes other work and earlier runs. */
   readonly load: { readonly before: number; readonly after: number };
-  /** Rounds, connections and the like. */
+  /** Such as rounds and connections. */
   readonly settings: Readonly<Record<string, number>>;
   readonly figures: readonly Figure[];
 }
 
-/** In a few words. */
+/** Describes the settings and the versions of the peers in a few words. */
 export function settingsOf({ settings, peers }: Pick<Run, "settings" | "peers">): string {
   const numbers = Object.entries(settings).map(([what, value]) => `${what}: ${value.toLocaleString("en")}`);
   return [...numbers, ...Object.entries(peers).map(([peer, version]) => `${peer} ${version}`)].join(", ");

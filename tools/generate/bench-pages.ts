@@ -1,7 +1,7 @@
 /**
- * `make bench-pages`: the tables and plots of docs/reference/benchmarks.md, and the table of README.md, from the runs in
- * bench/results/. A page has a comment `figures: NAME` where the figures of a run belong. Runs with more boot threads
- * (`NAME-threads-N`) follow the one with one thread. With `--check` nothing is written.
+ * `make bench-pages` writes the tables and plots of docs/reference/benchmarks.md, and the table of README.md, from the
+ * runs in bench/results/. A page has a comment `figures: NAME` at the place of a run. Runs with more boot threads
+ * (`NAME-threads-N`) follow the run with one thread. With `--check` it writes nothing, and only compares.
  */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { ratioPlot } from "./ratio-plot.ts";
 const command = "make bench-pages";
 const page = "docs/reference/benchmarks.md";
 const plots = "docs/reference/benchmarks";
-// Of a minute, on two processors. A run that follows another one finds the load of that: up to 3.
+// The load average of a minute, on two processors. After another run it is up to 3.
 const quietLoad = 4;
 const marked = /(?<=<!-- figures: (\S+), written by make bench-pages -->\n).*?(?=<!-- end -->)/gs;
 
@@ -36,7 +36,7 @@ await generate(
 );
 await writePlots();
 
-/** @throws {Error} for a run whose medians and ratios are not those of its samples. */
+/** @throws {Error} if the medians and ratios of a run do not fit its samples. */
 function readRuns(): readonly Run[] {
   const directory = join(root, "bench/results");
   const files = existsSync(directory) ? readdirSync(directory).filter((file) => file.endsWith(".json")) : [];
@@ -76,7 +76,7 @@ function plotLink({ name, figures }: Run): string {
   return `\n![Ratios of ${name} with quartiles and goals; the table has the numbers](benchmarks/${name}.svg)\n`;
 }
 
-/** The figures that have a name for README.md, without processor time, of runs with one thread and little other work. */
+/** Returns the table of README.md: the figures with a name for it, of runs with one thread and little other work. */
 function headlines(): string {
   const quiet = runs.filter(({ settings, load }) => (settings.threads ?? 1) === 1 && load.before <= quietLoad);
   const figures = quiet

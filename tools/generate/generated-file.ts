@@ -1,4 +1,4 @@
-/** Writes a generated file; with `--check` on the command line it is only compared. */
+/** Writes generated files. With `--check` on the command line, only compares them. */
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ export const root = join(import.meta.dirname, "../..");
 export const isCheck = process.argv.includes("--check");
 
 /**
- * @param path from the root of the repository.
- * @param command what writes it.
+ * @param path the path from the root of the repository.
+ * @param command the command that writes the file.
  */
 export async function generate(path: string, text: string, command: string): Promise<void> {
   const file = join(root, path);

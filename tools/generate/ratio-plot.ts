@@ -10,7 +10,7 @@ const rowHeight = 24;
 const headHeight = 56;
 const plotWidth = width - labelWidth - valueWidth;
 
-// The picture has its own background, so that it can be read whatever page it is on.
+// The picture has its own background, so that it is readable on a dark page, too.
 const styles = `text{font:13px system-ui,sans-serif;fill:#1f2328}.back{fill:#fff}.grid{stroke:#d1d9e0}.even{stroke:#59636e}
 .quartiles{stroke:#0969da;stroke-width:3}.median{fill:#0969da}.cpu{fill:none;stroke:#bc4c00;stroke-width:2}
 .goal{stroke:#1a7f37;stroke-width:3}.missed{stroke:#cf222e;stroke-width:3;stroke-dasharray:4 2}.small{font-size:11px}
@@ -19,7 +19,7 @@ const styles = `text{font:13px system-ui,sans-serif;fill:#1f2328}.back{fill:#fff
 
 type Compared = Figure & { readonly ratio: Ratio };
 
-/** @returns undefined if no figure has a ratio. The scale is logarithmic: half as much is as far from 1 as twice. */
+/** Returns undefined if no figure has a ratio. The scale is logarithmic: 0.5 is as far from 1 as 2. */
 export function ratioPlot(name: string, all: readonly Figure[]): string | undefined {
   const figures = all.filter((figure): figure is Compared => figure.ratio !== undefined);
   if (figures.length === 0) return undefined;
@@ -46,7 +46,7 @@ export function ratioPlot(name: string, all: readonly Figure[]): string | undefi
 
 function valuesOf({ ratio, goal, cpu }: Compared): readonly number[] {
   const goals = goal?.of === "ratio" ? [goal.atLeast ?? goal.atMost ?? 1] : [];
-  // Both sides of 1 are shown.
+  // 0.9 and 1.1, so that the plot has both sides of 1.
   return [ratio.low, ratio.high, ...goals, ...(cpu?.ratio ? [cpu.ratio.median] : []), 0.9, 1.1].filter((v) => v > 0);
 }
 
@@ -101,7 +101,7 @@ function sentenceOf(figure: Compared): string {
   return plain(`${what}, beside ${peer}: ${ratioText(ratio, davit.samples.length)}${time}${aim}.`);
 }
 
-/** Without the signs of Markdown. */
+/** Removes the marks of Markdown. */
 function plain(text: string): string {
   return text.replaceAll(/[`*]/g, "");
 }

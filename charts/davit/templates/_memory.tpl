@@ -26,7 +26,7 @@
 
 {{- /*
   The least heap of davit serve: 128 MiB for 10,000 objects, and six times the quota of users' keys, as measured with a
-  million keys (measured: 772 MiB for 115 MB of names and values).
+  million keys (772 MiB for 115 MB of names and values).
 */ -}}
 {{- define "davit.leastHeapMebibytes" -}}
 {{- add 128 (mul 6 (include "davit.mebibytes" .Values.store.quotaBytes | int64)) -}}

@@ -11,7 +11,7 @@ const port = parentPort;
 assert(port !== null, "A boot thread is a worker thread");
 const thread = new BootThread(workerData, new FirstThread(port, systemClock), systemClock);
 let turn = thread.begin();
-// One message after the other: the first documents may come before the files are open.
+// Messages wait for `begin` and for each other: the first documents may arrive before the files are open.
 port.on("message", (message: ToThread) => {
   if (message.kind === "stop") void turn.then(() => thread.take(message)).then(() => port.close());
   else if (message.kind === "documents" || message.kind === "open") turn = turn.then(() => thread.take(message));

@@ -1,7 +1,7 @@
 /**
- * One of the boot threads beside the first. It answers machines from its own index, which the first thread feeds. It
- * begins to listen when it has all documents and the ledger, and davit has opened. Without news of the first thread for
- * 10 s it answers 503: it cannot know what has changed.
+ * A boot thread beside the first one. It answers machines from its own index, which the first thread feeds. It begins
+ * to listen when it has all documents and the ledger, and davit answers machines. Without news from the first thread
+ * for 10 s it answers 503 to requests for configs, because the objects may have changed.
  */
 
 import { BootError } from "../../boot/core/boot-error.ts";
@@ -30,11 +30,11 @@ import { SecretKeys } from "../secret-keys.ts";
 import type { FirstThread } from "./first-thread.ts";
 import { type FeedName, type SignerName, signerNames, type ThreadStart, type ToThread } from "./wire.ts";
 
-/** The longest time without news. The first thread sends some each second. */
+/** The longest time without news. The first thread sends a proof each second. */
 const newsLimitMs = 10_000;
 const countsMs = 1_000;
 
-/** The first thread logs what all threads would. */
+/** For parts that every thread runs. The first thread logs for all of them. */
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => silent };
 
 export class BootThread {
@@ -51,9 +51,9 @@ export class BootThread {
   readonly #clients: Clients;
   readonly #digests: AssetDigests;
   readonly #stopping = new AbortController();
-  /** What it still needs before it listens. */
+  /** What this thread still needs before it listens. */
   readonly #missing = new Set<FeedName | "open">(["store", "ledger", "open"]);
-  /** The parts of all documents that have arrived. */
+  /** The documents of a feed that have arrived, until the last part is there. */
   readonly #parts: Record<FeedName, (readonly [path: string, text: string])[]> = { store: [], ledger: [] };
   readonly #listeners: Readonly<Record<FeedName, readonly FeedListener[]>>;
   #listener: BootListener | undefined;
@@ -84,14 +84,14 @@ export class BootThread {
   }
 
   /**
-   * Opens what it needs besides documents.
+   * Opens the files that this thread needs.
    * @throws {StartError} if a file cannot be used now.
    */
   async begin(): Promise<void> {
     const { config } = this.#start;
     const clock = this.#clock;
     await this.#keys.start();
-    // The first thread makes a certificate of its own, if there is one.
+    // Only the first thread makes a certificate for davit. `config` has the paths of its files.
     this.#tls = await BootTls.open({ config, ownDirectory: undefined, clock, log: silent });
     void this.#count();
   }
@@ -106,7 +106,7 @@ export class BootThread {
         return;
       case "proof":
         this.#provenAtMs = message.provenAtMs;
-        // A thread that was held up reads old news.
+        // The time of sending: a thread that was blocked reads old messages.
         this.#newsAtMs = message.sentAtMs;
         return;
       case "checked":
@@ -134,7 +134,7 @@ export class BootThread {
     for (const document of documents) parts.push(document);
     if (!isLast) return;
     this.#parts[feed] = [];
-    // A proof is valid only for the documents that it was about. These may be older: those of a restored store.
+    // A proof is valid only for the documents before it. The new ones may be older, from a restored store.
     if (feed === "store") this.#provenAtMs = undefined;
     for (const listener of this.#listeners[feed]) listener.replaced(parts);
     await this.#has(feed);
@@ -198,12 +198,12 @@ export class BootThread {
 
   #desk(): PermitDesk {
     const { writers } = this.#first;
-    // The ledger's own thread decides each refusal: this copy of the ledger may be a moment behind.
+    // The first thread decides each refusal, because this copy of the ledger may be behind.
     const remote = new RemoteDesk({ writers, view: this.#ledger, isCurrent: () => false, clock: this.#clock });
     return {
       ask: (question) => remote.ask(question),
       report: (token, report, address) => remote.report(token, report, address),
-      // Another thread may have given the script.
+      // Another thread may have served the script.
       fetched: (address, path) => this.#first.report({ on: "fetched", address, path }),
     };
   }

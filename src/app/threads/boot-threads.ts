@@ -1,9 +1,10 @@
 /**
- * The boot threads beside the first one, of `--boot-threads`. Each has its own index of all objects and listens on the
- * same ports; the kernel divides the connections. The first thread hands them each change in order, and a proof each
- * second. It keeps what there is only once: permits, signing keys, log, history, and the thread for slow configs.
+ * Starts the boot threads beside the first one (`--boot-threads`), feeds them, and replaces those that end. Each has
+ * its own index of all objects and listens on the same ports. The kernel divides the connections among them. The first
+ * thread sends them each change in order, and a proof each second. It keeps what exists only once: permits, signing
+ * keys, log, history, and the thread for slow configs.
  *
- * A thread that ends by itself is replaced. Its clients lose their connections, as after a restart of davit.
+ * When a thread ends by itself, its clients lose their connections, as after a restart of davit.
  */
 
 import { Worker } from "node:worker_threads";
@@ -21,11 +22,11 @@ import { ThreadRequests, type ThreadRequestsOptions } from "./thread-requests.ts
 import type { AnyAnswer, FeedName, FromThread, ThreadQuestion, ThreadStart, ToThread } from "./wire.ts";
 
 export interface BootThreadsOptions extends ThreadRequestsOptions {
-  /** How many, beside the first one. */
+  /** The number of threads beside the first one. */
   readonly count: number;
   readonly start: ThreadStart;
   readonly feeds: Readonly<Record<FeedName, Feed>>;
-  /** Monotonic; undefined before the first proof. */
+  /** When the last proof was, on the monotonic clock; undefined before the first one. */
   readonly provenAtMs: () => number | undefined;
   /** See `Settling.sinceMs`. */
   readonly settlingSinceMs: () => number | undefined;
@@ -40,12 +41,12 @@ export interface BootThreadsOptions extends ThreadRequestsOptions {
   readonly worker?: URL;
 }
 
-/** How often the threads get a proof. A thread without one for 10 s answers nothing. */
+/** How often the threads get a proof. A thread without one for 10 s serves no config. */
 const beatMs = 1_000;
 const backoff = { firstMs: 500, capMs: 30_000 } as const;
-/** A thread that ran this long begins again without a wait. */
+/** After a thread that ran this long, the wait before the next one is the shortest again. */
 const soundMs = 60_000;
-/** A server closes within 5 s. */
+/** The longest wait for the end of a thread. Its server closes within 5 s. */
 const stopLimitMs = 7_000;
 
 // Node runs the sources as they are, by type stripping. A build contains the same file compiled.
@@ -62,7 +63,7 @@ export class BootThreads {
     this.#options = options;
   }
 
-  /** Starts the threads. Each listens when it has all documents and davit has opened. */
+  /** Starts the threads. Each listens when it has all documents and the ledger, and `open` was called. */
   start(): void {
     for (let at = 0; at < this.#options.count; at++) this.#keeping.push(this.#keep());
     void this.#beat();
@@ -74,7 +75,7 @@ export class BootThreads {
     for (const thread of this.#running) thread.outbox.post({ kind: "open" });
   }
 
-  /** Called when the settling time has begun anew. */
+  /** Called when the settling time has restarted. */
   listed(): void {
     for (const thread of this.#running) thread.settle();
   }
@@ -102,7 +103,7 @@ export class BootThreads {
     }
   }
 
-  /** Runs a thread until it ends. @returns why it ended, or why there is none. */
+  /** Runs a thread until it ends. @returns why it ended, or why it could not start. */
   async #run(): Promise<string | undefined> {
     try {
       const thread = new RunningThread(this.#options);
@@ -112,7 +113,7 @@ export class BootThreads {
       this.#running.delete(thread);
       return thread.fault;
     } catch (error) {
-      // The process may have as many threads as the system allows.
+      // The system may not allow another thread.
       return faultOf(error);
     }
   }
@@ -138,7 +139,7 @@ class RunningThread {
   readonly #worker: Worker;
   readonly #requests: ThreadRequests;
   readonly #unfollow: readonly (() => void)[];
-  /** Values of gauges, to be taken back at the end. */
+  /** What this thread has added to each gauge. `#end` subtracts it. */
   readonly #gauges = new Map<string, CountedChange>();
   readonly #hasEnded = new AbortController();
   #isListening = false;
@@ -174,12 +175,12 @@ class RunningThread {
     this.settle();
   }
 
-  /** Why it ended, without any text of a user. */
+  /** Why the thread ended, without any text of a user. */
   get fault(): string | undefined {
     return this.#fault;
   }
 
-  /** A thread that starts late need not wait for objects that the first one has waited for. */
+  /** Sends when the settling time began, so that a thread that starts later does not wait again. */
   settle(): void {
     this.outbox.post({ kind: "settling", sinceMs: this.#options.settlingSinceMs() });
   }
@@ -190,7 +191,7 @@ class RunningThread {
     this.outbox.post({ kind: "proof", provenAtMs: provenAtMs(), sentAtMs: clock.monotonicMs() });
   }
 
-  /** Ends it when its requests have their answers, or after some seconds. */
+  /** Ends the thread when its requests are answered, or after `stopLimitMs`. */
   stop(): void {
     this.outbox.post({ kind: "stop" });
     void this.#options.clock.sleep(stopLimitMs, this.#hasEnded.signal).then(() => this.#worker.terminate());

@@ -1,4 +1,4 @@
-/** What a boot thread asks the first thread, and what it reports there. */
+/** Sends the questions and the reports of a boot thread to the first thread. */
 
 import type { MessagePort } from "node:worker_threads";
 import { BootError } from "../../boot/core/boot-error.ts";
@@ -15,7 +15,7 @@ import { RenderError } from "../../render/core/render-error.ts";
 import { SigningError } from "../../sign/signing-error.ts";
 import type { FromThread, QuestionName, Questions, SignerName, ThreadEvent, ThreadQuestion } from "./wire.ts";
 
-/** As `Writers` of followers. */
+/** The longest wait for an answer of the desk, as in `Writers`. */
 const deskLimitMs = 1_000;
 
 export class FirstThread {
@@ -43,7 +43,7 @@ export class FirstThread {
     this.#events.push(event);
   }
 
-  /** Resolves when every request has ended and is reported: a server closes before its cut requests have ended. */
+  /** Resolves when all requests are reported: a server may close before the requests that it cut have ended. */
   async allReported(): Promise<void> {
     if (this.#following > 0) await new Promise<void>((resolve) => (this.#allEnded = resolve));
     this.#flush();
@@ -57,7 +57,7 @@ export class FirstThread {
     this.post({ kind: "events", events });
   }
 
-  /** Hands on a request. */
+  /** Reports a request, when it begins and when it ends. */
   readonly follow: RequestSink = (request) => {
     const id = ++this.#lastId;
     this.#following += 1;
@@ -76,13 +76,13 @@ export class FirstThread {
     this.#waiting.delete(id);
   }
 
-  /** Takes that there is no answer to a question. */
+  /** Takes the failure of a question. */
   failed(id: number): void {
     this.#waiting.get(id)?.reject(new Error("The first thread has failed to answer"));
     this.#waiting.delete(id);
   }
 
-  /** What the desk of this thread asks: as a follower asks the ledger's writer. */
+  /** Asks for the desk of this thread, as a follower asks the ledger's writer. */
   readonly writers: RemoteDeskOptions["writers"] = {
     ask: async (path, question) => {
       const given = new AbortController();
@@ -108,7 +108,7 @@ export class FirstThread {
   };
 
   /**
-   * Hashes an open file: descriptors are those of the process.
+   * Hashes an open file in the first thread. A descriptor is valid in all threads of the process.
    * @throws {Error} if the file cannot be read, with its code.
    */
   readonly hash = async (descriptor: number): Promise<string> => {
@@ -141,7 +141,7 @@ export class FirstThread {
       try {
         this.post({ ...line, data });
       } catch {
-        // An error may have something in it that cannot be copied. Without it, the line says at least what failed.
+        // An error may have members that cannot be cloned. Without them, the line still says what failed.
         this.post({ ...line, data: {} });
       }
     };
@@ -163,7 +163,7 @@ export class FirstThread {
     const id = ++this.#lastId;
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting.set(id, waiting);
-    // The pairs of name and content are right by the types above, which a union cannot express.
+    // The parameters ensure that name and content match, which the union type cannot express.
     this.post({ kind: "question", id, question: { on, asked } as ThreadQuestion });
     return (await waiting.promise) as Questions[Name]["answer"];
   }

@@ -1,12 +1,12 @@
 /**
  * Sends messages to a boot thread in order. All documents of a store go in slices, so that copying 100,000 of them does
- * not hold up what the first thread answers. What changes meanwhile waits behind them.
+ * not delay the answers of the first thread. Later messages wait until all slices are sent.
  */
 
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import type { FeedName, ToThread } from "./wire.ts";
 
-/** This many documents take a millisecond or two to copy. */
+/** Copying this many documents takes one or two milliseconds. */
 const sliceSize = 500;
 
 export class Outbox {
@@ -24,7 +24,7 @@ export class Outbox {
     else this.#waiting.push(message);
   }
 
-  /** Sends what a feed reports. */
+  /** Returns a listener that sends what a feed reports. */
   listener(feed: FeedName): FeedListener {
     return {
       replaced: (texts) => this.#postAll(feed, [...texts]),
@@ -32,7 +32,7 @@ export class Outbox {
     };
   }
 
-  /** Sends nothing more. */
+  /** Drops the messages that wait, and all later ones. */
   close(): void {
     this.#isClosed = true;
     this.#waiting = [];

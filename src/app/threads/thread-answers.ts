@@ -1,4 +1,4 @@
-/** Answers, in the first thread, what a boot thread cannot answer itself. */
+/** Answers, in the first thread, the questions of the boot threads. */
 
 import { BootError } from "../../boot/core/boot-error.ts";
 import { followerPermit } from "../../boot/follower-permits.ts";
@@ -24,7 +24,7 @@ export function threadAnswers(options: ThreadAnswersOptions): (question: ThreadQ
   return async ({ on, asked }) => {
     switch (on) {
       case "permit":
-        // The thread's index may be a moment behind this one: only what both choose is granted.
+        // The index of the thread may be behind this one. An install is granted only if both choose the same.
         return desk === undefined ? { kind: "late" } : await followerPermit({ index, desk }, asked);
       case "report":
         return (await desk?.report(asked.token, asked.report, asked.address)) ?? "late";

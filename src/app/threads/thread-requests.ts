@@ -1,4 +1,4 @@
-/** Records the requests that a boot thread has answered, as those of the first thread. */
+/** Records, in the first thread, the requests that a boot thread has answered. */
 
 import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import type { EndedRequest, RequestedMachine, RequestSink } from "../../http/boot/access-log.ts";
@@ -14,7 +14,7 @@ export interface ThreadRequestsOptions {
 
 export class ThreadRequests {
   readonly #options: ThreadRequestsOptions;
-  /** Called when a request ends, by the thread's number for it. */
+  /** The functions to call when requests end. The key is the number of the request in its thread. */
   readonly #running = new Map<number, (ended: EndedRequest) => void>();
 
   constructor(options: ThreadRequestsOptions) {
@@ -42,7 +42,7 @@ export class ThreadRequests {
   }
 }
 
-/** Reads the labels from the query, as the thread did: copying a map costs more. */
+/** Reads the labels from the query, as the thread did: cloning a map costs more. */
 function withLabels(machine: SentMachine): RequestedMachine {
   return { ...machine, labels: labelsFromQuery(machine.rawQuery) };
 }

@@ -1,4 +1,4 @@
-/** What a boot thread gets at its start. */
+/** Selects what a boot thread gets at its start. */
 
 import type { WantedAssets } from "../../download/wanted-assets.ts";
 import type { PermitDesk } from "../../model/permit-desk.ts";
@@ -18,7 +18,7 @@ export interface ThreadStartOptions {
   readonly certificate: { readonly certFile: string; readonly keyFile: string } | undefined;
 }
 
-/** Selects what a thread needs. Most options are not for threads, and passphrases leave the first one never. */
+/** Selects what a thread needs. Most options are not for threads, and passphrases stay in the first thread. */
 export function threadStart(options: ThreadStartOptions): ThreadStart {
   const { config, bound, desk, wanted, signers, certificate } = options;
   const { signer, grubSigner } = signers;

@@ -1,4 +1,4 @@
-/** What the first thread and a boot thread say to each other. All of it can be cloned. */
+/** The messages between the first thread and a boot thread. All of them can be cloned. */
 
 import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { Made } from "../../boot/making/boot-maker.ts";
@@ -16,14 +16,14 @@ import type { DetachedSignature } from "../../sign/detached.ts";
 import type { SigningRefusal } from "../../sign/signing-error.ts";
 import type { BoundAddresses, ListenerConfig } from "../boot-listener.ts";
 
-/** What a boot thread gets at its start. No secret is in it. */
+/** What a boot thread gets at its start. It contains no secret. */
 export interface ThreadStart {
   readonly config: ThreadConfig;
-  /** The armored public keys of the signers that there are. */
+  /** The armored public key of each signer that davit has. */
   readonly publicKeys: Readonly<Partial<Record<SignerName, string>>>;
-  /** False: the first thread has no desk, so installs that need a permit are refused. */
+  /** False if the first thread has no desk. Then installs that need a permit are refused. */
   readonly hasDesk: boolean;
-  /** True if davit fetches the assets of Profiles. Then under their names only these are sent. */
+  /** True if davit fetches the assets of Profiles. Then it serves only these under their names. */
   readonly fetchesAssets: boolean;
 }
 
@@ -48,7 +48,7 @@ export type SignerName = (typeof signerNames)[number];
 /** The feeds of documents that a boot thread follows. */
 export type FeedName = "store" | "ledger";
 
-/** From the first thread. A thread takes them in the order in which they were sent. */
+/** From the first thread. A thread takes them in the order of sending. */
 export type ToThread =
   /** A part of all documents. The last part replaces what the thread knew. */
   | {
@@ -58,14 +58,14 @@ export type ToThread =
       readonly isLast: boolean;
     }
   | { readonly kind: "changes"; readonly feed: FeedName; readonly changes: readonly DocumentChange[] }
-  /** When the documents sent until now were last proven. All threads of a process have one monotonic clock. */
+  /** When the documents sent so far were last proven. All threads of a process share one monotonic clock. */
   | { readonly kind: "proof"; readonly provenAtMs: number | undefined; readonly sentAtMs: number }
   | { readonly kind: "checked"; readonly claim: CheckedClaim }
-  /** When the settling time of the documents sent until now began; see `Settling.sinceMs`. */
+  /** When the settling time of the documents sent so far began; see `Settling.sinceMs`. */
   | { readonly kind: "settling"; readonly sinceMs: number | undefined }
   | { readonly kind: "open" | "stop" }
   | { readonly kind: "answer"; readonly id: number; readonly answer: AnyAnswer }
-  /** There is no answer to a question, by a fault of davit. */
+  /** A question failed because of a fault of davit. */
   | { readonly kind: "failed"; readonly id: number };
 
 /** From a boot thread. */
@@ -93,11 +93,11 @@ export type ThreadEvent =
       readonly request: Omit<EndedRequest, "machine">;
       readonly machine: SentMachine | undefined;
     }
-  /** A copy of labels loses its own member. */
+  /** Cloning a map drops the member `flaws`, so `flaws` is sent beside the labels. */
   | { readonly on: "noMatch"; readonly labels: ReadonlyMap<string, string>; readonly flaws: Labels["flaws"] }
   | { readonly on: "fetched"; readonly address: string; readonly path: string };
 
-/** What only the first thread can answer, by its name. */
+/** The questions that only the first thread can answer, by name. */
 export interface Questions {
   permit: { readonly asked: PermitQuestion; readonly answer: PermitReply };
   report: {
@@ -107,7 +107,7 @@ export interface Questions {
   sign: {
     readonly asked: {
       readonly by: SignerName;
-      /** Undefined: a signature that is withheld, which is only counted. */
+      /** Undefined for a signature that is withheld. The first thread only counts it. */
       readonly body: string | undefined;
       readonly isShared: boolean;
       readonly client: string | undefined;

@@ -139,7 +139,7 @@ export class RenderThread {
 /** Texts of metadata. An entry lives as long as its metadata is in use. */
 const texts = new WeakMap<JsonObject, string>();
 
-/** Returns a job as another thread gets it. */
+/** Returns a job in the form that is sent to another thread. */
 export function sentJob(job: BootJob): SentJob {
   const { selector, machine } = job.group;
   return {

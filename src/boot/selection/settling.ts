@@ -33,7 +33,7 @@ export class Settling {
     return this.#sinceMs;
   }
 
-  /** Takes over the settling time of an index that has the same documents for longer. */
+  /** Takes over the settling time of an index that has had the same documents for longer. */
   takeOver(sinceMs: number | undefined): void {
     this.#sinceMs = sinceMs;
   }

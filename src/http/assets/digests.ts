@@ -19,7 +19,7 @@ export interface AssetDigestsOptions {
   readonly clock: Clock;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetMismatches">;
-  /** Hashes an open file by its descriptor; in a thread of this object unless given. */
+  /** Hashes an open file by its descriptor. Default: this object hashes it in its own thread. */
   readonly hash?: (descriptor: number) => Promise<string>;
 }
 

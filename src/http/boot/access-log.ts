@@ -1,6 +1,6 @@
 /**
- * Follows each request of the boot listener, from its head until its answer is sent or its client has gone. What it
- * finds out is plain data: the thread that answers need not be the one that keeps log and history.
+ * Follows each request of the boot listener, from its head until its answer is sent or its client has gone. The result
+ * is plain data, because another thread may keep the log and the history.
  */
 
 import type { BootRefusal } from "../../boot/core/boot-error.ts";
@@ -9,7 +9,7 @@ import type { Labels } from "../../model/labels.ts";
 import type { Exchange } from "../exchange.ts";
 import { withoutToken } from "../logged-path.ts";
 
-/** The machine that sent a request, and what it was answered. */
+/** The machine that sent a request, and the answer that it got. */
 export interface RequestedMachine {
   readonly labels: Labels;
   /** The query from which `labels` were read. */
@@ -18,19 +18,19 @@ export interface RequestedMachine {
   readonly group?: string | undefined;
   /** `namespace/name`. */
   readonly profile?: string | undefined;
-  /** The digest of the boot script that the machine gets; undefined for other configs. */
+  /** The SHA-256, in hex, of the boot script that the machine gets, or that is signed. Undefined for other configs. */
   readonly scriptSha256?: string | undefined;
   /** Why the machine gets nothing. */
   readonly refusal?: BootRefusal | undefined;
 }
 
-/** A request, when it begins. */
+/** What is known of a request when it begins. */
 export interface BegunRequest {
   readonly method: string;
   /** As sent, without the query, and without the token of a report. */
   readonly path: string;
   readonly rawQuery: string;
-  /** The route that answers; undefined when there is none. */
+  /** The route that answers; undefined for an unknown path. */
   readonly route: string | undefined;
   /** The client's address; undefined if it has gone. */
   readonly address: string | undefined;
@@ -38,9 +38,9 @@ export interface BegunRequest {
   readonly startedMs: number;
 }
 
-/** A request, when its answer is sent or its client has gone. */
+/** What is known of a request when its answer is sent or its client has gone. */
 export interface EndedRequest {
-  /** Undefined if the request named none. */
+  /** Undefined if the request named no machine. */
   readonly machine: RequestedMachine | undefined;
   readonly isSignature: boolean;
   readonly status: number;
@@ -58,7 +58,7 @@ export type RequestSink = (begun: BegunRequest) => (ended: EndedRequest) => void
 
 /** What the handler has found out about a request. The handler adds to this until the answer is sent. */
 export interface LoggedRequest {
-  /** The route that answers; undefined when there is none. */
+  /** The route that answers; undefined for an unknown path. */
   readonly route: string | undefined;
   /** The machine and the result; undefined until they are known. */
   machine: RequestedMachine | undefined;

@@ -58,7 +58,7 @@ function found(
   return rendered;
 }
 
-/** The endpoints of boot scripts. */
+/** True for a boot script. */
 export function isScript(name: ConfigName): boolean {
   return name === "ipxe" || name === "grub";
 }

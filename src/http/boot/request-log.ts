@@ -1,7 +1,7 @@
 /**
- * Records each ended request of the boot listener: a log line, a count in two metrics, and a history entry. Log line
- * and entry have the id of the boot. The log line has only part of what a machine sends, and no long values. davit
- * never logs rendered configs.
+ * Records each ended request of the boot listener: in a log line, in two metrics, and in a history entry. Log line and
+ * entry have the id of the boot. The log line has only part of what a machine sends, and no long values. davit never
+ * logs rendered configs.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -22,15 +22,15 @@ import { type Recorder, recordRequest } from "./request-recorder.ts";
 export interface RequestLogOptions {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "bootRequestSeries">;
-  /** Where history entries are stored; undefined: nowhere. */
+  /** Stores history entries. Without it, davit keeps none. */
   readonly history?: Recorder | undefined;
-  /** Finds the boot of a request; no line has one without it. */
+  /** Finds the boot of a request. Without it, no log line has the id of a boot. */
   readonly boots?: NumberedBoots | undefined;
   /** Called for each answer to a machine. */
   readonly answered?: ((machine: RequestedMachine, answer: MachineAnswer) => void) | undefined;
 }
 
-/** What a machine was answered. */
+/** The answer that a machine got. */
 export interface MachineAnswer {
   /** The endpoint's name in metrics. */
   readonly endpoint: string;
@@ -43,11 +43,12 @@ export interface MachineAnswer {
 /** Longer label values and paths are left out of the log line, because strangers can send anything. */
 const maxLoggedLength = 1024;
 
-/** An access log that records requests in this thread. */
+/** Returns an access log that records requests in this thread. */
 export function accessLog(options: RequestLogOptions & Pick<FollowingOptions, "clock">): AccessLog {
   return requestFollower({ clock: options.clock, follow: requestLog(options) });
 }
 
+/** Returns a sink that records each request when it has ended. */
 export function requestLog({ log, metrics, history, boots, answered }: RequestLogOptions): RequestSink {
   const count = requestCounter(metrics);
   return (begun) => {

@@ -7,7 +7,7 @@ import type { BegunRequest, EndedRequest } from "./access-log.ts";
 /** Stores history entries. */
 export type Recorder = Pick<History, "record">;
 
-/** What the log has found of a request. */
+/** What the log has found out about a request. */
 export interface RequestNumbers {
   /** The endpoint's name in metrics. */
   readonly endpoint: string;
@@ -28,7 +28,7 @@ const pathEndpoints: ReadonlySet<string> = new Set([
 /** A longer path keeps only its beginning: strangers can send anything. */
 const maxPathLength = 512;
 
-/** Records a request. One whose client has no address any more is not recorded. */
+/** Records a request, unless the address of its client is unknown. */
 export function recordRequest(
   recorder: Recorder,
   { method, path, address, startedMs }: BegunRequest,
