@@ -67,15 +67,17 @@ async function run(davit: DavitProcess, clients: readonly Child[], machines: num
   for (const error of new Set(errors)) print(error);
   const seconds = (percent: number) => [percentile(totalsMs, percent) / 1_000];
   const cpu = { unit: "ms", davit: [cpuMs] };
-  const headline = (part: string) => `${part} of ${machines.toLocaleString("en")} machines boot within`;
+  // Nothing is said of all machines when some of them did not boot.
+  const headline = (part: string) =>
+    errors.length > 0 ? {} : { headline: `${part} of ${machines.toLocaleString("en")} machines boot within` };
   add({
     what: "half of the machines have booted within",
     unit: "s",
     davit: seconds(50),
     cpu,
-    headline: headline("half"),
+    ...headline("half"),
   });
-  add({ what: "99 % of the machines have booted within", unit: "s", davit: seconds(99), headline: headline("99 %") });
+  add({ what: "99 % of the machines have booted within", unit: "s", davit: seconds(99), ...headline("99 %") });
   for (const [at, step] of steps.entries()) {
     const stepMs = latencies.flatMap((one) => one[at] ?? []);
     add({ what: `99 % of the answers to ${step} within`, unit: "ms", davit: [percentile(stepMs, 99)] });
