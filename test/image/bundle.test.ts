@@ -47,7 +47,7 @@ describe("the bundled program", () => {
     const sources = await readdir(join(root, "src"), { recursive: true });
     const threads = sources.filter((path) => path.endsWith("-worker.ts")).map((path) => `${basename(path, ".ts")}.js`);
     expect(await readdir(join(folder, "dist/bundle"))).toEqual(expect.arrayContaining(threads));
-    expect(threads).toHaveLength(6);
+    expect(threads).toHaveLength(7);
   });
 
   it("answers a machine as the sources do, signed, and refuses by the same CRDs", { timeout: 60_000 }, async () => {
