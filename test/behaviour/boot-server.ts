@@ -4,7 +4,6 @@ import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { assetRoute } from "../../src/http/assets/assets.ts";
 import { AssetDigests } from "../../src/http/assets/digests.ts";
-import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";
@@ -14,6 +13,7 @@ import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import type { KernelBoot, ResolvedTemplate } from "../../src/model/profile.ts";
 import { syncedDocument } from "../boot/feed-documents.ts";
+import { accessLog } from "../helpers/access-log.ts";
 import { ask, statusOf, type WireAnswer } from "../http/wire.ts";
 
 type AskOptions = Parameters<typeof ask>[2];

@@ -3,13 +3,13 @@ import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { afterEach, expect, it } from "vitest";
-import { accessLog } from "../../src/http/boot/request-log.ts";
 import { type BootRoute, bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { accessLog } from "../helpers/access-log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { ask, sendRaw } from "./wire.ts";
 

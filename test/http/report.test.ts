@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { reportRoute } from "../../src/http/boot/report.ts";
-import { accessLog } from "../../src/http/boot/request-log.ts";
 import type { Recorder } from "../../src/http/boot/request-recorder.ts";
 import { Clients } from "../../src/http/client-shares.ts";
 import { answerError } from "../../src/http/errors.ts";
@@ -9,6 +8,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
 import type { MachineReport, ReportOutcome } from "../../src/model/permit-desk.ts";
+import { accessLog } from "../helpers/access-log.ts";
 import { handlerOf } from "./handler-of.ts";
 
 const token = "AbCdEfGhIjKlMnOpQrStUvWxYz012345";

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { sightingOf } from "../../src/app/sight.ts";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
@@ -13,6 +12,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
+import { accessLog } from "../helpers/access-log.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 const query = "mac=52:54:00:00:00:01";

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/core/boot-error.ts";
-import { accessLog } from "../../src/http/boot/request-log.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";
@@ -10,6 +9,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { SigningError, type SigningRefusal } from "../../src/sign/signing-error.ts";
+import { accessLog } from "../helpers/access-log.ts";
 import { ask, headerOf, statusOf, type WireAnswer } from "./wire.ts";
 
 const running: HttpServer[] = [];

@@ -7,15 +7,7 @@
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { sentLabels } from "../../model/labels.ts";
-import {
-  type AccessLog,
-  type BegunRequest,
-  type EndedRequest,
-  type FollowingOptions,
-  type RequestedMachine,
-  type RequestSink,
-  requestFollower,
-} from "./access-log.ts";
+import type { BegunRequest, EndedRequest, RequestedMachine, RequestSink } from "./access-log.ts";
 import { bootFinder, type NumberedBoots, reportEndpoint } from "./boot-finder.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
 
@@ -42,11 +34,6 @@ export interface MachineAnswer {
 
 /** Longer label values and paths are left out of the log line, because strangers can send anything. */
 const maxLoggedLength = 1024;
-
-/** Returns an access log that records requests in this thread. */
-export function accessLog(options: RequestLogOptions & Pick<FollowingOptions, "clock">): AccessLog {
-  return requestFollower({ clock: options.clock, follow: requestLog(options) });
-}
 
 /** Returns a sink that records each request when it has ended. */
 export function requestLog({ log, metrics, history, boots, answered }: RequestLogOptions): RequestSink {
