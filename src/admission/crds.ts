@@ -5,9 +5,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packageRoot } from "../lib/package-root.ts";
 
-/** The directory `crds/` of the package. The same relative path leads to it from `src/` and from `dist/`. */
-export const packagedCrdsDirectory = fileURLToPath(new URL("../../crds/", import.meta.url));
+/** The directory `crds/` of the package. */
+export const packagedCrdsDirectory = fileURLToPath(new URL("crds/", packageRoot));
 
 /** The CRDs as JSON texts without descriptions. The bundler writes them here; in a checkout they do not exist. */
 declare const DAVIT_CRDS: readonly string[] | undefined;

@@ -22,6 +22,7 @@ import type { Previews } from "../http/ops/preview.ts";
 import { isLoopback } from "../lib/address.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import { packageRoot } from "../lib/package-root.ts";
 import type { ActionAudit } from "../model/audit.ts";
 import type { ClusterCallers } from "../model/cluster-callers.ts";
 import type { SourceView } from "../model/source.ts";
@@ -136,7 +137,7 @@ function tryingBy({ view, adminNamespace }: ServedConsole, { clock, signal, rend
 }
 
 async function readFiles(): Promise<ConsoleFiles> {
-  const read = (name: string) => readFile(new URL(`../../console/${name}`, import.meta.url), "utf8");
+  const read = (name: string) => readFile(new URL(`console/${name}`, packageRoot), "utf8");
   const [style, script] = await Promise.all([read("console.css"), read("console.js")]);
   return { style, script };
 }

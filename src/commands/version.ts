@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { readCommit } from "../lib/commit.ts";
+import { packageRoot } from "../lib/package-root.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { CliCommand } from "./host.ts";
 
@@ -10,15 +11,14 @@ declare const DAVIT_COMMIT: string | undefined;
 /** `davit version`: prints the version and the commit. */
 export const version: CliCommand = {
   run: async (_args, host) => {
-    const commit =
-      typeof DAVIT_COMMIT === "string" ? DAVIT_COMMIT : readCommit(fileURLToPath(new URL("../..", import.meta.url)));
+    const commit = typeof DAVIT_COMMIT === "string" ? DAVIT_COMMIT : readCommit(fileURLToPath(packageRoot));
     host.write(`davit ${readVersion()} (commit ${commit})\n`);
     return 0;
   },
 };
 
-/** Returns the version in package.json. The relative path is the same in `src/`, in `dist/` and in a bundle. */
+/** Returns the version in package.json. */
 export function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const manifest: unknown = JSON.parse(readFileSync(new URL("package.json", packageRoot), "utf8"));
   return isJsonObject(manifest) && typeof manifest.version === "string" ? manifest.version : "unknown";
 }

@@ -1,0 +1,2 @@
+/** The directory of davit's package. Sources, `dist/` and the bundle are equally deep below it. */
+export const packageRoot = new URL("../../", import.meta.url);
