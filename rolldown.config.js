@@ -4,7 +4,7 @@
 import { copyFileSync, globSync, readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 import { parse } from "yaml";
-import { readCommit } from "./src/lib/commit.ts";
+import { readCommit } from "./src/lib/files/commit.ts";
 import { compiledSchemas } from "./tools/packaging/compiled-schemas.ts";
 
 const openpgp = "node_modules/openpgp";
@@ -58,7 +58,7 @@ export default defineConfig({
     "trial-worker": "src/controller/trials/trial-worker.ts",
     "digest-worker": "src/http/assets/digest-worker.ts",
     "render-worker": "src/boot/making/render-worker.ts",
-    "try-worker": "src/app/try-worker.ts",
+    "try-worker": "src/app/boot/try-worker.ts",
     "sign-worker": "src/sign/sign-worker.ts",
     "boot-thread-worker": "src/app/threads/boot-thread-worker.ts",
   },

@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { BootConfigs } from "../src/boot/boot-configs.ts";
 import { BootIndex } from "../src/boot/selection/boot-index.ts";
-import { labelsFromQuery } from "../src/model/labels.ts";
+import { labelsFromQuery } from "../src/model/labels/labels.ts";
 import { silentLog } from "../test/helpers/test-store.ts";
 import { answerQuestions } from "./child.ts";
 import { benchDocuments, endpoints, queryOf } from "./machines.ts";

@@ -1,7 +1,7 @@
 /** The machines, groups and Profile of the boot benchmarks: each machine has a group that selects by its MAC. */
 
 import type { JsonObject } from "../src/model/json.ts";
-import type { KernelBoot } from "../src/model/profile.ts";
+import type { KernelBoot } from "../src/model/objects/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../test/boot/feed-documents.ts";
 
 /** What is measured of the boot service. */

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { systemClock } from "../src/lib/clock.ts";
-import { diskFiles } from "../src/lib/files.ts";
+import { diskFiles } from "../src/lib/files/files.ts";
 import type { SingleCommand } from "../src/store/command/command.ts";
 import { storePath } from "../src/store/core/node.ts";
 import { Store } from "../src/store/store.ts";

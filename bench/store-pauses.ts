@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { systemClock } from "../src/lib/clock.ts";
-import { diskFiles } from "../src/lib/files.ts";
+import { diskFiles } from "../src/lib/files/files.ts";
 import { nextTurn } from "../src/lib/slices.ts";
 import type { SingleCommand } from "../src/store/command/command.ts";
 import { storePath } from "../src/store/core/node.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { authority, isLoopback } from "../src/lib/address.ts";
+import { authority, isLoopback } from "../src/lib/text/address.ts";
 
 it.each([
   ["127.0.0.1", true],

@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from "node:os";
 import { describe, expect, it } from "vitest";
-import { advertisedAuthority } from "../src/app/advertise.ts";
+import { advertisedAuthority } from "../src/app/core/advertise.ts";
 
 function entry(address: string, internal = false): NetworkInterfaceInfo {
   const common = { address, internal, mac: "00:00:00:00:00:00", cidr: null };

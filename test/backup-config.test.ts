@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/commands/backup-options.ts";
-import { readMigrateConfig } from "../src/commands/migrate-store.ts";
+import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/commands/store/backup-options.ts";
+import { readMigrateConfig } from "../src/commands/store/migrate-store.ts";
 import { ConfigError } from "../src/options/parsing.ts";
 import type { Paths } from "../src/options/rules.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { BootService } from "../src/app/boot-service.ts";
-import { createLog } from "../src/lib/create-log.ts";
-import { createMetrics } from "../src/lib/metrics.ts";
+import { BootService } from "../src/app/boot/boot-service.ts";
+import { createLog } from "../src/lib/logging/create-log.ts";
+import { createMetrics } from "../src/lib/metrics/metrics.ts";
 import { readServeConfig } from "../src/options/serve.ts";
 import { syncedDocument } from "./boot/feed-documents.ts";
 import { FakeClock } from "./helpers/fake-clock.ts";

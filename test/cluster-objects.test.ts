@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openCluster } from "../src/app/cluster-objects.ts";
-import { createMetrics } from "../src/lib/metrics.ts";
+import { openCluster } from "../src/app/objects/cluster-objects.ts";
+import { createMetrics } from "../src/lib/metrics/metrics.ts";
 import { readServeConfig } from "../src/options/serve.ts";
 import { TestBed } from "./kubernetes/client-under-test.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { maxOpenFiles, openFilesIn } from "../src/app/open-files.ts";
+import { maxOpenFiles, openFilesIn } from "../src/app/core/open-files.ts";
 
 it("reads the limit that counts now, not the one up to which it could be raised", () => {
   const limits = [

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { localTokenFile } from "../src/lib/token-file.ts";
+import { localTokenFile } from "../src/lib/files/token-file.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../src/model/json.ts";
 
 export interface DavitOptions {

@@ -7,10 +7,10 @@
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
-import { isUnmet } from "../model/expression.ts";
-import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { ProfileCaution } from "../model/profile.ts";
+import { isUnmet } from "../model/labels/expression.ts";
+import type { GroupSpec } from "../model/objects/group.ts";
+import type { ProfileCaution } from "../model/objects/profile.ts";
 import {
   allowTemplateLabel,
   fileUid,
@@ -19,8 +19,8 @@ import {
   type ObjectKind,
   type ObjectName,
   type SourceObject,
-} from "../model/source.ts";
-import { namesMachine } from "../model/specificity.ts";
+} from "../model/objects/source.ts";
+import { namesMachine } from "../model/selection/specificity.ts";
 import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";

@@ -6,8 +6,8 @@
 
 import { Environment } from "@marcbachmann/cel-js";
 import type { ErrorObject } from "ajv";
-import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
 import { patternFindings } from "./pattern-findings.ts";
 import { type SchemaNode, unknownFieldText } from "./schema.ts";
 import { validatorOf } from "./validator.ts";

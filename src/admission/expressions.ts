@@ -4,6 +4,7 @@
  * API server's.
  */
 
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import {
   type BadValue,
   isPositive,
@@ -11,8 +12,7 @@ import {
   type Operator,
   operators,
   type WrittenExpression,
-} from "../model/expression.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+} from "../model/labels/expression.ts";
 import type { SchemaFinding } from "./check.ts";
 
 /** Returns the expressions of a selector. It leaves out an entry whose key is no text or whose operator is unknown. */

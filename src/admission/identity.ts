@@ -5,9 +5,15 @@
  * ignored such a document, a typing error would remove an object and give its machines to a less specific Group.
  */
 
-import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { apiGroup, isOwnKind, type ObjectKind, type ObjectName, apiVersion as ownVersion } from "../model/source.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
+import {
+  apiGroup,
+  isOwnKind,
+  type ObjectKind,
+  type ObjectName,
+  apiVersion as ownVersion,
+} from "../model/objects/source.ts";
 import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 

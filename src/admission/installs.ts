@@ -1,9 +1,9 @@
 /** Converts the admitted JSON of permits. Its times and durations have passed the patterns of the CRDs. */
 
-import type { GroupPermits } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { LocalBoot } from "../model/local-boot.ts";
-import type { InstallGrant, InstallPlan, InstallScope, ReportRules } from "../model/permit.ts";
+import type { GroupPermits } from "../model/objects/group.ts";
+import type { InstallGrant, InstallPlan, InstallScope, ReportRules } from "../model/permits/permit.ts";
 
 const presetTimeoutSeconds = 2 * 3_600;
 

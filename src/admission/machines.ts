@@ -3,9 +3,9 @@
  * `hold`. It approves and grants nothing, and its labels select nothing.
  */
 
-import { isOwnUuid, isUuid, normalizeMac } from "../model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { identity, type MachineSpec } from "../model/machine.ts";
+import { isOwnUuid, isUuid, normalizeMac } from "../model/labels/hardware-ids.ts";
+import { identity, type MachineSpec } from "../model/objects/machine.ts";
 import type { SchemaFinding } from "./check.ts";
 import { toInstallGrant } from "./installs.ts";
 import { mayHold, objectOf, textEntries } from "./json-parts.ts";

@@ -1,10 +1,10 @@
-/** Converts admitted JSON into the typed objects of `model/source.ts`. The JSON has passed its schema and its rules. */
+/** Converts admitted JSON into the types of `model/objects/source.ts`. The JSON has passed its schema and its rules. */
 
 import { assert } from "../lib/errors.ts";
-import { normalizeExpressions } from "../model/expression.ts";
-import { type GroupSpec, normalizeSelector } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { normalizeExpressions } from "../model/labels/expression.ts";
 import type { LocalBoot } from "../model/local-boot.ts";
+import { type GroupSpec, normalizeSelector } from "../model/objects/group.ts";
 import {
   type Boot,
   effects,
@@ -14,8 +14,8 @@ import {
   type TemplateSource,
   type Templates,
   templateParts,
-} from "../model/profile.ts";
-import type { ProfileAsset } from "../model/profile-asset.ts";
+} from "../model/objects/profile.ts";
+import type { ProfileAsset } from "../model/objects/profile-asset.ts";
 import { writtenExpressions } from "./expressions.ts";
 import { permitsOfGroup, readLocalBoot, toInstallPlan, toReportRules } from "./installs.ts";
 import { objectOf, textEntries } from "./json-parts.ts";

@@ -1,6 +1,6 @@
 /** What davit says of a text that does not fit a pattern of the CRDs. */
 
-import type { FindingCode } from "../model/findings.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
 
 interface PatternFinding {
   readonly code: FindingCode;

@@ -5,14 +5,14 @@ import { AuditLog } from "../audit/audit-log.ts";
 import type { KnownMachine } from "../audit/reach.ts";
 import type { Clock } from "../lib/clock.ts";
 import { placeOf } from "../lib/errors.ts";
-import { diskFiles } from "../lib/files.ts";
+import { diskFiles } from "../lib/files/files.ts";
 import type { Log } from "../lib/log.ts";
-import type { Metrics } from "../lib/metrics.ts";
-import { identitiesOf } from "../model/machine.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
+import { identitiesOf } from "../model/objects/machine.ts";
 import type { ServeConfig } from "../options/serve.ts";
-import type { BootService } from "./boot-service.ts";
-import type { LedgerService } from "./ledger-service.ts";
-import { bootOf, labelsOf } from "./machine-book.ts";
+import type { BootService } from "./boot/boot-service.ts";
+import type { LedgerService } from "./ledger/ledger-service.ts";
+import { bootOf, labelsOf } from "./ledger/machine-book.ts";
 import { seenMachines } from "./seen-machines.ts";
 
 /** What the audit log reads, once it is open. */

@@ -2,9 +2,9 @@
 
 import type { KnownMachine } from "../audit/reach.ts";
 import type { RecordedMachine } from "../history/history-view.ts";
-import type { BootService } from "./boot-service.ts";
-import type { LedgerService } from "./ledger-service.ts";
-import { labelsOf } from "./machine-book.ts";
+import type { BootService } from "./boot/boot-service.ts";
+import type { LedgerService } from "./ledger/ledger-service.ts";
+import { labelsOf } from "./ledger/machine-book.ts";
 
 export interface SeenGround {
   readonly boot: Pick<BootService, "recordedMachines">;

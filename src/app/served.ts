@@ -1,9 +1,9 @@
 /** What `davit serve` serves when it begins to answer machines. */
 
 import type { BootIndex } from "../boot/selection/boot-index.ts";
-import type { Address } from "../lib/address.ts";
-import type { MachineAddresses } from "./boot-listener.ts";
-import type { ObjectSource } from "./object-source.ts";
+import type { Address } from "../lib/text/address.ts";
+import type { MachineAddresses } from "./listener/boot-listener.ts";
+import type { ObjectSource } from "./objects/object-source.ts";
 
 /** Facts for the welcome text, which appears when davit begins to answer machines. */
 export interface Served extends MachineAddresses {

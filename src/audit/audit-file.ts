@@ -6,11 +6,11 @@
 
 import { realpath, stat } from "node:fs/promises";
 import type { Clock } from "../lib/clock.ts";
-import { diskSentence } from "../lib/disk-sentence.ts";
 import { codeOf } from "../lib/errors.ts";
-import { type Files, ignoreMissing } from "../lib/files.ts";
+import { diskSentence } from "../lib/files/disk-sentence.ts";
+import { type Files, ignoreMissing } from "../lib/files/files.ts";
 import type { Log } from "../lib/log.ts";
-import type { Metrics } from "../lib/metrics.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
 import { StartError } from "../lib/start-error.ts";
 
 export interface AuditFileLimits {

@@ -7,13 +7,13 @@
  * because counting machines takes time. A restart repeats no line: an edit is a difference from what the store holds.
  */
 
-import { asciiJson } from "../lib/ascii-json.ts";
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import { nextTurn, Slices } from "../lib/slices.ts";
-import type { ActionAudit, DocumentEdit, EditAudit, OperatorAction } from "../model/audit.ts";
-import type { Group } from "../model/group.ts";
-import { grantRefusal, type LedgerEntry, type LedgerView, type NamedGrant } from "../model/permit.ts";
-import type { Effect } from "../model/profile.ts";
+import { asciiJson } from "../lib/text/ascii-json.ts";
+import type { ActionAudit, DocumentEdit, EditAudit, OperatorAction } from "../model/objects/audit.ts";
+import type { Group } from "../model/objects/group.ts";
+import type { Effect } from "../model/objects/profile.ts";
+import { grantRefusal, type LedgerEntry, type LedgerView, type NamedGrant } from "../model/permits/permit.ts";
 import { both, effectIn, factsOf, type ObjectFacts, profilePathOf, type Sides, servingOf } from "./object-facts.ts";
 import { type Decisive, distinct, type KnownMachine, type Reach, reachOf } from "./reach.ts";
 

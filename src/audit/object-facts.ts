@@ -12,12 +12,12 @@ import {
   ownerName,
   type ProfileDocument,
   profilePath,
-} from "../model/documents.ts";
-import { type Barrier, type Group, toGroup } from "../model/group.ts";
-import { decodeMachine, type MachineDocument } from "../model/machine.ts";
-import type { InstallGrant, NamedGrant } from "../model/permit.ts";
-import { type Effect, fieldOf, installs, partsOf } from "../model/profile.ts";
-import type { OwnName } from "../model/source.ts";
+} from "../model/objects/documents.ts";
+import { type Barrier, type Group, toGroup } from "../model/objects/group.ts";
+import { decodeMachine, type MachineDocument } from "../model/objects/machine.ts";
+import { type Effect, fieldOf, installs, partsOf } from "../model/objects/profile.ts";
+import type { OwnName } from "../model/objects/source.ts";
+import type { InstallGrant, NamedGrant } from "../model/permits/permit.ts";
 
 /** A value before and after a change; undefined where there is no object. */
 export interface Sides<Value> {

@@ -4,10 +4,10 @@
  */
 
 import { Slices } from "../lib/slices.ts";
-import { type Group, matches } from "../model/group.ts";
-import type { Labels } from "../model/labels.ts";
-import { identitiesOf } from "../model/machine.ts";
-import { SelectorIndex } from "../model/selector-index.ts";
+import type { Labels } from "../model/labels/labels.ts";
+import { type Group, matches } from "../model/objects/group.ts";
+import { identitiesOf } from "../model/objects/machine.ts";
+import { SelectorIndex } from "../model/selection/selector-index.ts";
 import type { Sides } from "./object-facts.ts";
 
 /** A machine that davit knows from its history, its ledger or a Machine. */

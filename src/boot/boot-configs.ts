@@ -6,10 +6,17 @@
 import { hash } from "node:crypto";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
-import type { Labels } from "../model/labels.ts";
-import { type PermitAsk, type PermitRefusal, permitRefusals } from "../model/permit.ts";
-import type { PermitDesk } from "../model/permit-desk.ts";
-import { fieldOf, type GenericPart, isOfSecret, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
+import type { Labels } from "../model/labels/labels.ts";
+import {
+  fieldOf,
+  type GenericPart,
+  isOfSecret,
+  partAt,
+  partEndpoints,
+  type TemplatePart,
+} from "../model/objects/profile.ts";
+import { type PermitAsk, type PermitRefusal, permitRefusals } from "../model/permits/permit.ts";
+import type { PermitDesk } from "../model/permits/permit-desk.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";

@@ -1,8 +1,8 @@
 /** What a config asks the desk: for what, from where, and whether its text is only for installs. */
 
-import { type PermitAsk, type PermitPurpose, permitRefusals } from "../model/permit.ts";
-import type { DeskAsk, PermitDesk } from "../model/permit-desk.ts";
-import { isSealed, partAt } from "../model/profile.ts";
+import { isSealed, partAt } from "../model/objects/profile.ts";
+import { type PermitAsk, type PermitPurpose, permitRefusals } from "../model/permits/permit.ts";
+import type { DeskAsk, PermitDesk } from "../model/permits/permit-desk.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { Machine } from "./core/selected.ts";
 

@@ -3,9 +3,9 @@
  * as for a machine of its own. So no follower can choose what opens.
  */
 
-import { LabelError, labelsFromQuery } from "../model/labels.ts";
-import type { DeskAnswer, PermitDesk } from "../model/permit-desk.ts";
-import type { PermitQuestion, PermitReply } from "../model/permit-wire.ts";
+import { LabelError, labelsFromQuery } from "../model/labels/labels.ts";
+import type { DeskAnswer, PermitDesk } from "../model/permits/permit-desk.ts";
+import type { PermitQuestion, PermitReply } from "../model/permits/permit-wire.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { BootIndex } from "./selection/boot-index.ts";
 

@@ -13,10 +13,10 @@ import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
-import type { Files } from "../lib/files.ts";
+import type { Files } from "../lib/files/files.ts";
+import { writeWholeFile } from "../lib/files/whole-file.ts";
 import type { Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
-import { writeWholeFile } from "../lib/whole-file.ts";
 import { type Issued, issueAuthority, issueServer, type KeyKind, type Validity } from "./issue.ts";
 
 export interface OwnCertificateOptions {

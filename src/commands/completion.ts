@@ -3,7 +3,7 @@
  * help, so that a new option is in it at once.
  */
 
-import type { CliCommand, Host, ListedCommand } from "./host.ts";
+import type { CliCommand, Host, ListedCommand } from "./core/host.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];

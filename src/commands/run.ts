@@ -1,8 +1,8 @@
 /** Runs the command that the first word of the command line names. */
 
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { commands } from "./commands.ts";
-import type { Host } from "./host.ts";
+import type { Host } from "./core/host.ts";
 
 /** The exit code that shells use after a signal. */
 const interruptedCode = 130;

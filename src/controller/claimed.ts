@@ -4,9 +4,9 @@
  * its machines now.
  */
 
-import type { GroupDocument } from "../model/documents.ts";
-import { type GroupSpec, selectorText } from "../model/group.ts";
-import type { ObjectName } from "../model/source.ts";
+import type { GroupDocument } from "../model/objects/documents.ts";
+import { type GroupSpec, selectorText } from "../model/objects/group.ts";
+import type { ObjectName } from "../model/objects/source.ts";
 import type { Documents } from "./core/documents.ts";
 import { type Claim, claimOf, withClaim } from "./ranking/claims.ts";
 import type { Ranking } from "./ranking/ranking.ts";

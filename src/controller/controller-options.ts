@@ -2,11 +2,11 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import type { Metrics } from "../lib/metrics.ts";
-import type { EditAudit } from "../model/audit.ts";
-import type { AssetStates } from "../model/profile-asset.ts";
-import type { SecretTexts } from "../model/secret-texts.ts";
-import type { Source, StatusSink } from "../model/source.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
+import type { EditAudit } from "../model/objects/audit.ts";
+import type { AssetStates } from "../model/objects/profile-asset.ts";
+import type { SecretTexts } from "../model/objects/secret-texts.ts";
+import type { Source, StatusSink } from "../model/objects/source.ts";
 import type { Store } from "../store/store.ts";
 import type { EnrolmentOptions, MachineMaker } from "./machines/enrolment.ts";
 import type { MachineBoardOptions } from "./machines/machine-board.ts";

@@ -15,7 +15,7 @@
  */
 
 import { nextTurn } from "../lib/slices.ts";
-import { type ObjectName, objectKey, type SourceListener } from "../model/source.ts";
+import { type ObjectName, objectKey, type SourceListener } from "../model/objects/source.ts";
 import { StoreError } from "../store/core/refusal.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { DelayedNames } from "./core/delayed-names.ts";

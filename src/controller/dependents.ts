@@ -3,7 +3,13 @@
  * it. If a Profile changed, these are the Groups that name it.
  */
 
-import { type GroupObject, type ObjectName, objectKey, type ProfileObject, referencesOf } from "../model/source.ts";
+import {
+  type GroupObject,
+  type ObjectName,
+  objectKey,
+  type ProfileObject,
+  referencesOf,
+} from "../model/objects/source.ts";
 import { ByReference } from "./core/names.ts";
 
 export class Dependents {

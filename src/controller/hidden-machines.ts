@@ -8,10 +8,10 @@
  * - All machines of a Group in a lost namespace wait, because the Group may have changed.
  */
 
-import type { GroupDocument } from "../model/documents.ts";
-import type { Group } from "../model/group.ts";
-import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
-import { namesMachine } from "../model/specificity.ts";
+import type { GroupDocument } from "../model/objects/documents.ts";
+import type { Group } from "../model/objects/group.ts";
+import { type ObjectName, objectKey, type SourceView } from "../model/objects/source.ts";
+import { namesMachine } from "../model/selection/specificity.ts";
 
 /** Holds the source, not its view: the source replaces its view when it starts. */
 interface RefusingSource {

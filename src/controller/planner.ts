@@ -5,11 +5,11 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import { decodeProfile, type GroupDocument, groupPath, profilePath, twinName } from "../model/documents.ts";
-import { type Group, toGroup } from "../model/group.ts";
-import { installs } from "../model/profile.ts";
-import type { SecretTexts } from "../model/secret-texts.ts";
-import { type ObjectName, objectKey, ownKinds, type Source } from "../model/source.ts";
+import { decodeProfile, type GroupDocument, groupPath, profilePath, twinName } from "../model/objects/documents.ts";
+import { type Group, toGroup } from "../model/objects/group.ts";
+import { installs } from "../model/objects/profile.ts";
+import type { SecretTexts } from "../model/objects/secret-texts.ts";
+import { type ObjectName, objectKey, ownKinds, type Source } from "../model/objects/source.ts";
 import { Claims } from "./claimed.ts";
 import type { Documents } from "./core/documents.ts";
 import { Faults } from "./core/faults.ts";

@@ -1,8 +1,8 @@
 /** Counts reconciles under the metric names of controller-runtime, with one `controller` label for each kind. */
 
 import type { Clock } from "../lib/clock.ts";
-import type { Metrics } from "../lib/metrics.ts";
-import type { ObjectName } from "../model/source.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
+import type { ObjectName } from "../model/objects/source.ts";
 import type { Planned } from "./step.ts";
 
 type ReconcileMetrics = Pick<

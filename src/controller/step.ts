@@ -1,9 +1,9 @@
 /** A step: its plan, and what the planner collects while it plans the step. */
 
-import type { GroupDocument } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
-import type { ProfileContent } from "../model/profile.ts";
-import type { ObjectName, ObjectStatus } from "../model/source.ts";
+import type { GroupDocument } from "../model/objects/documents.ts";
+import type { ProfileContent } from "../model/objects/profile.ts";
+import type { ObjectName, ObjectStatus } from "../model/objects/source.ts";
 import type { DocumentWrite } from "./core/documents.ts";
 import { byKey } from "./core/names.ts";
 import type { GroupDraft } from "./reconcile/draft-group.ts";

@@ -4,8 +4,8 @@
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
-import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
-import type { Source } from "../model/source.ts";
+import { encodeDocument, type SyncedDocument, syncedPath } from "../model/objects/documents.ts";
+import type { Source } from "../model/objects/source.ts";
 import type { Documents, DocumentWrite } from "./core/documents.ts";
 
 export interface SyncMarkOptions {

@@ -4,8 +4,8 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import type { GroupDocument } from "../model/documents.ts";
-import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
+import type { GroupDocument } from "../model/objects/documents.ts";
+import { type ObjectName, objectKey, type SourceView } from "../model/objects/source.ts";
 
 // A message names this many objects and counts the others.
 const shownNames = 3;

@@ -9,7 +9,7 @@
  */
 
 import type { StoredDocuments } from "../controller/core/stored-documents.ts";
-import { isDigest, isOfSecret, partsOf, type TemplatePart, type TemplateSource } from "../model/profile.ts";
+import { isDigest, isOfSecret, partsOf, type TemplatePart, type TemplateSource } from "../model/objects/profile.ts";
 import {
   holderOf,
   isOwnKind,
@@ -19,7 +19,7 @@ import {
   type ProfileObject,
   type SourceObject,
   type SourceView,
-} from "../model/source.ts";
+} from "../model/objects/source.ts";
 
 /** A template whose text cannot be compared. */
 export interface UnreadTemplate {

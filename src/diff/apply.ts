@@ -6,9 +6,9 @@
 import { BootIndex } from "../boot/selection/boot-index.ts";
 import { objectAt, StoredDocuments } from "../controller/core/stored-documents.ts";
 import type { Planned } from "../controller/step.ts";
-import { encodeDocument, profilePath, type SyncedDocument, syncedPath } from "../model/documents.ts";
-import { fieldOf, type ResolvedTemplate, type Templates } from "../model/profile.ts";
-import { heldReason, holderOf, type ObjectName, objectKey, type SourceView } from "../model/source.ts";
+import { encodeDocument, profilePath, type SyncedDocument, syncedPath } from "../model/objects/documents.ts";
+import { fieldOf, type ResolvedTemplate, type Templates } from "../model/objects/profile.ts";
+import { heldReason, holderOf, type ObjectName, objectKey, type SourceView } from "../model/objects/source.ts";
 import { type DocumentTexts, type LoadOptions, plannerOver } from "../offline/load-manifests.ts";
 import { AppliedView, type UnreadTemplate } from "./applied-view.ts";
 

@@ -7,7 +7,7 @@ import type { BootGroup } from "../boot/core/known-documents.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
 import { compareBytes } from "../lib/order.ts";
 import { nextTurn } from "../lib/slices.ts";
-import { ownerName } from "../model/documents.ts";
+import { ownerName } from "../model/objects/documents.ts";
 import { bootIndexOf, type DocumentTexts } from "../offline/load-manifests.ts";
 import { type ChangedField, changedFields, selectorChange } from "./group-fields.ts";
 import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf } from "./known-machines.ts";

@@ -3,9 +3,9 @@
 import type { BootGroup } from "../boot/core/known-documents.ts";
 import { toRfc3339 } from "../lib/clock.ts";
 import { isDeepEqual } from "../lib/deep-equal.ts";
-import { implies } from "../model/implication.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { InstallGrant } from "../model/permit.ts";
+import type { InstallGrant } from "../model/permits/permit.ts";
+import { implies } from "../model/selection/implication.ts";
 
 /** A field that differs. A text is undefined for a field that is not set, and for a Group that does not exist. */
 export interface ChangedField {

@@ -7,9 +7,9 @@ import type { BootGroup } from "../boot/core/known-documents.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
 import { sampleLabels } from "../controller/ranking/sample-labels.ts";
 import { sampleRequest } from "../controller/trials/trial.ts";
-import { documentAddress } from "../model/documents.ts";
-import { identityLabels, type Labels, labelsFromQuery } from "../model/labels.ts";
-import { decodeMachine } from "../model/machine.ts";
+import { identityLabels, type Labels, labelsFromQuery } from "../model/labels/labels.ts";
+import { documentAddress } from "../model/objects/documents.ts";
+import { decodeMachine } from "../model/objects/machine.ts";
 import type { DocumentTexts } from "../offline/load-manifests.ts";
 
 /** A machine with the labels that it sends, as far as they are known. */

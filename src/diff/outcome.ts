@@ -3,8 +3,8 @@
 import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
 import type { Machine } from "../boot/core/selected.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
-import type { Labels } from "../model/labels.ts";
-import type { InstallGrant, PermitAsk } from "../model/permit.ts";
+import type { Labels } from "../model/labels/labels.ts";
+import type { InstallGrant, PermitAsk } from "../model/permits/permit.ts";
 
 /** What a boot does to the disks of a machine, the most destructive one last. */
 export const risks = ["nothing", "Boot", "Install, not granted", "Install, granted", "Install"] as const;

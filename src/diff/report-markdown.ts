@@ -1,6 +1,6 @@
 /** Reports differences as Markdown, for a comment on a pull request. */
 
-import { visible } from "../lib/visible.ts";
+import { visible } from "../lib/text/visible.ts";
 import type { ChangedGroup, ChangedMachines } from "./compare.ts";
 import { namesText } from "./report-text.ts";
 import type { ChangedText } from "./texts.ts";

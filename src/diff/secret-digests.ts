@@ -2,8 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { readSecret } from "../controller/reconcile/resolve-profile.ts";
-import { partsOf } from "../model/profile.ts";
-import type { SourceView } from "../model/source.ts";
+import { partsOf } from "../model/objects/profile.ts";
+import type { SourceView } from "../model/objects/source.ts";
 
 /** Returns the SHA-256 of each template that has its text from a Secret, by `namespace/profile/part`. */
 export function secretDigests(view: Pick<SourceView, "all" | "get">): Readonly<Record<string, string>> {

@@ -9,8 +9,8 @@ import { BootError, bootRefusals } from "../boot/core/boot-error.ts";
 import type { BootProfile } from "../boot/core/known-documents.ts";
 import type { Machine } from "../boot/core/selected.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
-import { visible } from "../lib/visible.ts";
-import { isGenericPart, isOfSecret, partAt, partsOf, type SecretTemplate } from "../model/profile.ts";
+import { visible } from "../lib/text/visible.ts";
+import { isGenericPart, isOfSecret, partAt, partsOf, type SecretTemplate } from "../model/objects/profile.ts";
 import type { ComparedMachine } from "./known-machines.ts";
 
 /** A config that differs. */

@@ -11,7 +11,7 @@
 import { readCrds } from "../admission/crds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import type { ObjectName, ObjectWriter, OwnName, Source, SourceListener, SourceView } from "../model/source.ts";
+import type { ObjectName, ObjectWriter, OwnName, Source, SourceListener, SourceView } from "../model/objects/source.ts";
 import { Holdings } from "./holdings.ts";
 import { type ClockReading, KnownFiles, pauseMs } from "./known-files.ts";
 import { type DirectoryListing, listFiles } from "./list-files.ts";

@@ -1,8 +1,8 @@
 /** A problem of a file or directory. The log shows it as a sentence with its place, `davit lint` shows its parts. */
 
-import type { Position } from "../lib/position.ts";
-import type { FindingCode } from "../model/findings.ts";
-import type { SourceProblem } from "../model/source.ts";
+import type { Position } from "../lib/text/position.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
+import type { SourceProblem } from "../model/objects/source.ts";
 
 export interface FileProblem extends SourceProblem {
   readonly code: FindingCode;

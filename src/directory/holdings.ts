@@ -2,11 +2,11 @@
  * Holds the objects of the directory source. The controller reads them as a view, which follows the files by rules:
  *
  * - If the newest version of an object is refused, its last accepted version stays. Of a Machine only what makes its
- *   machine wait stays (model/refused-machine.ts).
+ *   machine wait stays (model/objects/refused-machine.ts).
  * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. The view becomes
  *   complete again when a look finds no problem and every file at rest. Until then, davit must expect that a missing
  *   object returns, for example when somebody mounts a volume again.
- * - From a file that may be half written, only changes that make machines wait take effect (model/at-once.ts).
+ * - From a file that may be half written, only changes that make machines wait take effect (`at-once.ts`).
  *   Meanwhile no object is removed.
  * - If a name is defined twice, its last accepted version stays. If there is none, a Group becomes a refused Group, and
  *   an object of another kind is not in the view.
@@ -18,10 +18,9 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
-import { countingAtOnce } from "../model/at-once.ts";
-import type { GroupSpec } from "../model/group.ts";
-import type { ProfileCaution } from "../model/profile.ts";
-import { refusedMachine } from "../model/refused-machine.ts";
+import type { GroupSpec } from "../model/objects/group.ts";
+import type { ProfileCaution } from "../model/objects/profile.ts";
+import { refusedMachine } from "../model/objects/refused-machine.ts";
 import {
   fileUid,
   type GroupObject,
@@ -32,7 +31,8 @@ import {
   type Refusal,
   type SourceObject,
   type SourceView,
-} from "../model/source.ts";
+} from "../model/objects/source.ts";
+import { countingAtOnce } from "../model/selection/at-once.ts";
 import type { FileProblem } from "./file-problem.ts";
 import type { Definition, FileContent } from "./read-file.ts";
 

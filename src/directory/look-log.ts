@@ -5,8 +5,8 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import type { FindingCode } from "../model/findings.ts";
-import type { SourceObject, SourceProblem } from "../model/source.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
+import type { SourceObject, SourceProblem } from "../model/objects/source.ts";
 import type { Unfinished } from "./known-files.ts";
 import type { IgnoredDocument } from "./read-file.ts";
 

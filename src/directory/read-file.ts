@@ -8,11 +8,17 @@ import type { SchemaFinding } from "../admission/check.ts";
 import { foreignKey } from "../admission/identity.ts";
 import type { SchemaNode } from "../admission/schema.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
-import type { Position } from "../lib/position.ts";
-import type { FindingCode } from "../model/findings.ts";
+import type { Position } from "../lib/text/position.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
-import type { ProfileCaution } from "../model/profile.ts";
-import { fileUid, type GroupObject, type MachineObject, type ObjectName, type SourceObject } from "../model/source.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
+import type { ProfileCaution } from "../model/objects/profile.ts";
+import {
+  fileUid,
+  type GroupObject,
+  type MachineObject,
+  type ObjectName,
+  type SourceObject,
+} from "../model/objects/source.ts";
 import { type FileProblem, wholeProblem } from "./file-problem.ts";
 import { readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 

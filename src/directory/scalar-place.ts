@@ -3,7 +3,7 @@
  * file. It does no I/O.
  */
 
-import type { Position } from "../lib/position.ts";
+import type { Position } from "../lib/text/position.ts";
 
 /** A scalar and the text around it. */
 export interface WrittenScalar {

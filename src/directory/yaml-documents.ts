@@ -21,10 +21,10 @@ import {
   type YAMLSeq,
 } from "yaml";
 import type { SchemaFinding } from "../admission/check.ts";
-import type { Position } from "../lib/position.ts";
-import { isAmbiguous, repeatedKey } from "../lib/yaml-rules.ts";
-import type { FindingCode } from "../model/findings.ts";
+import type { Position } from "../lib/text/position.ts";
+import { isAmbiguous, repeatedKey } from "../lib/text/yaml-rules.ts";
 import type { JsonValue } from "../model/json.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
 import { offsetInScalar } from "./scalar-place.ts";
 
 /** In JSON all texts are quoted, so davit does not look for ambiguous unquoted scalars there. */

@@ -11,7 +11,7 @@ import { basename, dirname, join, sep } from "node:path";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
-import { diskFiles } from "../lib/files.ts";
+import { diskFiles } from "../lib/files/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
 import { DownloadError } from "./download-error.ts";
 import { type Ask, askServer, get } from "./get.ts";

@@ -1,9 +1,9 @@
 /** The assets that Profiles in the store list. Followers have the same documents, so they fetch the same files. */
 
-import { decodeProfile, documentAddress } from "../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
-import { installs } from "../model/profile.ts";
-import type { ProfileAsset } from "../model/profile-asset.ts";
+import { decodeProfile, documentAddress } from "../model/objects/documents.ts";
+import { installs } from "../model/objects/profile.ts";
+import type { ProfileAsset } from "../model/objects/profile-asset.ts";
 
 /** One file that Profiles list. If Profiles list different files of one name, they contradict each other. */
 export interface AssetClaim {

@@ -9,9 +9,9 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { decodeSynced, syncedPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import type { FollowLine, FollowPlace } from "../model/follow-line.ts";
+import { decodeSynced, syncedPath } from "../model/objects/documents.ts";
 import { FollowError } from "./follow-error.ts";
 
 /** Documents at one place in the history of one store. */

@@ -4,9 +4,9 @@
  */
 
 import { createSecureContext } from "node:tls";
-import { publicProblem } from "../lib/private-path.ts";
-import { readTokens } from "../lib/token-file.ts";
-import { FileError, readSmallFile } from "../lib/watched-files.ts";
+import { publicProblem } from "../lib/files/private-path.ts";
+import { readTokens } from "../lib/files/token-file.ts";
+import { FileError, readSmallFile } from "../lib/files/watched-files.ts";
 import type { StoreCredentials } from "./store-request.ts";
 
 /** Paths of files; undefined for a file that the store does not require. */

@@ -11,12 +11,12 @@ import { backoffMs, jittered } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
 import { assert } from "../lib/errors.ts";
-import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
 import { Suspensions } from "../lib/suspension.ts";
-import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
+import { LineReader } from "../lib/text/line-reader.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine, type FollowLine, followPath } from "../model/follow-line.ts";
+import { decodeGroup, groupsRoot, profilesRoot } from "../model/objects/documents.ts";
 import { listenToStore } from "./connection.ts";
 import { FollowedCopy, isSynced, type LineEffect } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
@@ -69,7 +69,7 @@ interface Listening {
 
 /** The time of three heartbeats. */
 const presetSilenceMs = 30_000;
-/** Longer than a proof takes with the presets of davit serve (`app/signs-of-life.ts`). */
+/** Longer than a proof takes with the presets of davit serve (`app/core/signs-of-life.ts`). */
 const presetUnprovenMs = 48_000;
 /**
  * The longest line that the follower takes. The templates of a Profile have at most 4 MiB together. They are encoded as

@@ -6,8 +6,8 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
-import { type LedgerEntry, type LedgerView, repeatMs, sealRefusal, verdictOf } from "../model/permit.ts";
-import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permit-desk.ts";
+import { type LedgerEntry, type LedgerView, repeatMs, sealRefusal, verdictOf } from "../model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import {
   type Closing,
   closingPath,
@@ -16,7 +16,7 @@ import {
   type PermitQuestion,
   type PermitReply,
   permitPath,
-} from "../model/permit-wire.ts";
+} from "../model/permits/permit-wire.ts";
 import type { Writers } from "./writers.ts";
 
 export interface RemoteDeskOptions {

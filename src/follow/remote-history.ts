@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import type { Metrics } from "../lib/metrics.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
 import { encodeHistoryBatch, historyPath, maxBatchBytes, maxBatchRequests } from "../model/history-batch.ts";
 import { parseJsonObject } from "../model/json.ts";
 import type { Writers } from "./writers.ts";

@@ -8,8 +8,8 @@
  */
 
 import { LRUCache } from "lru-cache";
-import { isOwnUuid } from "../model/hardware-ids.ts";
-import type { Labels } from "../model/labels.ts";
+import { isOwnUuid } from "../model/labels/hardware-ids.ts";
+import type { Labels } from "../model/labels/labels.ts";
 import { isFirstStage, isScriptStage } from "./boots.ts";
 import { bootGapMs } from "./history.ts";
 import { machineKey } from "./records.ts";

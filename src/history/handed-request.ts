@@ -3,9 +3,9 @@
  * because it shows them: a follower can be of another version, or not be one.
  */
 
-import { normalizeMac } from "../model/hardware-ids.ts";
 import type { JsonValue } from "../model/json.ts";
-import { type Labels, reservedLabels } from "../model/labels.ts";
+import { normalizeMac } from "../model/labels/hardware-ids.ts";
+import { type Labels, reservedLabels } from "../model/labels/labels.ts";
 import { sightingForms } from "../model/sighting.ts";
 import { entryOf, type JournalEntry, type RefusalNames } from "./journal-line.ts";
 import { keptValue } from "./label-sets.ts";

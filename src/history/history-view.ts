@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import type { Labels } from "../model/labels.ts";
+import type { Labels } from "../model/labels/labels.ts";
 import type { Intake } from "./intake.ts";
 import type { AddressTrack, MachineTrack, Records } from "./records.ts";
 import type { KeptRequest } from "./request-rows.ts";

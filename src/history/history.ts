@@ -11,9 +11,9 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import type { Metrics } from "../lib/metrics.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
 import { inSlices, Slices } from "../lib/slices.ts";
-import { labelsFromQuery, sentLabels } from "../model/labels.ts";
+import { labelsFromQuery, sentLabels } from "../model/labels/labels.ts";
 import { HistoryView } from "./history-view.ts";
 import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
 import type { Journal } from "./journal.ts";

@@ -4,8 +4,8 @@
  */
 
 import { crc32 } from "node:zlib";
-import { asciiJson } from "../lib/ascii-json.ts";
-import { type Labels, reservedLabels } from "../model/labels.ts";
+import { asciiJson } from "../lib/text/ascii-json.ts";
+import { type Labels, reservedLabels } from "../model/labels/labels.ts";
 import { keptValue } from "./label-sets.ts";
 import type { SeenRequest } from "./request-rows.ts";
 

@@ -8,10 +8,10 @@
 
 import { join } from "node:path";
 import type { Clock } from "../lib/clock.ts";
-import { diskSentence } from "../lib/disk-sentence.ts";
-import { type Files, ignoreMissing } from "../lib/files.ts";
+import { diskSentence } from "../lib/files/disk-sentence.ts";
+import { type Files, ignoreMissing } from "../lib/files/files.ts";
 import type { Log } from "../lib/log.ts";
-import type { Metrics } from "../lib/metrics.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
 import { nextTurn, Slices } from "../lib/slices.ts";
 import { decodeEntry, type JournalEntry, journalLine, type RefusalNames } from "./journal-line.ts";
 import type { SeenRequest } from "./request-rows.ts";

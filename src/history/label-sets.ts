@@ -3,7 +3,7 @@
  * and often a smaller one from its operating system. All requests of a machine with the same set share one stored copy.
  */
 
-import { type Labels, reservedLabels } from "../model/labels.ts";
+import { type Labels, reservedLabels } from "../model/labels/labels.ts";
 import { CountedValues } from "./counted-values.ts";
 import { ownCopy } from "./shared-texts.ts";
 

@@ -7,8 +7,8 @@
  */
 
 import { Slices } from "../lib/slices.ts";
-import { isOwnUuid } from "../model/hardware-ids.ts";
-import type { Labels } from "../model/labels.ts";
+import { isOwnUuid } from "../model/labels/hardware-ids.ts";
+import type { Labels } from "../model/labels/labels.ts";
 import { keptValue } from "./label-sets.ts";
 import { RequestRows, type SeenRequest } from "./request-rows.ts";
 import { ownCopy } from "./shared-texts.ts";

@@ -8,7 +8,7 @@
  */
 
 import { assert } from "../lib/errors.ts";
-import type { Labels } from "../model/labels.ts";
+import type { Labels } from "../model/labels/labels.ts";
 import { LabelSets } from "./label-sets.ts";
 import { SharedTexts } from "./shared-texts.ts";
 

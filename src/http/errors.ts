@@ -5,7 +5,7 @@
  */
 
 import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
-import { LabelError } from "../model/labels.ts";
+import { LabelError } from "../model/labels/labels.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import { answeringError, waitingConfig } from "../render/grub/waiting.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";

@@ -8,7 +8,7 @@ import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import { checkServerIdentity, createSecureContext, type TLSSocket } from "node:tls";
-import { FileError } from "../lib/watched-files.ts";
+import { FileError } from "../lib/files/watched-files.ts";
 import { peerOf } from "./connection-limit.ts";
 
 /** A listener's certificate and key, and the certificate authorities of its clients; all in PEM. */

@@ -1,8 +1,8 @@
 /** The certificate of a listener, from files that may change while it serves. The last good files count. */
 
 import type { Clock } from "../lib/clock.ts";
+import { WatchedFiles } from "../lib/files/watched-files.ts";
 import type { Log } from "../lib/log.ts";
-import { WatchedFiles } from "../lib/watched-files.ts";
 import { readTlsMaterial, ServerTls, type ServerTlsMaterial, type TlsClients } from "./server-tls.ts";
 
 export interface TlsFilesOptions {

@@ -6,7 +6,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Metrics } from "../lib/metrics.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
 import { Shares } from "../lib/shares.ts";
 import type { Clients, Holder } from "./client-shares.ts";
 import { WireResponse } from "./response-headers.ts";

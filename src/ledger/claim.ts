@@ -1,6 +1,6 @@
 /** What a claim writes: pure functions from a machine's entries to the commands of one batch. */
 
-import type { InstallPlan, LedgerEntry, PermitAsk, SpentGrant } from "../model/permit.ts";
+import type { InstallPlan, LedgerEntry, PermitAsk, SpentGrant } from "../model/permits/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
 import { encodeEntry, entryPath, identityPath } from "./ledger-documents.ts";
 

@@ -1,6 +1,6 @@
 /** Finds the machines at an address that may fetch their script again. */
 
-import { isRepeatable, type LedgerEntry } from "../model/permit.ts";
+import { isRepeatable, type LedgerEntry } from "../model/permits/permit.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 
 export class ClaimedAddresses {

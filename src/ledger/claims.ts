@@ -3,8 +3,15 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
-import { grantRefusal, knownEntries, type LedgerEntry, sealRefusal, type Verdict, verdictOf } from "../model/permit.ts";
-import type { DeskAnswer, DeskAsk } from "../model/permit-desk.ts";
+import {
+  grantRefusal,
+  knownEntries,
+  type LedgerEntry,
+  sealRefusal,
+  type Verdict,
+  verdictOf,
+} from "../model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk } from "../model/permits/permit-desk.ts";
 import {
   areClaimedTogether,
   change,

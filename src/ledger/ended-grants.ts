@@ -1,6 +1,6 @@
 /** Which grants are over by their `until`, and the commands that record it for ever: pure functions. */
 
-import type { LedgerView, NamedGrant } from "../model/permit.ts";
+import type { LedgerView, NamedGrant } from "../model/permits/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
 import type { StorePath } from "../store/core/node.ts";
 import { encodeEnded, endedPath } from "./ledger-documents.ts";

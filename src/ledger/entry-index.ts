@@ -4,9 +4,9 @@
  */
 
 import { MultiMap, Several } from "../lib/multi-map.ts";
-import type { LabelPair, Labels } from "../model/labels.ts";
-import { identitiesOf } from "../model/machine.ts";
-import { type LedgerEntry, mayBeOf } from "../model/permit.ts";
+import type { LabelPair, Labels } from "../model/labels/labels.ts";
+import { identitiesOf } from "../model/objects/machine.ts";
+import { type LedgerEntry, mayBeOf } from "../model/permits/permit.ts";
 
 /** An entry with its labels as look-ups need them. A changed entry is a new object. */
 export interface IndexedEntry {

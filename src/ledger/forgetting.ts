@@ -1,6 +1,6 @@
 /** What may be removed from a ledger: pure functions. Forgetting a machine opens no grant. */
 
-import type { LedgerEntry, LedgerView, NamedGrant } from "../model/permit.ts";
+import type { LedgerEntry, LedgerView, NamedGrant } from "../model/permits/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
 import { change, type EntryWriting, isOpen } from "./claim.ts";
 import { entryPath, identityPath } from "./ledger-documents.ts";

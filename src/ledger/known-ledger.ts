@@ -5,8 +5,8 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
-import type { LabelPair, Labels } from "../model/labels.ts";
-import type { LedgerEntry, LedgerView } from "../model/permit.ts";
+import type { LabelPair, Labels } from "../model/labels/labels.ts";
+import type { LedgerEntry, LedgerView } from "../model/permits/permit.ts";
 import { EntryIndex } from "./entry-index.ts";
 import {
   decodeAdopted,

@@ -15,8 +15,8 @@
  * in it that a permit is closed. So the readers drop no document, and a new kind of document is a new format.
  */
 
-import { davitRoot, decodeSegment, encodeSegment, syncedPath } from "../model/documents.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../model/json.ts";
+import { davitRoot, decodeSegment, encodeSegment, syncedPath } from "../model/objects/documents.ts";
 import {
   installStates,
   type LedgerEntry,
@@ -24,7 +24,7 @@ import {
   type ReportedProgress,
   reportStates,
   type SpentGrant,
-} from "../model/permit.ts";
+} from "../model/permits/permit.ts";
 import { type StorePath, storePath } from "../store/core/node.ts";
 
 /** Which ledger this is. */

@@ -10,8 +10,14 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Soon } from "../lib/soon.ts";
-import { isRepeatable, knownEntries, type LedgerEntry, type NamedGrant, type ReportRules } from "../model/permit.ts";
-import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permit-desk.ts";
+import {
+  isRepeatable,
+  knownEntries,
+  type LedgerEntry,
+  type NamedGrant,
+  type ReportRules,
+} from "../model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import type { Store } from "../store/store.ts";
 import { Beginning } from "./beginning.ts";
 import { change, plannedAdoption } from "./claim.ts";

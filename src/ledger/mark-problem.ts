@@ -1,7 +1,7 @@
 /** Why the mark of the ledger could not be read or written. */
 
-import { diskSentence } from "../lib/disk-sentence.ts";
 import { messageOf } from "../lib/errors.ts";
+import { diskSentence } from "../lib/files/disk-sentence.ts";
 
 export interface MarkProblem {
   /** One sentence for people, without the full stop. */

@@ -4,7 +4,7 @@
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { LedgerEntry } from "../model/permit.ts";
+import type { LedgerEntry } from "../model/permits/permit.ts";
 
 const idBytes = 8;
 const proofBytes = 16;

@@ -13,7 +13,7 @@
  * a grant that an Unconfirmed one does not get.
  */
 
-import { identityLabels } from "../model/labels.ts";
+import { identityLabels } from "../model/labels/labels.ts";
 import {
   type InstallState,
   isUnderWay,
@@ -21,8 +21,8 @@ import {
   type ReportedLabel,
   type ReportedProgress,
   type ReportRules,
-} from "../model/permit.ts";
-import type { MachineReport } from "../model/permit-desk.ts";
+} from "../model/permits/permit.ts";
+import type { MachineReport } from "../model/permits/permit-desk.ts";
 import { isNewAddress, seenAt } from "./claim.ts";
 
 const maxMessageLength = 256;

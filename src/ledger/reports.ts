@@ -2,8 +2,8 @@
 
 import type { Clock } from "../lib/clock.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
-import { type LedgerEntry, type ReportRules, reportStates } from "../model/permit.ts";
-import type { MachineReport, ReportOutcome } from "../model/permit-desk.ts";
+import { type LedgerEntry, type ReportRules, reportStates } from "../model/permits/permit.ts";
+import type { MachineReport, ReportOutcome } from "../model/permits/permit-desk.ts";
 import { change } from "./claim.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import type { Decision, LedgerLog } from "./ledger-log.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import { isUnderWay, type LedgerEntry, type NamedGrant } from "../model/permit.ts";
+import { isUnderWay, type LedgerEntry, type NamedGrant } from "../model/permits/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
 import { change, ended } from "./claim.ts";
 import { endingCommands } from "./ended-grants.ts";

@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import { type LedgerEntry, repeatMs } from "../model/permit.ts";
+import { type LedgerEntry, repeatMs } from "../model/permits/permit.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 
 interface SeenClaim {

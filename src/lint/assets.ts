@@ -4,12 +4,12 @@
  */
 
 import { createHash } from "node:crypto";
-import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../model/documents.ts";
-import { type GroupSpec, toGroup } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type BootText, type KernelBoot, kernelTexts } from "../model/profile.ts";
-import { assetPath } from "../model/profile-asset.ts";
-import type { ObjectName } from "../model/source.ts";
+import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../model/objects/documents.ts";
+import { type GroupSpec, toGroup } from "../model/objects/group.ts";
+import { type BootText, type KernelBoot, kernelTexts } from "../model/objects/profile.ts";
+import { assetPath } from "../model/objects/profile-asset.ts";
+import type { ObjectName } from "../model/objects/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { renderBootText } from "../render/boot/boot.ts";
 import { parseInitrd } from "../render/boot/initrd.ts";

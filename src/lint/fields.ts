@@ -5,8 +5,8 @@
 
 import type { FieldPlace } from "../controller/status/conditions.ts";
 import { assert } from "../lib/errors.ts";
-import { fieldOf, partsOf, type TemplateSource } from "../model/profile.ts";
-import { holderOf, type ObjectName } from "../model/source.ts";
+import { fieldOf, partsOf, type TemplateSource } from "../model/objects/profile.ts";
+import { holderOf, type ObjectName } from "../model/objects/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import type { FilePlace } from "../offline/object-places.ts";
 

@@ -1,8 +1,8 @@
 /** A finding of lint: a mistake or advice, with its place. */
 
 import { compareBytes } from "../lib/order.ts";
-import { type FindingCode, type FindingSeverity, findingRules } from "../model/findings.ts";
-import type { ObjectName } from "../model/source.ts";
+import { type FindingCode, type FindingSeverity, findingRules } from "../model/objects/findings.ts";
+import type { ObjectName } from "../model/objects/source.ts";
 import type { FilePlace } from "../offline/object-places.ts";
 
 export interface LintFinding extends FilePlace {

@@ -1,10 +1,10 @@
 /** Finds installs that are valid but will probably not go as intended. Permits decide whether a machine may install. */
 
-import type { FindingCode } from "../model/findings.ts";
-import { type GroupSpec, isCatchAll } from "../model/group.ts";
-import type { InstallGrant } from "../model/permit.ts";
-import { isLocation, kernelTexts, partsOf, type TemplateSource } from "../model/profile.ts";
-import { holderOf, type ObjectName, type ProfileObject } from "../model/source.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
+import { type GroupSpec, isCatchAll } from "../model/objects/group.ts";
+import { isLocation, kernelTexts, partsOf, type TemplateSource } from "../model/objects/profile.ts";
+import { holderOf, type ObjectName, type ProfileObject } from "../model/objects/source.ts";
+import type { InstallGrant } from "../model/permits/permit.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { parseInitrd } from "../render/boot/initrd.ts";
 import { placeOfField } from "./fields.ts";

@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
-import type { FindingCode } from "../model/findings.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { inputLabel } from "../offline/read-input.ts";
 import { type AssetOptions, assetFindings } from "./assets.ts";

@@ -3,7 +3,7 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { type FindingSeverity, severities } from "../model/findings.ts";
+import { type FindingSeverity, severities } from "../model/objects/findings.ts";
 import type { LintFinding } from "./finding.ts";
 
 export const lintFormats = ["text", "json", "github"] as const;

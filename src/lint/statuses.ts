@@ -2,8 +2,8 @@
 
 import type { Advice, Finding } from "../controller/status/conditions.ts";
 import type { Planned } from "../controller/step.ts";
-import type { FindingCode } from "../model/findings.ts";
-import { type Condition, holderOf, type ObjectName } from "../model/source.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
+import { type Condition, holderOf, type ObjectName } from "../model/objects/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { placeOfField, templateAt } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";

@@ -4,9 +4,9 @@
  * that none of them boots something wrong.
  */
 
-import { normalizeMac } from "../model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { apiVersion } from "../model/source.ts";
+import { normalizeMac } from "../model/labels/hardware-ids.ts";
+import { apiVersion } from "../model/objects/source.ts";
 import { isList } from "../render/core/values.ts";
 import type { Admit } from "./admit.ts";
 import { type ImportFindings, shown } from "./findings.ts";

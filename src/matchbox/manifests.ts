@@ -4,7 +4,7 @@
  */
 
 import { Document, isScalar, type Scalar, visit } from "yaml";
-import { isAmbiguous } from "../lib/yaml-rules.ts";
+import { isAmbiguous } from "../lib/text/yaml-rules.ts";
 import type { JsonObject } from "../model/json.ts";
 import { numberText } from "../render/core/values.ts";
 

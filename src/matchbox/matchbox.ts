@@ -8,9 +8,9 @@
 
 import { assert } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
-import { type Group, selectorText } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
-import { partEndpoints } from "../model/profile.ts";
+import { type Group, selectorText } from "../model/objects/group.ts";
+import { partEndpoints } from "../model/objects/profile.ts";
 import type { Admit } from "./admit.ts";
 import { findingText, type ImportFinding, ImportFindings, shown } from "./findings.ts";
 import { groupObject, type ReadGroup, readGroup } from "./group.ts";

@@ -5,8 +5,8 @@
 
 import { unreachable } from "../lib/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { endpointOf, type TemplateField, templateParts } from "../model/profile.ts";
-import { apiVersion } from "../model/source.ts";
+import { endpointOf, type TemplateField, templateParts } from "../model/objects/profile.ts";
+import { apiVersion } from "../model/objects/source.ts";
 import { renderIgnition } from "../render/config/ignition.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import { parseTemplate } from "../render/template/template.ts";

@@ -5,9 +5,9 @@
 
 import type { Definition, FileContent, ItemPlace } from "../directory/read-file.ts";
 import { readDocuments, type TextDocument, type TextStart } from "../directory/yaml-documents.ts";
-import type { Position } from "../lib/position.ts";
+import type { Position } from "../lib/text/position.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
-import { type ObjectName, objectKey } from "../model/source.ts";
+import { type ObjectName, objectKey } from "../model/objects/source.ts";
 
 /** A text that objects were read from. */
 export interface WrittenText {

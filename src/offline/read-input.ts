@@ -4,7 +4,7 @@ import type { Admission } from "../admission/admission.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
 import { type FileContent, readText, unusableFile } from "../directory/read-file.ts";
 import { textBegin } from "../directory/yaml-documents.ts";
-import type { FindingCode } from "../model/findings.ts";
+import type { FindingCode } from "../model/objects/findings.ts";
 import { piecesOf } from "./input-pieces.ts";
 import type { WrittenText } from "./object-places.ts";
 

@@ -1,6 +1,6 @@
 /** The options of the boot listener, for HTTP and HTTPS. */
 
-import type { Address } from "../lib/address.ts";
+import type { Address } from "../lib/text/address.ts";
 import type { Option } from "./parsing.ts";
 import { fileOption, one, readAddress, readThreads, switchOption } from "./readers.ts";
 

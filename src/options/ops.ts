@@ -1,6 +1,6 @@
 /** The options of the listener for operators. */
 
-import type { Address } from "../lib/address.ts";
+import type { Address } from "../lib/text/address.ts";
 import type { Option } from "./parsing.ts";
 import { fileOption, one, readAddress, readSwitch } from "./readers.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 
 /** The mistakes in a command line, one sentence each. */
 export class ConfigError extends Error {

@@ -2,7 +2,7 @@
 
 import { BlockList, isIP } from "node:net";
 import { availableParallelism } from "node:os";
-import type { Address } from "../lib/address.ts";
+import type { Address } from "../lib/text/address.ts";
 import { type Option, OptionRefusal } from "./parsing.ts";
 
 /** Makes the `read` of an option with one value, which must not be empty. */

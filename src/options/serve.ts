@@ -1,8 +1,8 @@
 /** Reads the options of `davit serve` and `davit boot`. It reports all problems together. */
 
 import { relative } from "node:path";
-import { authority, isLoopback } from "../lib/address.ts";
-import { localTokenFile } from "../lib/token-file.ts";
+import { localTokenFile } from "../lib/files/token-file.ts";
+import { authority, isLoopback } from "../lib/text/address.ts";
 import { type Environment, helpOf, readTable, type Values } from "./parsing.ts";
 import { configWithout, type Paths, readOptions, ruleProblems } from "./rules.ts";
 import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions } from "./table.ts";

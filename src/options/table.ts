@@ -1,8 +1,8 @@
 /** The tables of options. Parsing, checks, `--help` and docs/reference/options.md all use them. */
 
 import type { BlockList } from "node:net";
-import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
+import type { Address } from "../lib/text/address.ts";
 import { assetOptions, fetchAssets, fetchAssetsFrom } from "./assets.ts";
 import { bootListenerOptions, bootTlsOwnCertificate } from "./boot-listener.ts";
 import { etcdOptions } from "./etcd.ts";

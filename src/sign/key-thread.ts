@@ -8,7 +8,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../lib/clock.ts";
-import { FileError } from "../lib/watched-files.ts";
+import { FileError } from "../lib/files/watched-files.ts";
 import type { DetachedSignature } from "./detached.ts";
 import type { KeyOrder, KeyReport, SignAnswer, SignOrder } from "./sign-worker.ts";
 import { SigningError } from "./signing-error.ts";

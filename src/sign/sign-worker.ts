@@ -13,7 +13,7 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import { assert } from "../lib/errors.ts";
-import { FileError } from "../lib/watched-files.ts";
+import { FileError } from "../lib/files/watched-files.ts";
 import { type DetachedSignature, signDetached } from "./detached.ts";
 import { type KeyInfo, type KeyMaterial, readSigningKey, type SigningKey } from "./signing-key.ts";
 

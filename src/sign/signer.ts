@@ -10,9 +10,9 @@
 
 import { hash } from "node:crypto";
 import type { Clock } from "../lib/clock.ts";
+import { WatchedFiles } from "../lib/files/watched-files.ts";
 import type { Log } from "../lib/log.ts";
-import type { Metrics } from "../lib/metrics.ts";
-import { WatchedFiles } from "../lib/watched-files.ts";
+import type { Metrics } from "../lib/metrics/metrics.ts";
 import type { DetachedSignature } from "./detached.ts";
 import { ExpiryWatch } from "./expiry-watch.ts";
 import { KeyThread } from "./key-thread.ts";

@@ -15,7 +15,7 @@ import {
   type Key as UnknownKey,
 } from "openpgp";
 import { dateOf, toRfc3339 } from "../lib/clock.ts";
-import { FileError } from "../lib/watched-files.ts";
+import { FileError } from "../lib/files/watched-files.ts";
 
 /** An unlocked key that may sign. */
 export interface SigningKey {

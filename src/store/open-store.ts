@@ -1,7 +1,7 @@
 /** Opens the store in a directory, and handles a damaged log. */
 
 import { join } from "node:path";
-import type { Files } from "../lib/files.ts";
+import type { Files } from "../lib/files/files.ts";
 import { WalError } from "./core/log-port.ts";
 import { Store, type StoreOptions } from "./store.ts";
 import type { FileLogOptions } from "./wal/file-log-options.ts";

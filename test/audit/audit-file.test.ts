@@ -18,8 +18,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AuditFile, type AuditFileOptions } from "../../src/audit/audit-file.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { diskFiles, type Files } from "../../src/lib/files.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { diskFiles, type Files } from "../../src/lib/files/files.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 

@@ -3,12 +3,12 @@
 import { expect, it } from "vitest";
 import { AuditLog, type AuditLogOptions } from "../../src/audit/audit-log.ts";
 import type { KnownMachine } from "../../src/audit/reach.ts";
-import { encodeDocument, groupPath, profilePath } from "../../src/model/documents.ts";
-import { type GroupSpec, toGroup } from "../../src/model/group.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
-import type { InstallGrant, LedgerView } from "../../src/model/permit.ts";
-import type { Effect } from "../../src/model/profile.ts";
-import type { ObjectWriter } from "../../src/model/source.ts";
+import { encodeDocument, groupPath, profilePath } from "../../src/model/objects/documents.ts";
+import { type GroupSpec, toGroup } from "../../src/model/objects/group.ts";
+import type { Effect } from "../../src/model/objects/profile.ts";
+import type { ObjectWriter } from "../../src/model/objects/source.ts";
+import type { InstallGrant, LedgerView } from "../../src/model/permits/permit.ts";
 
 const atMs = Date.UTC(2026, 0, 1);
 const ledger: LedgerView = {

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { type Decisive, type KnownMachine, type Reach, reachOf } from "../../src/audit/reach.ts";
-import { type Group, toGroup } from "../../src/model/group.ts";
+import { type Group, toGroup } from "../../src/model/objects/group.ts";
 
 /** More than a slice compares, and far less than one pass over all machines. */
 const maxCompared = 20_000;

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { secretPath } from "../../src/model/documents.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
-import type { Boot, ProfileContent } from "../../src/model/profile.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { secretPath } from "../../src/model/objects/documents.ts";
+import type { Boot, ProfileContent } from "../../src/model/objects/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 
 const boot: Boot = { kind: "kernel", kernel: "/assets/{{os}}", initrd: [], args: ["role={{role}}"], efiInitrd: false };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { BootRefusal } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import {
   decodeGroup,
   encodeDocument,
@@ -11,9 +12,8 @@ import {
   profileTombstonePath,
   syncedPath,
   tombstonePath,
-} from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+} from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";
 

@@ -2,9 +2,9 @@ import { expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootSnapshot } from "../../src/boot/explaining/boot-snapshot.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { groupPath, secretPath } from "../../src/model/documents.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
-import type { ProfileContent } from "../../src/model/profile.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { groupPath, secretPath } from "../../src/model/objects/documents.ts";
+import type { ProfileContent } from "../../src/model/objects/profile.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 

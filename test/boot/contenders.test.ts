@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Contenders, findContenders, unmetWants } from "../../src/boot/explaining/contenders.ts";
-import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
-import { type Labels, labelsFromQuery } from "../../src/model/labels.ts";
-import { SelectorIndex } from "../../src/model/selector-index.ts";
+import { type Labels, labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { compareGroups, type Group, matches, toGroup } from "../../src/model/objects/group.ts";
+import { SelectorIndex } from "../../src/model/selection/selector-index.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
 
 function group(name: string, selector: Readonly<Record<string, string>>, priority = 0): Group {

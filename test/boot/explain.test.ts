@@ -4,8 +4,8 @@ import { findContenders } from "../../src/boot/explaining/contenders.ts";
 import { type Explanation, explain } from "../../src/boot/explaining/explain.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { inSlices } from "../../src/lib/slices.ts";
-import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { encodeDocument, tombstonePath } from "../../src/model/objects/documents.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
 

@@ -5,11 +5,11 @@ import { describe, expect, it } from "vitest";
 import { BootError } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { groupPath } from "../../src/model/documents.ts";
-import type { Expression } from "../../src/model/expression.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { groupPath } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupDocument, groupSpec, profileDocument, syncedDocument } from "./feed-documents.ts";
 
 const log = createLog({ level: "silent", format: "json" });

@@ -1,8 +1,14 @@
 /** Documents as the controller writes them, for tests of what reads them. */
 
-import { encodeDocument, groupPath, profilePath, type SyncedDocument, syncedPath } from "../../src/model/documents.ts";
-import type { GroupSpec, GroupState } from "../../src/model/group.ts";
-import type { ProfileContent } from "../../src/model/profile.ts";
+import {
+  encodeDocument,
+  groupPath,
+  profilePath,
+  type SyncedDocument,
+  syncedPath,
+} from "../../src/model/objects/documents.ts";
+import type { GroupSpec, GroupState } from "../../src/model/objects/group.ts";
+import type { ProfileContent } from "../../src/model/objects/profile.ts";
 
 type Document = readonly [path: string, text: string];
 

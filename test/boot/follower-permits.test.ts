@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { followerPermit } from "../../src/boot/follower-permits.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { entry, gateWorld, grant, mac, plan } from "./gate-world.ts";
 import type { Documents } from "./open-index.ts";

@@ -1,4 +1,4 @@
-/** Machines, a ledger and a desk for tests of the gate: small, and with the decisions of model/permit.ts. */
+/** Machines, a ledger and a desk for tests of the gate: small, and with the decisions of model/permits/permit.ts. */
 
 import {
   BootConfigs,
@@ -9,23 +9,23 @@ import {
 import { BootError } from "../../src/boot/core/boot-error.ts";
 import type { BootLedger } from "../../src/boot/core/selected.ts";
 import { BootIndex, type BootIndexOptions } from "../../src/boot/selection/boot-index.ts";
-import { machinePath, machineTombstonePath } from "../../src/model/documents.ts";
-import { type LabelPair, labelsFromQuery } from "../../src/model/labels.ts";
+import { type LabelPair, labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { machinePath, machineTombstonePath } from "../../src/model/objects/documents.ts";
 import {
   encodeMachine,
   encodeMachineTombstone,
   type MachineDocument,
   type MachineSpec,
   type MachineTombstone,
-} from "../../src/model/machine.ts";
+} from "../../src/model/objects/machine.ts";
 import {
   type InstallGrant,
   type InstallPlan,
   type LedgerEntry,
   type Verdict,
   verdictOf,
-} from "../../src/model/permit.ts";
-import type { DeskAnswer, DeskAsk, PermitDesk } from "../../src/model/permit-desk.ts";
+} from "../../src/model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk, PermitDesk } from "../../src/model/permits/permit-desk.ts";
 import { type Documents, log } from "./open-index.ts";
 
 export const ledgerId = "9f3c0a52";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { BootConfigs, ConfigName } from "../../src/boot/boot-configs.ts";
 import { SlowWork } from "../../src/boot/making/slow-work.ts";
-import { tombstonePath } from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
-import type { ProfileContent } from "../../src/model/profile.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { tombstonePath } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileContent } from "../../src/model/objects/profile.ts";
 import { TooLongHere } from "../../src/render/template/limits.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";

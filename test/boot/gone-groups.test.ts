@@ -3,9 +3,9 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type GroupChange, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
-import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
-import type { Expression } from "../../src/model/expression.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import { encodeDocument, tombstonePath } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupDocument, groupSpec, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { openIndex, refusal } from "./open-index.ts";
 

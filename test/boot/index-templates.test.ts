@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { secretPath } from "../../src/model/documents.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { secretPath } from "../../src/model/objects/documents.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { openIndex } from "./open-index.ts";
 

@@ -3,9 +3,9 @@
 import { expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import type { Expression } from "../../src/model/expression.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
-import type { ProfileContent } from "../../src/model/profile.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import type { ProfileContent } from "../../src/model/objects/profile.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 

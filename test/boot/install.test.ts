@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootError } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { selectorPlace, tombstonePath } from "../../src/model/documents.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { selectorPlace, tombstonePath } from "../../src/model/objects/documents.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";

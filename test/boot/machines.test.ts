@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { configsOver, gateWorld, mac, machineDocument, machineTombstone, TestLedger, uuid } from "./gate-world.ts";
 import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";

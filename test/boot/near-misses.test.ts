@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { NearMisses } from "../../src/boot/explaining/near-misses.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { groupDocument, syncedDocument } from "./feed-documents.ts";

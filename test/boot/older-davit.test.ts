@@ -5,9 +5,9 @@
 
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { decodeProfile } from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { ProfileContent } from "../../src/model/profile.ts";
+import { decodeProfile } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileContent } from "../../src/model/objects/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { gateWorld, grant, machineDocument, machineTombstone, plan } from "./gate-world.ts";
 import { type Documents, log, refusal } from "./open-index.ts";

@@ -2,8 +2,8 @@
 
 import { BootError, type BootRefusal } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 
 export type Documents = readonly (readonly [path: string, text: string])[];
 

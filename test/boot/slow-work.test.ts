@@ -3,7 +3,7 @@ import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootMaker } from "../../src/boot/making/boot-maker.ts";
 import type { JobOutcome } from "../../src/boot/making/render-thread.ts";
 import { SlowWork } from "../../src/boot/making/slow-work.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { RenderBudget } from "../../src/render/template/limits.ts";
 import { RequestReads } from "../../src/render/template/variables.ts";

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { BootSnapshot } from "../../src/boot/explaining/boot-snapshot.ts";
 import { warningsOf } from "../../src/boot/explaining/warnings.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
-import type { KernelBoot } from "../../src/model/profile.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import type { KernelBoot } from "../../src/model/objects/profile.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 

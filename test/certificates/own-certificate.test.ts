@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { OwnCertificate } from "../../src/certificates/own-certificate.ts";
-import { diskFiles } from "../../src/lib/files.ts";
+import { diskFiles } from "../../src/lib/files/files.ts";
 import { StartError } from "../../src/lib/start-error.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";

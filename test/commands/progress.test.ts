@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Progress, ProgressLine, sizeText } from "../../src/commands/progress.ts";
+import { Progress, ProgressLine, sizeText } from "../../src/commands/core/progress.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

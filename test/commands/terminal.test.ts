@@ -4,7 +4,7 @@ import { execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import { promisify, stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
-import { nearestWord } from "../../src/lib/nearest-word.ts";
+import { nearestWord } from "../../src/lib/text/nearest-word.ts";
 import { serveOptions } from "../../src/options/table.ts";
 import { davitProgram } from "../../tools/davit-process.ts";
 import { runCommand } from "../helpers/command-under-test.ts";

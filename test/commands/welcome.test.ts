@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Served } from "../../src/app/served.ts";
-import { welcome, welcomeOfBoot } from "../../src/commands/welcome.ts";
+import { welcome, welcomeOfBoot } from "../../src/commands/server/welcome.ts";
 
 const loopback = (port: number) => ({ host: "127.0.0.1", port });
 const addresses = { bootAddress: { host: "::", port: 8080 }, opsAddress: loopback(8081) };

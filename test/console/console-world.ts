@@ -3,7 +3,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
-import { screens } from "../../src/http/console/layout.ts";
+import { screens } from "../../src/http/console/html/layout.ts";
 import { openChromium } from "../../tools/generate/browser.ts";
 import { Rack } from "../cluster/rack.ts";
 import { type Account, type ConsoleCluster, startConsoleCluster } from "./console-cluster.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { groupAdvice, profileAdvice } from "../../src/controller/reconcile/advice.ts";
 import { reconcileProfile } from "../../src/controller/reconcile/reconcile-profile.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { KernelBoot } from "../../src/model/profile.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { KernelBoot } from "../../src/model/objects/profile.ts";
 import { groupSpec, kernelBoot, profileObject } from "./objects.ts";
 
 function ofBoot(boot: Partial<KernelBoot>): readonly string[] {

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { runTrials } from "../../src/controller/trials/trial.ts";
 import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
-import type { MachineStatus, ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+import type { MachineStatus, ObjectName, ObjectStatus, StatusSink } from "../../src/model/objects/source.ts";
 
 export class Statuses implements StatusSink {
   readonly #byName = new Map<string, ObjectStatus>();

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Documents } from "../../src/controller/core/documents.ts";
-import type { DocumentEdit } from "../../src/model/audit.ts";
-import { groupPath } from "../../src/model/documents.ts";
+import type { DocumentEdit } from "../../src/model/objects/audit.ts";
+import { groupPath } from "../../src/model/objects/documents.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";

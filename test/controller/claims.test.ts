@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { claimOf } from "../../src/controller/ranking/claims.ts";
-import type { GroupDocument } from "../../src/model/documents.ts";
-import type { GroupSpec, GroupState } from "../../src/model/group.ts";
+import type { GroupDocument } from "../../src/model/objects/documents.ts";
+import type { GroupSpec, GroupState } from "../../src/model/objects/group.ts";
 import { groupSpec } from "./objects.ts";
 
 const list = (...values: string[]): Partial<GroupSpec> => ({

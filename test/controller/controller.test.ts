@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller } from "../../src/controller/controller.ts";
-import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
-import { decodeSynced } from "../../src/model/documents.ts";
-import { clearTexts } from "../../src/model/secret-texts.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import { createMetrics, type Metrics } from "../../src/lib/metrics/metrics.ts";
+import { decodeSynced } from "../../src/model/objects/documents.ts";
+import { clearTexts } from "../../src/model/objects/secret-texts.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

@@ -1,8 +1,8 @@
 /** Groups that a step has no time to look at, since others of the step took it: what was found before counts. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Effect } from "../../src/model/profile.ts";
-import type { GroupObject, OwnName } from "../../src/model/source.ts";
+import type { Effect } from "../../src/model/objects/profile.ts";
+import type { GroupObject, OwnName } from "../../src/model/objects/source.ts";
 import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { inline, web } from "./fleet.ts";

@@ -3,9 +3,9 @@
 import { expect, it } from "vitest";
 import { earlyMachineHolds } from "../../src/controller/machines/early-holds.ts";
 import { earlyHolds } from "../../src/controller/reconcile/reconcile-group.ts";
-import { decodeGroup, encodeDocument, type GroupDocument, groupPath } from "../../src/model/documents.ts";
-import { decodeMachine } from "../../src/model/machine.ts";
-import type { GroupObject } from "../../src/model/source.ts";
+import { decodeGroup, encodeDocument, type GroupDocument, groupPath } from "../../src/model/objects/documents.ts";
+import { decodeMachine } from "../../src/model/objects/machine.ts";
+import type { GroupObject } from "../../src/model/objects/source.ts";
 import { groupObject, machineObject } from "./objects.ts";
 
 const name = { kind: "Group", namespace: "default", name: "node1" } as const;

@@ -1,8 +1,8 @@
 /** How the controller stores texts of Secrets by keys, and what machines get meanwhile: after each change of the store. */
 
 import { afterEach, describe, expect, it } from "vitest";
-import type { TemplateSource } from "../../src/model/profile.ts";
-import { keyOfSecret } from "../../src/model/secret-texts.ts";
+import type { TemplateSource } from "../../src/model/objects/profile.ts";
+import { keyOfSecret } from "../../src/model/objects/secret-texts.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { ChangingTexts, textKey } from "../helpers/text-keys.ts";
 import { sha256 } from "./around.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { MachineMaker } from "../../src/controller/machines/enrolment.ts";
 import { Sightings } from "../../src/controller/machines/sightings.ts";
+import type { SourceObject } from "../../src/model/objects/source.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
-import type { SourceObject } from "../../src/model/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, machineObject, profileObject } from "./objects.ts";
 

@@ -1,5 +1,5 @@
 import type { LedgerFacts } from "../../src/controller/permits/ledger-facts.ts";
-import type { LedgerEntry } from "../../src/model/permit.ts";
+import type { LedgerEntry } from "../../src/model/permits/permit.ts";
 
 type Listener = Parameters<LedgerFacts["onChange"]>[0];
 

@@ -10,7 +10,7 @@ import type {
   SourceProblem,
   SourceVersions,
   SourceView,
-} from "../../src/model/source.ts";
+} from "../../src/model/objects/source.ts";
 
 /** A source that a test fills: it tells what changed when it is told to. */
 export class FakeSource implements Source, SourceView {

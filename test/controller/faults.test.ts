@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { ProfileSpec } from "../../src/model/profile.ts";
-import type { OwnName } from "../../src/model/source.ts";
+import type { ProfileSpec } from "../../src/model/objects/profile.ts";
+import type { OwnName } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject, secretObject } from "./objects.ts";
 

@@ -1,8 +1,8 @@
 /** A fleet of 20 machines with a Group each and one Profile. */
 
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileSpec, TemplateSource } from "../../src/model/objects/profile.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 import { groupObject, profileObject } from "./objects.ts";
 
 export const web = { kind: "Profile", namespace: "default", name: "web" } as const satisfies ObjectName;

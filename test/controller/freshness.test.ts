@@ -1,7 +1,7 @@
 /** Since when what is stored is what the source said, and what machines of an `Install` get of it. */
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { decodeSynced, syncedPath } from "../../src/model/documents.ts";
+import { decodeSynced, syncedPath } from "../../src/model/objects/documents.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";

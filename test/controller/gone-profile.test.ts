@@ -1,7 +1,7 @@
 /** A Profile that is removed has its machines wait as long as a tombstone stays: it may be on its way back. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

@@ -1,8 +1,8 @@
 /** One of two Groups that keep each other from a machine goes: the other one, an Install, waits for its tombstone. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { inline } from "./fleet.ts";
 import { groupObject, profileObject } from "./objects.ts";

@@ -1,9 +1,9 @@
 /** Sequences of changes to a few Groups that select a few machines, so that the Groups often match the same ones. */
 
 import fc from "fast-check";
-import type { Expression } from "../../src/model/expression.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { Labels } from "../../src/model/labels.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import type { Labels } from "../../src/model/labels/labels.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 
 /** How long a tombstone stays. */
 export const ttlMs = 60_000;

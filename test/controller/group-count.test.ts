@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { OwnName } from "../../src/model/source.ts";
+import type { OwnName } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

@@ -1,11 +1,11 @@
 /** The new fields of Profiles and Groups in the store: what takes effect, and what an older version may still do. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { decodeGroup, decodeProfile } from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { InstallPlan, ReportRules } from "../../src/model/permit.ts";
-import type { ProfileSpec } from "../../src/model/profile.ts";
-import type { OwnName, SourceObject } from "../../src/model/source.ts";
+import { decodeGroup, decodeProfile } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileSpec } from "../../src/model/objects/profile.ts";
+import type { OwnName, SourceObject } from "../../src/model/objects/source.ts";
+import type { InstallPlan, ReportRules } from "../../src/model/permits/permit.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

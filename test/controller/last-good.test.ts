@@ -1,9 +1,9 @@
 /** How far the last good version of an object goes, and what its machines get beyond that: at every moment. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { ProfileCaution, ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
-import type { OwnName } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileCaution, ProfileSpec, TemplateSource } from "../../src/model/objects/profile.ts";
+import type { OwnName } from "../../src/model/objects/source.ts";
 import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, groupSpec, kernelBoot, profileObject } from "./objects.ts";

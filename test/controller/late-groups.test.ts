@@ -1,9 +1,9 @@
 /** A Profile whose newest version is not taken over: the answers of Groups that come later, until it is ready. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { ProfileSpec } from "../../src/model/profile.ts";
-import type { OwnName } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileSpec } from "../../src/model/objects/profile.ts";
+import type { OwnName } from "../../src/model/objects/source.ts";
 import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { web } from "./fleet.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Sightings } from "../../src/controller/machines/sightings.ts";
+import type { SourceObject } from "../../src/model/objects/source.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
-import type { SourceObject } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { FakeLedger } from "./fake-ledger.ts";

@@ -1,8 +1,8 @@
 /** While Machines change, a machine is never installed by less than its objects say. Every answer in between counts. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { MachineSpec } from "../../src/model/machine.ts";
-import type { MachineObject, SourceObject } from "../../src/model/source.ts";
+import type { MachineSpec } from "../../src/model/objects/machine.ts";
+import type { MachineObject, SourceObject } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, kernelBoot, machineObject, profileObject } from "./objects.ts";
 

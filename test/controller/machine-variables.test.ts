@@ -1,8 +1,8 @@
 /** Templates that print what only Machines define, or the address for reports, are no mistakes. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
-import type { SourceObject } from "../../src/model/source.ts";
+import type { ProfileSpec, TemplateSource } from "../../src/model/objects/profile.ts";
+import type { SourceObject } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, kernelBoot, machineObject, profileObject } from "./objects.ts";
 

@@ -4,8 +4,8 @@ import {
   decodeMachineTombstone,
   type MachineDocument,
   type MachineSpec,
-} from "../../src/model/machine.ts";
-import type { OwnName, Refusal, SourceObject } from "../../src/model/source.ts";
+} from "../../src/model/objects/machine.ts";
+import type { OwnName, Refusal, SourceObject } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { machineObject } from "./objects.ts";
 
@@ -41,7 +41,7 @@ describe("the controller and Machines", () => {
     await under.settled();
   }
 
-  /** @param shown what the source shows of the refused version: see model/refused-machine.ts. */
+  /** @param shown what the source shows of the refused version: see model/objects/refused-machine.ts. */
   async function refused(shown?: Partial<MachineSpec>, read: Partial<Refusal> = {}): Promise<void> {
     const message = "spec.labels: must be an object";
     if (shown !== undefined) under.source.put({ ...machineObject(shown), refusal: message });

@@ -1,13 +1,13 @@
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { MachineSpec } from "../../src/model/machine.ts";
-import type { Boot, ProfileSpec } from "../../src/model/profile.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { MachineSpec } from "../../src/model/objects/machine.ts";
+import type { Boot, ProfileSpec } from "../../src/model/objects/profile.ts";
 import type {
   ConfigMapObject,
   GroupObject,
   MachineObject,
   ProfileObject,
   SecretObject,
-} from "../../src/model/source.ts";
+} from "../../src/model/objects/source.ts";
 
 /** Objects as a source hands them out, with what a test leaves unsaid filled in. */
 

@@ -1,7 +1,7 @@
 /** Results that are never valid, whatever machines ask: the answers of every machine of a fleet, through the edits. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
+import type { ProfileSpec, TemplateSource } from "../../src/model/objects/profile.ts";
 import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { all, first, fleet, groupOf, inline, web } from "./fleet.ts";

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { InstallGrant } from "../../src/model/permit.ts";
-import type { SourceObject } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { SourceObject } from "../../src/model/objects/source.ts";
+import type { InstallGrant } from "../../src/model/permits/permit.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { FakeLedger } from "./fake-ledger.ts";

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { conflictOf } from "../../src/controller/ranking/conflict.ts";
 import { Ranking } from "../../src/controller/ranking/ranking.ts";
-import { isRival, settle } from "../../src/model/contest.ts";
-import type { Expression } from "../../src/model/expression.ts";
-import { type Group, matches, toGroup } from "../../src/model/group.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import { type Group, matches, toGroup } from "../../src/model/objects/group.ts";
+import { isRival, settle } from "../../src/model/selection/contest.ts";
 import { groupSpec } from "./objects.ts";
 
 function group(id: string, selector: Record<string, string>, priority = 0): Group {

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { draftGroup, groupStandIn } from "../../src/controller/reconcile/draft-group.ts";
 import { type GroupWorld, groupChanges, reconcileGroup } from "../../src/controller/reconcile/reconcile-group.ts";
 import { assert } from "../../src/lib/errors.ts";
-import { decodeGroup } from "../../src/model/documents.ts";
-import { toGroup } from "../../src/model/group.ts";
-import type { GroupObject } from "../../src/model/source.ts";
+import { decodeGroup } from "../../src/model/objects/documents.ts";
+import { toGroup } from "../../src/model/objects/group.ts";
+import type { GroupObject } from "../../src/model/objects/source.ts";
 import { parseTemplate } from "../../src/render/template/template.ts";
 import { groupObject, groupSpec } from "./objects.ts";
 

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { StoredProfile } from "../../src/controller/core/stored-documents.ts";
 import { reconcileProfile, removeProfile } from "../../src/controller/reconcile/reconcile-profile.ts";
 import type { ProfileWorld } from "../../src/controller/reconcile/resolve-profile.ts";
-import { decodeProfile, encodeDocument, type ProfileDocument } from "../../src/model/documents.ts";
 import type { DocumentChange } from "../../src/model/feed.ts";
-import type { TemplateSource } from "../../src/model/profile.ts";
-import type { ConfigMapObject, ProfileObject, SecretObject } from "../../src/model/source.ts";
+import { decodeProfile, encodeDocument, type ProfileDocument } from "../../src/model/objects/documents.ts";
+import type { TemplateSource } from "../../src/model/objects/profile.ts";
+import type { ConfigMapObject, ProfileObject, SecretObject } from "../../src/model/objects/source.ts";
 import { configMapObject, kernelBoot, profileObject, secretObject } from "./objects.ts";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { withStalled } from "../../src/controller/status/status-book.ts";
-import type { Condition } from "../../src/model/source.ts";
+import type { Condition } from "../../src/model/objects/source.ts";
 
 const accepted: Condition = { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { StatusBook } from "../../src/controller/status/status-book.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
-import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/objects/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { StatusComposer, type TrialReport } from "../../src/controller/status/status-composer.ts";
-import type { Condition, ObjectName, ObjectStatus } from "../../src/model/source.ts";
+import type { Condition, ObjectName, ObjectStatus } from "../../src/model/objects/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const web: ObjectName = { kind: "Profile", namespace: "default", name: "web" };

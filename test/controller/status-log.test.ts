@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from "vitest";
 import { StatusLog } from "../../src/controller/status/status-log.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import type { ConditionStatus, ObjectName, ObjectStatus } from "../../src/model/source.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import type { ConditionStatus, ObjectName, ObjectStatus } from "../../src/model/objects/source.ts";
 
 const web: ObjectName = { kind: "Group", namespace: "default", name: "web" };
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { StatusSinks } from "../../src/controller/status/status-sinks.ts";
-import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/objects/source.ts";
 
 const name: ObjectName = { kind: "Group", namespace: "default", name: "web" };
 const status: ObjectStatus = { observedGeneration: 1, conditions: [] };

@@ -1,9 +1,9 @@
 /** What a team can do to machines of another one, where there is an admin namespace: nothing. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Expression } from "../../src/model/expression.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { GroupObject } from "../../src/model/source.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { GroupObject } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

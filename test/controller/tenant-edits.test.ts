@@ -1,8 +1,8 @@
 /** Tombstones are no weapon: whoever may write Groups has no machine wait that another Group serves all the time. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { GroupObject, ObjectName } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { GroupObject, ObjectName } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

@@ -1,8 +1,8 @@
 /** Groups that claim one machine alike, while it asks: a name never decides what it boots. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { GroupObject, ObjectName, ProfileObject } from "../../src/model/source.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { GroupObject, ObjectName, ProfileObject } from "../../src/model/objects/source.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";

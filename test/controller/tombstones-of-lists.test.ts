@@ -3,9 +3,9 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type GroupChange, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
-import { decodeTombstone } from "../../src/model/documents.ts";
-import type { Expression } from "../../src/model/expression.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import { decodeTombstone } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupSpec } from "./objects.ts";
 
 const sha256 = (text: string) => hash("sha256", text, "hex");

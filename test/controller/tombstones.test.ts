@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type GroupChange, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
-import { outcomeText } from "../../src/model/contest.ts";
-import { type GroupSpec, type GroupState, toGroup } from "../../src/model/group.ts";
-import { identityLabels } from "../../src/model/labels.ts";
+import { identityLabels } from "../../src/model/labels/labels.ts";
+import { type GroupSpec, type GroupState, toGroup } from "../../src/model/objects/group.ts";
+import { outcomeText } from "../../src/model/selection/contest.ts";
 import { groupSpec } from "./objects.ts";
 
 const mac = "52:54:00:a1:9c:ae";

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { TrialThread } from "../../src/controller/trials/trial-thread.ts";
-import { encodeDocument } from "../../src/model/documents.ts";
+import { encodeDocument } from "../../src/model/objects/documents.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupSpec } from "./objects.ts";
 

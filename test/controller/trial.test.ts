@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { renderedCondition } from "../../src/controller/trials/rendered.ts";
 import { runTrials } from "../../src/controller/trials/trial.ts";
-import { encodeDocument, type GroupDocument } from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
-import type { ProfileContent, ResolvedTemplate } from "../../src/model/profile.ts";
+import { encodeDocument, type GroupDocument } from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { ProfileContent, ResolvedTemplate } from "../../src/model/objects/profile.ts";
 import { sha256 } from "./around.ts";
 import { groupSpec, kernelBoot } from "./objects.ts";
 

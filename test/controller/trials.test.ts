@@ -4,11 +4,17 @@ import { StatusComposer } from "../../src/controller/status/status-composer.ts";
 import type { TrialJob } from "../../src/controller/trials/trial.ts";
 import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
 import { Trials } from "../../src/controller/trials/trials.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
-import { decodeGroup, encodeDocument, type GroupDocument, groupPath, profilePath } from "../../src/model/documents.ts";
-import { clearTexts } from "../../src/model/secret-texts.ts";
-import type { ObjectName, ObjectStatus } from "../../src/model/source.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import {
+  decodeGroup,
+  encodeDocument,
+  type GroupDocument,
+  groupPath,
+  profilePath,
+} from "../../src/model/objects/documents.ts";
+import { clearTexts } from "../../src/model/objects/secret-texts.ts";
+import type { ObjectName, ObjectStatus } from "../../src/model/objects/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { trials as inThisThread, sha256 } from "./around.ts";
 import { FakeSource } from "./fake-source.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { versionsPath } from "../../src/model/documents.ts";
+import { versionsPath } from "../../src/model/objects/documents.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

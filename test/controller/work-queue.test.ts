@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { WorkQueue } from "../../src/controller/core/work-queue.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 function makeQueue() {

@@ -7,9 +7,9 @@ import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { patternFindings } from "../../src/admission/pattern-findings.ts";
 import { namesRule, readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { ajvOptions } from "../../src/admission/validator.ts";
-import { normalizeMac } from "../../src/model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
-import { isPartName } from "../../src/model/profile.ts";
+import { normalizeMac } from "../../src/model/labels/hardware-ids.ts";
+import { isPartName } from "../../src/model/objects/profile.ts";
 import { profileRef } from "./expression-specs.ts";
 import { admitted, refusedByRules, refusedBySchema } from "./specs.ts";
 

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nextStatus } from "../../src/kubernetes/status/next-status.ts";
-import { machinePhases } from "../../src/model/machine.ts";
-import type { MachineStatus } from "../../src/model/source.ts";
+import { machinePhases } from "../../src/model/objects/machine.ts";
+import type { MachineStatus } from "../../src/model/objects/source.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 

@@ -2,7 +2,7 @@ import { mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { DirectorySource } from "../../src/directory/directory.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { groupText, profileText, stream } from "./manifests.ts";
 import { SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 

@@ -6,7 +6,7 @@ import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { Holdings } from "../../src/directory/holdings.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupText, profileText, stream } from "./manifests.ts";
 import { SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 

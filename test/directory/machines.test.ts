@@ -5,7 +5,7 @@ import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { Holdings } from "../../src/directory/holdings.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
-import type { MachineObject } from "../../src/model/source.ts";
+import type { MachineObject } from "../../src/model/objects/source.ts";
 import { stream } from "./manifests.ts";
 
 const admission = new Admission(await readCrds(packagedCrdsDirectory));

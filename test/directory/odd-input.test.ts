@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
-import type { SourceObject } from "../../src/model/source.ts";
+import type { SourceObject } from "../../src/model/objects/source.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames } from "./manifests.ts";
 
 const admission = new Admission(await readCrds(packagedCrdsDirectory));

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DirectorySource } from "../../src/directory/directory.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { type JsonObject, parseJsonObject } from "../../src/model/json.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 
 /** Makes an empty directory that `disposals` removes. */
 export async function temporaryDirectory(disposals: (() => Promise<void>)[]): Promise<string> {

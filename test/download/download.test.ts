@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DownloadOptions, download } from "../../src/download/download.ts";
-import { sha256Of } from "../../src/lib/file-digest.ts";
+import { sha256Of } from "../../src/lib/files/file-digest.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { type Answer, broken, type FileServer, file, startFileServer, status } from "./file-server.ts";
 import {

@@ -4,7 +4,7 @@
  */
 
 import { App } from "../../src/app/app.ts";
-import { runServing } from "../../src/commands/run-app.ts";
+import { runServing } from "../../src/commands/server/run-app.ts";
 import { readServeConfig, serveHelp } from "../../src/options/serve.ts";
 
 const storeSizes = { maxSegmentBytes: 256 * 1024, snapshotInterval: { records: 300, bytes: 2 ** 30 } };

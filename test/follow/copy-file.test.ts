@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CopyFile, decodeCopy, encodeCopy } from "../../src/follow/copy-file.ts";
-import { diskFiles, type Files } from "../../src/lib/files.ts";
+import { diskFiles, type Files } from "../../src/lib/files/files.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
 import { silentLog } from "../helpers/test-store.ts";

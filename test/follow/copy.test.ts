@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FollowedCopy, type LineEffect } from "../../src/follow/copy.ts";
 import { FollowError } from "../../src/follow/follow-error.ts";
-import { encodeDocument, syncedPath } from "../../src/model/documents.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
+import { encodeDocument, syncedPath } from "../../src/model/objects/documents.ts";
 
 const dump = (cluster: string): FollowLine => ({ kind: "dump", cluster });
 const resume = (cluster: string): FollowLine => ({ kind: "resume", cluster });

@@ -8,9 +8,9 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { CopyFile } from "../../src/follow/copy-file.ts";
 import { StoreFollower, type StoreFollowerOptions } from "../../src/follow/follow.ts";
 import type { StoreCredentials } from "../../src/follow/store-request.ts";
-import { syncedPath } from "../../src/model/documents.ts";
 import type { FeedListener } from "../../src/model/feed.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
+import { syncedPath } from "../../src/model/objects/documents.ts";
 import { makeAuthority } from "../helpers/certificates.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { missing } from "../helpers/requirements.ts";

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { StoreFollower } from "../../src/follow/follow.ts";
-import { encodeDocument, syncedPath } from "../../src/model/documents.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
+import { encodeDocument, syncedPath } from "../../src/model/objects/documents.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { FakeStore } from "./fake-store.ts";

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { RemoteHistory } from "../../src/follow/remote-history.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
 import {
   decodeHistoryBatch,

@@ -3,8 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StoreFollower } from "../../src/follow/follow.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { encodeDocument, selectorPlace, tombstonePath } from "../../src/model/documents.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
+import { encodeDocument, selectorPlace, tombstonePath } from "../../src/model/objects/documents.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import { openIndex, refusal } from "../boot/open-index.ts";
 import { silentLog } from "../helpers/test-store.ts";

@@ -1,6 +1,6 @@
 /** A command in this process, with a terminal, standard input and files that a test chooses. */
 
-import type { Host } from "../../src/commands/host.ts";
+import type { Host } from "../../src/commands/core/host.ts";
 import { run } from "../../src/commands/run.ts";
 
 export interface RunOptions {

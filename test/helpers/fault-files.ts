@@ -9,7 +9,7 @@
  */
 
 import { basename, dirname } from "node:path";
-import type { AppendFile, Files } from "../../src/lib/files.ts";
+import type { AppendFile, Files } from "../../src/lib/files/files.ts";
 
 /** Picks from 0 to `count` - 1. */
 export type Pick = (count: number) => number;

@@ -1,8 +1,8 @@
 /** Keys of Secrets for tests: each differs from the others, and is the same in every run. */
 
-import { encryptedTexts } from "../../src/app/encrypted-texts.ts";
-import { TextKey } from "../../src/lib/text-key.ts";
-import type { SecretTexts } from "../../src/model/secret-texts.ts";
+import { encryptedTexts } from "../../src/app/core/encrypted-texts.ts";
+import { TextKey } from "../../src/lib/files/text-key.ts";
+import type { SecretTexts } from "../../src/model/objects/secret-texts.ts";
 
 /** The line of a file of keys. */
 export function keyLine(number: number): string {

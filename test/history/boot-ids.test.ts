@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { type BeginningRequest, BootIds, type BootIdsOptions } from "../../src/history/boot-ids.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 
 const minuteMs = 60_000;
 const one = "mac=52-54-00-00-00-01";

@@ -12,7 +12,7 @@ import {
   maxBatchRequests,
 } from "../../src/model/history-batch.ts";
 import type { JsonValue } from "../../src/model/json.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { handed, names, seen, startHistory } from "./seen-requests.ts";
 
 const one = "mac=52-54-00-00-00-01";

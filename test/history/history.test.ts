@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bootGapMs } from "../../src/history/history.ts";
 import type { MachineHistory } from "../../src/history/history-view.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { beganAtMs, seen, startHistory } from "./seen-requests.ts";
 
 const one = "mac=52-54-00-00-00-01";

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bootsOf, plainStage } from "../../src/history/boots.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { type Given, handed, seen, startHistory } from "./seen-requests.ts";
 
 const one = "mac=52-54-00-00-00-01";

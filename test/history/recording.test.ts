@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { History } from "../../src/history/history.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { beganAtMs, seen, startHistory } from "./seen-requests.ts";
 

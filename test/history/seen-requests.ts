@@ -3,8 +3,8 @@
 import { History, type HistoryOptions } from "../../src/history/history.ts";
 import type { AnsweredRequest } from "../../src/history/intake.ts";
 import type { JournalEntry } from "../../src/history/journal-line.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 /** When the fake clock's monotonic time was 0. */

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { AssetCache, chunkBytes, type PinnedChunk } from "../../src/http/assets/cache.ts";
 import { type Asset, AssetChanged, openAsset } from "../../src/http/assets/file.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { laterClock } from "./asset-server.ts";
 
 const root = mkdtempSync(join(tmpdir(), "davit-asset-cache-"));

@@ -5,8 +5,8 @@ import { AssetDigests } from "../../src/http/assets/digests.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { handlerOf } from "./handler-of.ts";
 
 export interface AssetServer {

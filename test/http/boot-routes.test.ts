@@ -5,8 +5,8 @@ import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import type { ProfileContent, ResolvedTemplate } from "../../src/model/profile.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import type { ProfileContent, ResolvedTemplate } from "../../src/model/objects/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import { ask, headerOf, statusOf, type WireAnswer } from "./wire.ts";
 

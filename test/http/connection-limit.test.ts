@@ -12,7 +12,7 @@ import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls } from "../../src/http/server-tls.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { type Authority, makeAuthority } from "../helpers/certificates.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { missing } from "../helpers/requirements.ts";

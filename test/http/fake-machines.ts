@@ -7,8 +7,8 @@ import type {
   NamedMachine,
   PendingMachine,
 } from "../../src/http/ops/machine-book.ts";
-import type { MachineSpec } from "../../src/model/machine.ts";
-import type { InstallGrant, LedgerEntry } from "../../src/model/permit.ts";
+import type { MachineSpec } from "../../src/model/objects/machine.ts";
+import type { InstallGrant, LedgerEntry } from "../../src/model/permits/permit.ts";
 
 export const ledgerId = "9f3c0a52";
 export const nowMs = Date.UTC(2026, 10, 25, 12);

@@ -2,10 +2,10 @@
 
 import { Agent, get } from "node:http";
 import { afterEach, expect, it } from "vitest";
-import { BootService } from "../../src/app/boot-service.ts";
-import { type Address, authority } from "../../src/lib/address.ts";
+import { BootService } from "../../src/app/boot/boot-service.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import { type Address, authority } from "../../src/lib/text/address.ts";
 import { readServeConfig } from "../../src/options/serve.ts";
 import { silentLog } from "../helpers/test-store.ts";
 

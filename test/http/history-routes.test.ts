@@ -18,7 +18,7 @@ import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
 import { refusalNumber, refusalOf } from "../../src/http/refusal-numbers.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import { accessLog } from "../helpers/access-log.ts";
 import { silentLog } from "../helpers/test-store.ts";

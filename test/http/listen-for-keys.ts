@@ -1,8 +1,8 @@
 /** The store's listener as `davit serve` has it, over a store of a test. */
 
-import { StoreService } from "../../src/app/store-service.ts";
+import { StoreService } from "../../src/app/store/store-service.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { readServeConfig } from "../../src/options/serve.ts";
 import type { Store } from "../../src/store/store.ts";
 import { silentLog } from "../helpers/test-store.ts";

@@ -9,9 +9,9 @@ import { OpsDoor } from "../../src/http/ops/door.ts";
 import { machineChanges } from "../../src/http/ops/machine-changes.ts";
 import { machineRoutes } from "../../src/http/ops/machine-routes.ts";
 import { createOpsServer } from "../../src/http/ops/server.ts";
-import { isLoopback } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import { isLoopback } from "../../src/lib/text/address.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { bookOf, type FakeMachines, fakeMachines, officeOf, plan } from "./fake-machines.ts";
 

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { withoutSecrets } from "../../src/http/ops/without-secrets.ts";
-import { decodeProfile, encodeDocument, profilePath, secretPath } from "../../src/model/documents.ts";
+import { decodeProfile, encodeDocument, profilePath, secretPath } from "../../src/model/objects/documents.ts";
 
 const path = profilePath("racks", "web");
 const digestOf = (text: string) => createHash("sha256").update(text).digest("hex");

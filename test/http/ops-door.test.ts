@@ -7,9 +7,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { OpsDoor } from "../../src/http/ops/door.ts";
 import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
-import { isLoopback } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import { isLoopback } from "../../src/lib/text/address.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 const token = "first-token-0123456789";

@@ -3,8 +3,8 @@ import { answerError } from "../../src/http/errors.ts";
 import { opsRoutes, type ReadyCheck } from "../../src/http/ops/routes.ts";
 import { createOpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 
 const good: ReadyCheck = { name: "store", check: () => undefined };
 const bad: ReadyCheck = { name: "source", check: () => "no full list yet" };

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { Previews } from "../../src/http/ops/preview.ts";
 import { previewText } from "../../src/http/ops/preview-text.ts";
-import type { ProfileContent } from "../../src/model/profile.ts";
+import type { ProfileContent } from "../../src/model/objects/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import {
   configsOver,

@@ -5,9 +5,9 @@ import { Clients } from "../../src/http/client-shares.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
-import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
-import type { MachineReport, ReportOutcome } from "../../src/model/permit-desk.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { createMetrics, type Metrics } from "../../src/lib/metrics/metrics.ts";
+import type { MachineReport, ReportOutcome } from "../../src/model/permits/permit-desk.ts";
 import { accessLog } from "../helpers/access-log.ts";
 import { handlerOf } from "./handler-of.ts";
 

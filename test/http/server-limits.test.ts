@@ -8,7 +8,7 @@ import { answerError } from "../../src/http/errors.ts";
 import type { Exchange } from "../../src/http/exchange.ts";
 import { createServer, type HttpServer, type ServerLimits } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { ask, headerOf, parseAnswer, readToEnd, sendRaw, statusOf } from "./wire.ts";
 
 const log = createLog({ level: "silent", format: "json" });

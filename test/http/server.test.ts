@@ -8,7 +8,7 @@ import { answerError, RequestError } from "../../src/http/errors.ts";
 import { createOpsServer } from "../../src/http/ops/server.ts";
 import { createServer, type HttpServer, type ServerOptions } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { StartError } from "../../src/lib/start-error.ts";
 import { handlerOf } from "./handler-of.ts";
 import { ask, headerOf, parseAnswer, readToEnd, sendRaw, statusOf } from "./wire.ts";

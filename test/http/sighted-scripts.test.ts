@@ -2,14 +2,14 @@
 
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { sightingOf } from "../../src/app/sight.ts";
+import { sightingOf } from "../../src/app/core/sight.ts";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import { accessLog } from "../helpers/access-log.ts";

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { StoreService } from "../../src/app/store-service.ts";
+import type { StoreService } from "../../src/app/store/store-service.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls } from "../../src/http/server-tls.ts";

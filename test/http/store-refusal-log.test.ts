@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { RefusalLog } from "../../src/http/store/refusal-log.ts";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

@@ -10,7 +10,7 @@ import { LargeBodies } from "../../src/http/large-bodies.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { UnsentAnswers, unsentLimitOf } from "../../src/http/unsent-answers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { handlerOf } from "./handler-of.ts";
 

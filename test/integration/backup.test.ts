@@ -7,7 +7,7 @@ import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { diskFiles } from "../../src/lib/files.ts";
+import { diskFiles } from "../../src/lib/files/files.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { readBackup } from "../../src/store/backup/backup.ts";
 import { storePath } from "../../src/store/core/node.ts";

@@ -9,7 +9,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readTextKeys } from "../../src/lib/text-key.ts";
+import { readTextKeys } from "../../src/lib/files/text-key.ts";
 import {
   type DavitBootProcess,
   type DavitProcess,

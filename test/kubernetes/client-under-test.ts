@@ -1,8 +1,8 @@
 import { ApiClient } from "../../src/kubernetes/client/client.ts";
 import type { ClusterAccess } from "../../src/kubernetes/client/kube-config.ts";
-import { createLog } from "../../src/lib/create-log.ts";
 import type { Log } from "../../src/lib/log.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Condition } from "../../src/model/source.ts";
+import type { Condition } from "../../src/model/objects/source.ts";
 import { until } from "./client-under-test.ts";
 import { useFakeServer } from "./fake-server-suite.ts";
 import { groupOf } from "./source-under-test.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { HeldChanges, type HeldWatch } from "../../src/kubernetes/watch/held-changes.ts";
-import type { OwnName } from "../../src/model/source.ts";
+import type { OwnName } from "../../src/model/objects/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const watches = ["north", "south"].flatMap((namespace) =>

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { MachineObject } from "../../src/model/source.ts";
+import type { MachineObject } from "../../src/model/objects/source.ts";
 import { until } from "./client-under-test.ts";
 import type { Handler } from "./fake-api-server.ts";
 import { groupOf, type SourceUnderTest, useSources } from "./source-under-test.ts";

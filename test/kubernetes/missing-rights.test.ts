@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { MissingRights } from "../../src/kubernetes/status/missing-rights.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 
 const group = (name: string, namespace = "lab"): ObjectName => ({ kind: "Group", namespace, name });
 const profile: ObjectName = { kind: "Profile", namespace: "lab", name: "a" };

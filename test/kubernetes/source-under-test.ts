@@ -1,6 +1,6 @@
 import { ClusterSource } from "../../src/kubernetes/source/cluster-source.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { ObjectName } from "../../src/model/objects/source.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { FakeApiServer } from "./fake-api-server.ts";
 import { type FakeServerSuite, useFakeServer } from "./fake-server-suite.ts";

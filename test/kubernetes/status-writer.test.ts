@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { statusPace } from "../../src/kubernetes/status/status-writer.ts";
 import { isJsonObject } from "../../src/model/json.ts";
-import type { Condition, ObjectStatus } from "../../src/model/source.ts";
+import type { Condition, ObjectStatus } from "../../src/model/objects/source.ts";
 import { until } from "./client-under-test.ts";
 import { sendStatus } from "./fake-api-server.ts";
 import { useFakeServer } from "./fake-server-suite.ts";

@@ -1,7 +1,7 @@
 import { ClusterSource } from "../../src/kubernetes/source/cluster-source.ts";
 import { EventRecorder } from "../../src/kubernetes/status/event-recorder.ts";
 import { StatusWriter, type StatusWriterOptions, statusPace } from "../../src/kubernetes/status/status-writer.ts";
-import type { ObjectName, ObjectStatus } from "../../src/model/source.ts";
+import type { ObjectName, ObjectStatus } from "../../src/model/objects/source.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { useFakeServer } from "./fake-server-suite.ts";
 

@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 import { Ledger, type LedgerOptions } from "../../src/ledger/ledger.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import type { InstallGrant, InstallPlan, NamedGrant } from "../../src/model/permit.ts";
-import type { DeskAnswer, DeskAsk } from "../../src/model/permit-desk.ts";
+import type { InstallGrant, InstallPlan, NamedGrant } from "../../src/model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk } from "../../src/model/permits/permit-desk.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { type FaultFiles, seededPick } from "../helpers/fault-files.ts";

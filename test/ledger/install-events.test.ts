@@ -1,8 +1,8 @@
 /** Events of Groups about the installs of their machines: each for a few machines, and sums for many. */
 
 import { beforeEach, expect, it } from "vitest";
-import { InstallEvents } from "../../src/app/install-events.ts";
-import type { EventSink } from "../../src/model/source.ts";
+import { InstallEvents } from "../../src/app/ledger/install-events.ts";
+import type { EventSink } from "../../src/model/objects/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { entry } from "../http/fake-machines.ts";
 

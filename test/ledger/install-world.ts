@@ -5,8 +5,8 @@
  */
 
 import type { LedgerMark } from "../../src/ledger/mark-keeper.ts";
-import { type LedgerEntry, type NamedGrant, repeatMs } from "../../src/model/permit.ts";
-import type { DeskAnswer, DeskAsk, MachineReport } from "../../src/model/permit-desk.ts";
+import { type LedgerEntry, type NamedGrant, repeatMs } from "../../src/model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk, MachineReport } from "../../src/model/permits/permit-desk.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan, seededPick } from "../helpers/fault-files.ts";
 import { type Desk, openDesk, planOf, question, seededBytes } from "./desk.ts";

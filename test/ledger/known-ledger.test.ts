@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { KnownLedger } from "../../src/ledger/known-ledger.ts";
 import { decodeEntry, encodeEntry, encodeMeta, endedPath, ledgerAddress } from "../../src/ledger/ledger-documents.ts";
-import { type Labels, labelsFromQuery } from "../../src/model/labels.ts";
-import type { LedgerEntry } from "../../src/model/permit.ts";
+import { type Labels, labelsFromQuery } from "../../src/model/labels/labels.ts";
+import type { LedgerEntry } from "../../src/model/permits/permit.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { macA, macB, uuidA } from "./desk.ts";
 

@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { NamedGrant } from "../../src/model/permit.ts";
-import type { DeskAnswer, DeskAsk } from "../../src/model/permit-desk.ts";
+import type { NamedGrant } from "../../src/model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk } from "../../src/model/permits/permit-desk.ts";
 import { question } from "./desk.ts";
 
 interface Line {

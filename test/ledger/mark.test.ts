@@ -1,7 +1,7 @@
 /** A ledger whose store was rolled back is recognised by its mark, and begins anew. */
 
 import { describe, expect, it } from "vitest";
-import { fileMark } from "../../src/app/file-mark.ts";
+import { fileMark } from "../../src/app/core/file-mark.ts";
 import { adoptedPath, encodeAdopted } from "../../src/ledger/ledger-documents.ts";
 import { type LedgerMark, MarkKeeper } from "../../src/ledger/mark-keeper.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

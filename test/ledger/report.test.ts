@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { cleanMessage, reported } from "../../src/ledger/report.ts";
-import { installStates, type LedgerEntry, reportStates } from "../../src/model/permit.ts";
-import type { MachineReport } from "../../src/model/permit-desk.ts";
+import { installStates, type LedgerEntry, reportStates } from "../../src/model/permits/permit.ts";
+import type { MachineReport } from "../../src/model/permits/permit-desk.ts";
 import { macA } from "./desk.ts";
 
 const nowMs = 1_000_000;

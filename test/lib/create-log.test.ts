@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
-import { createLog } from "../../src/lib/create-log.ts";
+import { createLog } from "../../src/lib/logging/create-log.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 
-const logFile = new URL("../../src/lib/create-log.ts", import.meta.url).href;
+const logFile = new URL("../../src/lib/logging/create-log.ts", import.meta.url).href;
 
 /** Starts a program that has `log`, whose standard output nobody reads yet. */
 function start(program: string) {

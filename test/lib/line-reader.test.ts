@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LineReader } from "../../src/lib/line-reader.ts";
+import { LineReader } from "../../src/lib/text/line-reader.ts";
 
 function readAll(chunks: readonly Buffer[], { maxLineBytes = 1024 * 1024 } = {}): readonly string[] {
   const reader = new LineReader({ maxLineBytes, refuse: (detail, cause) => new Error(detail, { cause }) });

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { publicProblem } from "../../src/lib/private-path.ts";
+import { publicProblem } from "../../src/lib/files/private-path.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Log } from "../../src/lib/log.ts";
-import { RecentLines } from "../../src/lib/recent-lines.ts";
+import { RecentLines } from "../../src/lib/logging/recent-lines.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 function kept(write: (log: Log) => void) {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 
 it.each([1, 255, 256, 1000])("a scrape after %i requests has counted all of them", async (count) => {
   const metrics = createMetrics("test");

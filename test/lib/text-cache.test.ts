@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { TextCache } from "../../src/lib/text-cache.ts";
+import { TextCache } from "../../src/lib/text/text-cache.ts";
 
 const upper = (text: string) => ({ made: text.toUpperCase() });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readTextKeys, TextKey } from "../../src/lib/text-key.ts";
+import { readTextKeys, TextKey } from "../../src/lib/files/text-key.ts";
 
 const [line, otherLine] = [
   "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { readTokens } from "../../src/lib/token-file.ts";
-import { FileError } from "../../src/lib/watched-files.ts";
+import { readTokens } from "../../src/lib/files/token-file.ts";
+import { FileError } from "../../src/lib/files/watched-files.ts";
 
 const one = "first-token-0123456789";
 const two = "c2Vjb25kLXRva2Vu+/==";

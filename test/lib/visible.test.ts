@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { shown, visible } from "../../src/lib/visible.ts";
+import { shown, visible } from "../../src/lib/text/visible.ts";
 
 describe("visible", () => {
   it.each([

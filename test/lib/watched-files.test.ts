@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
+import { FileError, WatchedFiles } from "../../src/lib/files/watched-files.ts";
 import { StartError } from "../../src/lib/start-error.ts";
-import { FileError, WatchedFiles } from "../../src/lib/watched-files.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 

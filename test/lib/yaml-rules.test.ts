@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { readDocuments } from "../../src/directory/yaml-documents.ts";
-import { isAmbiguous } from "../../src/lib/yaml-rules.ts";
+import { isAmbiguous } from "../../src/lib/text/yaml-rules.ts";
 import { yamlToJson } from "../../src/render/config/yaml.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type FindingCode, findingRules } from "../../src/model/findings.ts";
 import { type JsonValue, parseJsonObject } from "../../src/model/json.ts";
+import { type FindingCode, findingRules } from "../../src/model/objects/findings.ts";
 import { groupText, profileText, stream } from "../directory/manifests.ts";
 import { type Ran, runCommand } from "../helpers/command-under-test.ts";
 import { linesOf, provocations } from "./provocations.ts";

@@ -5,7 +5,7 @@ import { mkdtemp, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { FindingCode } from "../../src/model/findings.ts";
+import type { FindingCode } from "../../src/model/objects/findings.ts";
 import { groupText, profileText, stream } from "../directory/manifests.ts";
 
 export interface Provocation {

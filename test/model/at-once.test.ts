@@ -1,11 +1,11 @@
 /** What of a change counts before the whole change is known: only what makes machines wait. */
 
 import { describe, expect, it } from "vitest";
-import { countingAtOnce } from "../../src/model/at-once.ts";
-import type { MachineSpec } from "../../src/model/machine.ts";
-import type { InstallGrant } from "../../src/model/permit.ts";
-import { refusedMachine } from "../../src/model/refused-machine.ts";
-import type { GroupObject, MachineObject } from "../../src/model/source.ts";
+import type { MachineSpec } from "../../src/model/objects/machine.ts";
+import { refusedMachine } from "../../src/model/objects/refused-machine.ts";
+import type { GroupObject, MachineObject } from "../../src/model/objects/source.ts";
+import type { InstallGrant } from "../../src/model/permits/permit.ts";
+import { countingAtOnce } from "../../src/model/selection/at-once.ts";
 
 const meta = { namespace: "default", name: "a", uid: "1", generation: 1, origin: "test" };
 const grant: InstallGrant = { generation: 1, ledger: "9f3c0a52", untilMs: 1, scope: "All" };

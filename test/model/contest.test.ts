@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { settle } from "../../src/model/contest.ts";
-import { operators } from "../../src/model/expression.ts";
-import { type Group, type GroupState, matches, toGroup } from "../../src/model/group.ts";
-import { SelectorIndex } from "../../src/model/selector-index.ts";
+import { operators } from "../../src/model/labels/expression.ts";
+import { type Group, type GroupState, matches, toGroup } from "../../src/model/objects/group.ts";
+import { settle } from "../../src/model/selection/contest.ts";
+import { SelectorIndex } from "../../src/model/selection/selector-index.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
 
 type Spec = Parameters<typeof groupSpec>[0];

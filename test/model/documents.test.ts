@@ -17,8 +17,8 @@ import {
   type TombstoneDocument,
   tombstonePath,
   tombstoneSelectors,
-} from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+} from "../../src/model/objects/documents.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { storePath } from "../../src/store/core/node.ts";
 
 const provenance = { origin: "web.yaml, document 1 (line 1)", uid: "u", generation: 1 };

@@ -7,7 +7,7 @@ import {
   normalizeExpressions,
   type Operator,
   toRequirement,
-} from "../../src/model/expression.ts";
+} from "../../src/model/labels/expression.ts";
 
 const absent = undefined;
 

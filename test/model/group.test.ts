@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Expression } from "../../src/model/expression.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
 import {
   compareGroups,
   type GroupSpec,
@@ -8,7 +8,7 @@ import {
   matches,
   normalizeSelector,
   toGroup,
-} from "../../src/model/group.ts";
+} from "../../src/model/objects/group.ts";
 
 function group(name: string, spec: Partial<GroupSpec>, namespace = "default") {
   return toGroup(namespace, name, {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { installs } from "../../src/model/profile.ts";
+import { installs } from "../../src/model/objects/profile.ts";
 
 const local = { kind: "local", local: "exit" } as const;
 

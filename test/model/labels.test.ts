@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizeMac } from "../../src/model/hardware-ids.ts";
-import { LabelError, labelsFromQuery, normalizeLabel, sentLabels } from "../../src/model/labels.ts";
+import { normalizeMac } from "../../src/model/labels/hardware-ids.ts";
+import { LabelError, labelsFromQuery, normalizeLabel, sentLabels } from "../../src/model/labels/labels.ts";
 
 const uuid = "a1b2c3d4-0000-4000-8000-00000000abcd";
 const zeros = "00000000-0000-0000-0000-000000000000";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cleanMessage, ReportError, reportOfFields, reportOfJson } from "../../src/model/machine-report.ts";
+import { cleanMessage, ReportError, reportOfFields, reportOfJson } from "../../src/model/permits/machine-report.ts";
 
 const fields = (text: string) => reportOfFields(new URLSearchParams(text));
 const json = (value: unknown, query = "") => reportOfJson(JSON.stringify(value), new URLSearchParams(query));

@@ -8,7 +8,7 @@ import {
   type NamedGrant,
   type PermitAsk,
   verdictOf,
-} from "../../src/model/permit.ts";
+} from "../../src/model/permits/permit.ts";
 
 const nowMs = Date.UTC(2026, 10, 25);
 const grant: InstallGrant = { generation: 1, ledger: "9f3c0a52", untilMs: nowMs + 3_600_000, scope: "NeverInstalled" };

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { operators } from "../../src/model/expression.ts";
-import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
-import type { Labels } from "../../src/model/labels.ts";
-import { SelectorIndex } from "../../src/model/selector-index.ts";
+import { operators } from "../../src/model/labels/expression.ts";
+import type { Labels } from "../../src/model/labels/labels.ts";
+import { compareGroups, type Group, matches, toGroup } from "../../src/model/objects/group.ts";
+import { SelectorIndex } from "../../src/model/selection/selector-index.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
 import { collectGarbage } from "../helpers/collect-garbage.ts";
 

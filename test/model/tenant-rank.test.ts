@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Expression, isBroadExpression } from "../../src/model/expression.ts";
-import { toGroup } from "../../src/model/group.ts";
+import { type Expression, isBroadExpression } from "../../src/model/labels/expression.ts";
+import { toGroup } from "../../src/model/objects/group.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
 
 const of = (key: string, operator: Expression["operator"], ...values: string[]): Expression => ({

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ValueMap } from "../../src/model/value-map.ts";
+import { ValueMap } from "../../src/model/labels/value-map.ts";
 
 const digit = fc.constantFrom(..."0123456789abcdefAFg/:`");
 const byte = fc.tuple(digit, digit).map((digits) => digits.join(""));

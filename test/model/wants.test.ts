@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { Expression } from "../../src/model/expression.ts";
-import { matches, toGroup } from "../../src/model/group.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
-import { missText, wantsOf } from "../../src/model/wants.ts";
+import type { Expression } from "../../src/model/labels/expression.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { matches, toGroup } from "../../src/model/objects/group.ts";
+import { missText, wantsOf } from "../../src/model/selection/wants.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
 
 function group(selector: Readonly<Record<string, string>>) {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/core/boot-error.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { bootIndexOf, type LoadOptions, loadManifests, type Manifests } from "../../src/offline/load-manifests.ts";
 import { groupText, profileText, stream } from "../directory/manifests.ts";
 

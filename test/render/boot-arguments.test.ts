@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { KernelBoot } from "../../src/model/profile.ts";
+import type { KernelBoot } from "../../src/model/objects/profile.ts";
 import { renderBoot } from "../../src/render/boot/boot.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { renderGrub } from "../../src/render/grub/grub.ts";

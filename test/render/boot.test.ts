@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { KernelBoot } from "../../src/model/profile.ts";
+import type { KernelBoot } from "../../src/model/objects/profile.ts";
 import { renderBoot } from "../../src/render/boot/boot.ts";
 import { textOf } from "../../src/render/boot/pieces.ts";
 import { renderIpxe } from "../../src/render/ipxe/ipxe.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Group, toGroup } from "../../src/model/group.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
+import { type Group, toGroup } from "../../src/model/objects/group.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { compileTemplate, type Variables } from "../../src/render/template/template.ts";
 

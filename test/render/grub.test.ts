@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Labels } from "../../src/model/labels.ts";
+import type { Labels } from "../../src/model/labels/labels.ts";
 import type { FilledBoot, FilledKernel } from "../../src/render/boot/boot.ts";
 import { textOf } from "../../src/render/boot/pieces.ts";
 import { type GrubInput, renderGrub } from "../../src/render/grub/grub.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BugError } from "../../src/lib/errors.ts";
 import { isJsonObject } from "../../src/model/json.ts";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { groupLines, renderMetadata } from "../../src/render/metadata/metadata.ts";
 import { group, parsed, renderErrorOf } from "./fixtures.ts";
 

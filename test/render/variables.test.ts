@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { labelsFromQuery } from "../../src/model/labels.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { bootVariables, RequestReads, templateVariables } from "../../src/render/template/variables.ts";
 import { group, parsed, render } from "./fixtures.ts";
 

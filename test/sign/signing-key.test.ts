@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
-import { FileError } from "../../src/lib/watched-files.ts";
+import { FileError } from "../../src/lib/files/watched-files.ts";
 import { signDetached } from "../../src/sign/detached.ts";
 import { readSigningKey } from "../../src/sign/signing-key.ts";
 import { Gpg } from "../helpers/gpg.ts";

@@ -1,8 +1,8 @@
 /** Backups on a schedule: when one is taken, what is kept, and what neither a disk nor a clock may do to them. */
 
 import { afterEach, describe, expect, it } from "vitest";
-import type { Files } from "../../src/lib/files.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import type { Files } from "../../src/lib/files/files.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { readBackup } from "../../src/store/backup/backup.ts";
 import { BackupSchedule, type BackupScheduleOptions } from "../../src/store/backup/schedule.ts";
 import { storePath } from "../../src/store/core/node.ts";

@@ -1,6 +1,6 @@
 /** docs/reference/findings.md, made of the catalogue. `npm run findings` writes it; with `--check` it is only compared. */
 
-import { findingSections } from "../../src/model/findings.ts";
+import { findingSections } from "../../src/model/objects/findings.ts";
 import { generate } from "./generated-file.ts";
 
 const head = `# Findings
@@ -10,7 +10,7 @@ What can be wrong with Profiles, Groups and Machines, and with what they name. \
 report the same mistakes in the same words. An **error** keeps machines from getting what is written, a **warning** is
 probably unintended, and an **advice** may be intended.
 
-This page is made by \`npm run findings\` of \`src/model/findings.ts\`.
+This page is made by \`npm run findings\` of \`src/model/objects/findings.ts\`.
 `;
 
 const sections = Object.entries(findingSections).map(([title, rules]) => {

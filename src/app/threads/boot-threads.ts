@@ -10,13 +10,13 @@
 import { Worker } from "node:worker_threads";
 import type { WantedAssets } from "../../download/wanted-assets.ts";
 import { backoffMs } from "../../lib/backoff.ts";
-import type { CountedChange } from "../../lib/boot-metrics.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
-import { davitRoot } from "../../model/documents.ts";
+import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Feed, FeedListener } from "../../model/feed.ts";
+import { davitRoot } from "../../model/objects/documents.ts";
 import { Outbox } from "./outbox.ts";
 import { ThreadRequests, type ThreadRequestsOptions } from "./thread-requests.ts";
 import type { AnyAnswer, FeedName, FromThread, ThreadQuestion, ThreadStart, ToThread } from "./wire.ts";

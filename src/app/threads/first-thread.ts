@@ -10,7 +10,7 @@ import type { RequestSink } from "../../http/boot/access-log.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log, LogLevel } from "../../lib/log.ts";
-import { closingPath, decodeClosing, decodeQuestion, permitPath } from "../../model/permit-wire.ts";
+import { closingPath, decodeClosing, decodeQuestion, permitPath } from "../../model/permits/permit-wire.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import { SigningError } from "../../sign/signing-error.ts";
 import type { FromThread, QuestionName, Questions, SignerName, ThreadEvent, ThreadQuestion } from "./wire.ts";

@@ -7,7 +7,7 @@ import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { AssetDigests } from "../../http/assets/digests.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import { codeOf } from "../../lib/errors.ts";
-import type { PermitDesk } from "../../model/permit-desk.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import { SigningError } from "../../sign/signing-error.ts";
 import type { AnyAnswer, Questions, RenderEnd, SignerName, ThreadQuestion } from "./wire.ts";
 

@@ -2,8 +2,8 @@
 
 import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import type { EndedRequest, RequestedMachine, RequestSink } from "../../http/boot/access-log.ts";
-import { labelsFromQuery } from "../../model/labels.ts";
-import type { PermitDesk } from "../../model/permit-desk.ts";
+import { labelsFromQuery } from "../../model/labels/labels.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { SentMachine, ThreadEvent } from "./wire.ts";
 
 export interface ThreadRequestsOptions {

@@ -1,10 +1,10 @@
 /** Selects what a boot thread gets at its start. */
 
 import type { WantedAssets } from "../../download/wanted-assets.ts";
-import type { PermitDesk } from "../../model/permit-desk.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
-import type { BoundAddresses } from "../boot-listener.ts";
-import type { OpenedSigners } from "../open-signers.ts";
+import type { BoundAddresses } from "../listener/boot-listener.ts";
+import type { OpenedSigners } from "../listener/open-signers.ts";
 import type { ThreadStart } from "./wire.ts";
 
 export interface ThreadStartOptions {

@@ -1,17 +1,17 @@
 /** The store's documents as the boot service knows them: decoded, by the names of their objects. */
 
+import type { JsonObject } from "../../model/json.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import {
   decodeGroup,
   decodeProfile,
   decodeSynced,
   documentAddress,
   type SyncedDocument,
-} from "../../model/documents.ts";
-import { type Group, isSelecting, toGroup } from "../../model/group.ts";
-import type { JsonObject } from "../../model/json.ts";
-import type { Labels } from "../../model/labels.ts";
-import { installs, type ProfileContent, type TemplatePart } from "../../model/profile.ts";
-import type { SecretReader } from "../../model/secret-texts.ts";
+} from "../../model/objects/documents.ts";
+import { type Group, isSelecting, toGroup } from "../../model/objects/group.ts";
+import { installs, type ProfileContent, type TemplatePart } from "../../model/objects/profile.ts";
+import type { SecretReader } from "../../model/objects/secret-texts.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { GroupLines } from "../../render/metadata/metadata.ts";

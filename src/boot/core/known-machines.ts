@@ -5,7 +5,7 @@
 
 import { MultiMap, Several } from "../../lib/multi-map.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { identityLabels, type LabelPair, type Labels } from "../../model/labels.ts";
+import { identityLabels, type LabelPair, type Labels } from "../../model/labels/labels.ts";
 import {
   decodeMachine,
   decodeMachineTombstone,
@@ -13,8 +13,8 @@ import {
   type MachineDocument,
   type MachineSpec,
   type MachineTombstone,
-} from "../../model/machine.ts";
-import type { NamedGrant } from "../../model/permit.ts";
+} from "../../model/objects/machine.ts";
+import type { NamedGrant } from "../../model/permits/permit.ts";
 
 /** A Machine made ready for requests. A changed Machine is a new object. */
 export interface BootMachine {

@@ -1,6 +1,6 @@
 /** The texts of Secrets as the boot service knows them: by their paths in the store, and decrypted. */
 
-import { secretPath } from "../../model/documents.ts";
+import { secretPath } from "../../model/objects/documents.ts";
 import {
   fieldOf,
   type GenericFormat,
@@ -8,8 +8,8 @@ import {
   type ProfileContent,
   partsOf,
   type TemplatePart,
-} from "../../model/profile.ts";
-import type { SecretReader, SecretText } from "../../model/secret-texts.ts";
+} from "../../model/objects/profile.ts";
+import type { SecretReader, SecretText } from "../../model/objects/secret-texts.ts";
 import { BootError } from "./boot-error.ts";
 
 /** The text of a template, as its object has it. */

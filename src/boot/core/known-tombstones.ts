@@ -14,7 +14,7 @@
  */
 
 import { hash } from "node:crypto";
-import { isSameNamespace, mayHaveBarred, outcomeText, outranks } from "../../model/contest.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import {
   decodeTombstone,
   type GoneSelector,
@@ -22,11 +22,11 @@ import {
   type TombstonePlace,
   tombstoneLabels,
   tombstoneSelectors,
-} from "../../model/documents.ts";
-import { type Group, matches, toGroup } from "../../model/group.ts";
-import type { Labels } from "../../model/labels.ts";
-import { SelectorIndex } from "../../model/selector-index.ts";
-import { isAsSpecific } from "../../model/specificity.ts";
+} from "../../model/objects/documents.ts";
+import { type Group, matches, toGroup } from "../../model/objects/group.ts";
+import { isSameNamespace, mayHaveBarred, outcomeText, outranks } from "../../model/selection/contest.ts";
+import { SelectorIndex } from "../../model/selection/selector-index.ts";
+import { isAsSpecific } from "../../model/selection/specificity.ts";
 
 /** A removed Group, as its tombstone records it. */
 interface GoneGroup extends Group {

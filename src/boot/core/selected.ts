@@ -1,7 +1,7 @@
 /** What selection gives the makers of configs, and what it reads of the ledger. */
 
-import type { LabelPair, Labels } from "../../model/labels.ts";
-import type { LedgerView, PermitAsk } from "../../model/permit.ts";
+import type { LabelPair, Labels } from "../../model/labels/labels.ts";
+import type { LedgerView, PermitAsk } from "../../model/permits/permit.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 /** A machine's Group and Profile. */

@@ -5,9 +5,9 @@
  */
 
 import { Slices } from "../../lib/slices.ts";
-import { compareGroups, type Group, matches } from "../../model/group.ts";
-import { identityLabels, type Labels } from "../../model/labels.ts";
-import { type Want, wantsOf } from "../../model/wants.ts";
+import { identityLabels, type Labels } from "../../model/labels/labels.ts";
+import { compareGroups, type Group, matches } from "../../model/objects/group.ts";
+import { type Want, wantsOf } from "../../model/selection/wants.ts";
 
 export interface Contenders<Entry extends Group> {
   /** The first Groups that match, in the order of `compareGroups`. */

@@ -3,11 +3,11 @@
  * match. The boot index decides the winner, as for a boot. This file only finds out why the others lose.
  */
 
-import { shown } from "../../lib/visible.ts";
-import { type Advantage, advantageOf, isRival, isSameNamespace } from "../../model/contest.ts";
-import type { Group } from "../../model/group.ts";
-import type { Labels } from "../../model/labels.ts";
-import { missText } from "../../model/wants.ts";
+import { shown } from "../../lib/text/visible.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import type { Group } from "../../model/objects/group.ts";
+import { type Advantage, advantageOf, isRival, isSameNamespace } from "../../model/selection/contest.ts";
+import { missText } from "../../model/selection/wants.ts";
 import type { BootError, BootRefusal } from "../core/boot-error.ts";
 import type { BootGroup } from "../core/known-documents.ts";
 import type { BootSnapshot } from "./boot-snapshot.ts";

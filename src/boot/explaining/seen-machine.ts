@@ -1,6 +1,6 @@
 /** Shows people what davit knows of a machine besides its request. Boots do not compute this. */
 
-import { type Labels, sentLabels } from "../../model/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import { type BootMachine, mergedLabels } from "../core/known-machines.ts";
 import type { BootIndex } from "../selection/boot-index.ts";
 

@@ -3,9 +3,9 @@
  * Boots do not compute them.
  */
 
-import { shown } from "../../lib/visible.ts";
-import { identityLabels, type Labels, reservedLabels } from "../../model/labels.ts";
-import { withArguments } from "../../model/profile.ts";
+import { shown } from "../../lib/text/visible.ts";
+import { identityLabels, type Labels, reservedLabels } from "../../model/labels/labels.ts";
+import { withArguments } from "../../model/objects/profile.ts";
 import { lacksInitrdArgument } from "../../render/boot/initrd.ts";
 import type { BootGroup, BootProfile } from "../core/known-documents.ts";
 

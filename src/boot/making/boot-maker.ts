@@ -4,10 +4,10 @@
  */
 
 import { unreachable } from "../../lib/errors.ts";
-import { TextCache } from "../../lib/text-cache.ts";
+import { TextCache } from "../../lib/text/text-cache.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Labels } from "../../model/labels.ts";
-import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../../model/profile.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../../model/objects/profile.ts";
 import { type FilledBoot, renderBoot } from "../../render/boot/boot.ts";
 import { type GrubSource, renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
 import { type ConfigCheck, rulesOf } from "../../render/config/check-config.ts";

@@ -6,8 +6,8 @@
 
 import type { Soon } from "../../lib/soon.ts";
 import { after } from "../../lib/soon.ts";
-import type { Labels } from "../../model/labels.ts";
-import type { Boot } from "../../model/profile.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import type { Boot } from "../../model/objects/profile.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
 import { counted, type Rendered } from "../../render/core/rendered.ts";
 import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../../render/grub/grub.ts";

@@ -4,7 +4,7 @@
  * Machines with a broken config ask again and again.
  */
 
-import { TextCache } from "../../lib/text-cache.ts";
+import { TextCache } from "../../lib/text/text-cache.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import { counted, type Rendered } from "../../render/core/rendered.ts";
 

@@ -4,7 +4,7 @@
  * and makes each again on request.
  */
 
-import type { TemplatePart } from "../../model/profile.ts";
+import type { TemplatePart } from "../../model/objects/profile.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { BootGroup, KeptConfig } from "../core/known-documents.ts";
 import type { AddressedMachine } from "./boot-scripts.ts";

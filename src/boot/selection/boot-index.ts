@@ -10,8 +10,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
-import { isCatchAll } from "../../model/group.ts";
-import type { Labels } from "../../model/labels.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import { isCatchAll } from "../../model/objects/group.ts";
+import type { TemplatePart } from "../../model/objects/profile.ts";
+import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
 import {
   type InstallPlan,
   type PermitAsk,
@@ -20,11 +22,9 @@ import {
   type ReportRules,
   type Verdict,
   verdictOf,
-} from "../../model/permit.ts";
-import type { TemplatePart } from "../../model/profile.ts";
-import { clearReader, type SecretReader } from "../../model/secret-texts.ts";
-import { SelectorIndex } from "../../model/selector-index.ts";
-import { namesMachine } from "../../model/specificity.ts";
+} from "../../model/permits/permit.ts";
+import { SelectorIndex } from "../../model/selection/selector-index.ts";
+import { namesMachine } from "../../model/selection/specificity.ts";
 import { BootError, type BootRefusal } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import { type BootMachine, mergedLabels, type SoleMachine } from "../core/known-machines.ts";

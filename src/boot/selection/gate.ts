@@ -3,8 +3,8 @@
  * never opens by itself: it needs an answer of the desk that fits the objects as they are when davit serves.
  */
 
-import type { Labels } from "../../model/labels.ts";
-import { identitiesOf } from "../../model/machine.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import { identitiesOf } from "../../model/objects/machine.ts";
 import {
   type InstallPlan,
   type LedgerView,
@@ -13,8 +13,8 @@ import {
   type PermitPurpose,
   permitRefusals,
   type SpentGrant,
-} from "../../model/permit.ts";
-import type { DeskAnswer } from "../../model/permit-desk.ts";
+} from "../../model/permits/permit.ts";
+import type { DeskAnswer } from "../../model/permits/permit-desk.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
 import type { BootMachine } from "../core/known-machines.ts";

@@ -1,12 +1,12 @@
 /** Finds why a request may be another machine's, and why one Group and its Profile may be wrong for a machine. */
 
-import { isAlike, isSameOutcome } from "../../model/contest.ts";
-import { matches } from "../../model/group.ts";
-import type { LabelFlaws, Labels } from "../../model/labels.ts";
-import { identitiesOf } from "../../model/machine.ts";
-import { knownEntries } from "../../model/permit.ts";
-import type { SelectorIndex } from "../../model/selector-index.ts";
-import { namesMachine } from "../../model/specificity.ts";
+import type { LabelFlaws, Labels } from "../../model/labels/labels.ts";
+import { matches } from "../../model/objects/group.ts";
+import { identitiesOf } from "../../model/objects/machine.ts";
+import { knownEntries } from "../../model/permits/permit.ts";
+import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
+import type { SelectorIndex } from "../../model/selection/selector-index.ts";
+import { namesMachine } from "../../model/selection/specificity.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { BootGroup, BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import type { BootLedger } from "../core/selected.ts";

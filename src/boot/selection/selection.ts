@@ -1,6 +1,6 @@
 /** The steps between a request and the Group that its machine gets. */
 
-import type { Labels } from "../../model/labels.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { BootGroup } from "../core/known-documents.ts";
 import type { BootMachine, SoleMachine } from "../core/known-machines.ts";

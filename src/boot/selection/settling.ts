@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import type { SyncedDocument } from "../../model/documents.ts";
+import type { SyncedDocument } from "../../model/objects/documents.ts";
 
 // kubectl creates about 50 objects a second, so this is enough for a rack of machines.
 const settleMs = 10_000;

@@ -8,7 +8,7 @@ import { StartError } from "../../lib/start-error.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Environment } from "../../options/parsing.ts";
 import type { Paths } from "../../options/rules.ts";
-import { readVersion } from "../version.ts";
+import { readVersion } from "../core/version.ts";
 import type { NamedObject } from "./options.ts";
 
 export interface ClusterOptions {
@@ -48,7 +48,7 @@ export async function withCluster<Result>(
   const [{ loadClusterAccess }, { ApiClient: Client }, { createMetrics }] = await Promise.all([
     import("../../kubernetes/client/kube-config.ts"),
     import("../../kubernetes/client/client.ts"),
-    import("../../lib/metrics.ts"),
+    import("../../lib/metrics/metrics.ts"),
   ]);
   const access = await loadClusterAccess(options);
   const version = readVersion();

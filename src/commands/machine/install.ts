@@ -6,9 +6,9 @@
 import { toRfc3339 } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { InstallScope } from "../../model/permit.ts";
+import type { InstallScope } from "../../model/permits/permit.ts";
 import { configWithout } from "../../options/rules.ts";
-import { workCommand } from "../command-line.ts";
+import { workCommand } from "../core/command-line.ts";
 import { grantedGeneration, nameOf, type ObjectPlace, versionOf, withCluster } from "./cluster.ts";
 import { exitCode, patchTarget, placeBy, placeOf, printChange } from "./objects.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";

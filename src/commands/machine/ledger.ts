@@ -4,7 +4,7 @@ import { toRfc3339 } from "../../lib/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Environment } from "../../options/parsing.ts";
 import { configWithout, type Paths } from "../../options/rules.ts";
-import { workCommand } from "../command-line.ts";
+import { workCommand } from "../core/command-line.ts";
 import { type ClusterOptions, namesCluster } from "./cluster.ts";
 import { placeBy } from "./objects.ts";
 import { postOperations } from "./operations.ts";

@@ -1,5 +1,5 @@
-import { nearestWord } from "../../lib/nearest-word.ts";
-import type { CliCommand, Host, ListedCommand } from "../host.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
+import type { CliCommand, Host, ListedCommand } from "../core/host.ts";
 
 const commands: readonly ListedCommand[] = [
   {

@@ -1,12 +1,12 @@
 /** `davit machine approve`, `hold` and `release`: they change the Machine object, or print the change. */
 
 import { StartError } from "../../lib/start-error.ts";
-import { isUuid, normalizeMac } from "../../model/hardware-ids.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import type { Environment } from "../../options/parsing.ts";
 import { configWithout, type Paths } from "../../options/rules.ts";
-import { workCommand } from "../command-line.ts";
-import type { Host } from "../host.ts";
+import { workCommand } from "../core/command-line.ts";
+import type { Host } from "../core/host.ts";
 import { type ClusterOptions, nameOf, namesCluster, type ObjectPlace, withCluster } from "./cluster.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";
 import {

@@ -5,7 +5,7 @@ import { request as httpsRequest } from "node:https";
 import { readCredentials } from "../../follow/credentials.ts";
 import { codeOf } from "../../lib/errors.ts";
 import { StartError } from "../../lib/start-error.ts";
-import { visible } from "../../lib/visible.ts";
+import { visible } from "../../lib/text/visible.ts";
 import { type JsonObject, parseJsonObject } from "../../model/json.ts";
 
 export interface OperationsOptions {

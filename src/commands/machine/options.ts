@@ -1,8 +1,8 @@
 /** The options of `davit machine`, and the objects that its words name. */
 
-import { isLoopback } from "../../lib/address.ts";
-import { type MachinePhase, machinePhases } from "../../model/machine.ts";
-import { installScopes } from "../../model/permit.ts";
+import { isLoopback } from "../../lib/text/address.ts";
+import { type MachinePhase, machinePhases } from "../../model/objects/machine.ts";
+import { installScopes } from "../../model/permits/permit.ts";
 import {
   ConfigError,
   type Environment,

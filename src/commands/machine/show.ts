@@ -2,12 +2,12 @@
 
 import { systemClock } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
-import { isUuid, normalizeMac } from "../../model/hardware-ids.ts";
+import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { configWithout } from "../../options/rules.ts";
-import { workCommand } from "../command-line.ts";
-import type { Host } from "../host.ts";
-import { paintOf } from "../paint.ts";
-import { printWatched } from "../watch.ts";
+import { workCommand } from "../core/command-line.ts";
+import type { Host } from "../core/host.ts";
+import { paintOf } from "../core/paint.ts";
+import { printWatched } from "../core/watch.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   filterOptions,

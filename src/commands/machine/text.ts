@@ -1,9 +1,9 @@
 /** Prints what the operations listener answers about machines, for a terminal. It makes every text visible. */
 
-import { visible } from "../../lib/visible.ts";
+import { visible } from "../../lib/text/visible.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import { type Paint, paintPhase } from "../paint.ts";
-import { textTable } from "../text-table.ts";
+import { type Paint, paintPhase } from "../core/paint.ts";
+import { textTable } from "../core/text-table.ts";
 
 const columns = ["NAME", "IDENTITY", "GROUP", "PROFILE", "PHASE", "INSTALL", "CHANGED"] as const;
 const maxEnded = 20;

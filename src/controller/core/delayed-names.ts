@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 
 export interface DelayedNamesOptions {
   readonly clock: Clock;

@@ -3,7 +3,9 @@
  * batch.
  */
 
-import type { DocumentEdit, EditAudit } from "../../model/audit.ts";
+import type { DocumentChange } from "../../model/feed.ts";
+import { parseJsonObject } from "../../model/json.ts";
+import type { DocumentEdit, EditAudit } from "../../model/objects/audit.ts";
 import {
   davitRoot,
   decodeSynced,
@@ -13,10 +15,8 @@ import {
   syncedPath,
   tombstonesRoot,
   versionsPath,
-} from "../../model/documents.ts";
-import type { DocumentChange } from "../../model/feed.ts";
-import { parseJsonObject } from "../../model/json.ts";
-import type { Source, SourceVersions } from "../../model/source.ts";
+} from "../../model/objects/documents.ts";
+import type { Source, SourceVersions } from "../../model/objects/source.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";

@@ -6,7 +6,7 @@
 
 import { placeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { ObjectName } from "../../model/source.ts";
+import type { ObjectName } from "../../model/objects/source.ts";
 
 export class Faults {
   readonly #log: Pick<Log, "error">;

@@ -5,8 +5,8 @@
  */
 
 import type { JsonValue } from "../../model/json.ts";
-import type { MachineDocument } from "../../model/machine.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import type { MachineDocument } from "../../model/objects/machine.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 
 /** Sample values by the names of variables. */
 export type Samples = Readonly<Record<string, JsonValue>>;

@@ -1,7 +1,7 @@
 /** Functions for names of objects, and maps of names by key. */
 
-import { ownerName, twinName } from "../../model/documents.ts";
-import { isOwnKind, type ObjectName, objectKey, ownKinds, type SourceView } from "../../model/source.ts";
+import { ownerName, twinName } from "../../model/objects/documents.ts";
+import { isOwnKind, type ObjectName, objectKey, ownKinds, type SourceView } from "../../model/objects/source.ts";
 
 /** Makes a map of names by key, each name once. */
 export function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {

@@ -3,6 +3,7 @@
  * the documents that they have.
  */
 
+import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import {
   decodeGroup,
   decodeProfile,
@@ -17,10 +18,9 @@ import {
   type ProfileDocument,
   profilePath,
   profilesRoot,
-} from "../../model/documents.ts";
-import type { DocumentChange, FeedListener } from "../../model/feed.ts";
-import { decodeMachine, type MachineDocument } from "../../model/machine.ts";
-import type { ObjectName, OwnName } from "../../model/source.ts";
+} from "../../model/objects/documents.ts";
+import { decodeMachine, type MachineDocument } from "../../model/objects/machine.ts";
+import type { ObjectName, OwnName } from "../../model/objects/source.ts";
 import { type StoredSecret, StoredSecrets } from "./stored-secrets.ts";
 
 /** What the store holds of a Profile now. */

@@ -1,9 +1,9 @@
 /** The texts of Secrets as the store has them, by the Profiles that serve them. */
 
 import { hash } from "node:crypto";
-import { documentAddress } from "../../model/documents.ts";
 import type { DocumentChange } from "../../model/feed.ts";
-import { clearTexts, type SecretTexts } from "../../model/secret-texts.ts";
+import { documentAddress } from "../../model/objects/documents.ts";
+import { clearTexts, type SecretTexts } from "../../model/objects/secret-texts.ts";
 
 /** What the store holds of a Secret's text. */
 export interface StoredSecret {

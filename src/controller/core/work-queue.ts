@@ -7,7 +7,7 @@
 
 import { backoffMs } from "../../lib/backoff.ts";
 import { type Clock, earliest } from "../../lib/clock.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 
 export type WorkQueueMetrics = Pick<

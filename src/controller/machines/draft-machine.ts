@@ -10,8 +10,8 @@
  * Pure.
  */
 
-import type { MachineDocument, MachineSpec } from "../../model/machine.ts";
-import type { MachineObject, ObjectMeta, ObjectName, Refusal } from "../../model/source.ts";
+import type { MachineDocument, MachineSpec } from "../../model/objects/machine.ts";
+import type { MachineObject, ObjectMeta, ObjectName, Refusal } from "../../model/objects/source.ts";
 
 /** The source's and the store's versions of a Machine. */
 export interface MachineVersions {

@@ -3,9 +3,9 @@
  * machines wait. Pure.
  */
 
-import { machinePath } from "../../model/documents.ts";
-import { encodeMachine } from "../../model/machine.ts";
-import type { ObjectName, SourceView } from "../../model/source.ts";
+import { machinePath } from "../../model/objects/documents.ts";
+import { encodeMachine } from "../../model/objects/machine.ts";
+import type { ObjectName, SourceView } from "../../model/objects/source.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
 
 /** The writes for these names. */

@@ -8,11 +8,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
-import { groupPath } from "../../model/documents.ts";
+import { groupPath } from "../../model/objects/documents.ts";
+import { type MachineObject, type ObjectName, objectKey, type Source } from "../../model/objects/source.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
-import { type MachineObject, type ObjectName, objectKey, type Source } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
 import type { MachineIdentities } from "./identities.ts";

@@ -1,7 +1,7 @@
 /** Finds Machines by their identities, and Machines that list the same identity. */
 
-import type { MachineDocument } from "../../model/machine.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import type { MachineDocument } from "../../model/objects/machine.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 
 interface IndexedMachine {
   readonly name: ObjectName;

@@ -5,11 +5,11 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
-import { machinePhases } from "../../model/machine.ts";
+import { machinePhases } from "../../model/objects/machine.ts";
+import { type ObjectName, type ObjectStatus, objectKey } from "../../model/objects/source.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
-import { type ObjectName, type ObjectStatus, objectKey } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
 import { Grants } from "../permits/grants.ts";

@@ -4,8 +4,8 @@
  * `Permitted` or `Installed`, and a GitOps controller must not fail when a grant ends. Pure.
  */
 
-import type { MachineDocument } from "../../model/machine.ts";
-import { type Condition, heldReason, type ObjectName, type ObjectStatus } from "../../model/source.ts";
+import type { MachineDocument } from "../../model/objects/machine.ts";
+import { type Condition, heldReason, type ObjectName, type ObjectStatus } from "../../model/objects/source.ts";
 import { refusedStatus, type SyncState, syncConditionOf } from "../status/conditions.ts";
 
 export interface MachineFindings {

@@ -5,12 +5,12 @@
  */
 
 import { toRfc3339 } from "../../lib/clock.ts";
-import type { GroupDocument } from "../../model/documents.ts";
-import type { MachineDocument, MachinePhase } from "../../model/machine.ts";
-import { phaseOf } from "../../model/machine-phase.ts";
-import { type LedgerEntry, type LedgerView, type NamedGrant, refusalFor } from "../../model/permit.ts";
+import type { GroupDocument } from "../../model/objects/documents.ts";
+import type { MachineDocument, MachinePhase } from "../../model/objects/machine.ts";
+import { phaseOf } from "../../model/objects/machine-phase.ts";
+import type { Condition, MachineStatus, ObjectName, ObjectStatus } from "../../model/objects/source.ts";
+import { type LedgerEntry, type LedgerView, type NamedGrant, refusalFor } from "../../model/permits/permit.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
-import type { Condition, MachineStatus, ObjectName, ObjectStatus } from "../../model/source.ts";
 import { namedGrant, permittedCondition } from "../permits/permitted.ts";
 import { withConditions } from "../status/conditions.ts";
 

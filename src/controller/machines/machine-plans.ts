@@ -1,8 +1,8 @@
 /** Plans the Machines of a step: their documents, tombstones and statuses. */
 
-import { machinePath } from "../../model/documents.ts";
-import { encodeMachine, type MachineDocument } from "../../model/machine.ts";
-import type { ObjectName, ObjectStatus, Source } from "../../model/source.ts";
+import { machinePath } from "../../model/objects/documents.ts";
+import { encodeMachine, type MachineDocument } from "../../model/objects/machine.ts";
+import type { ObjectName, ObjectStatus, Source } from "../../model/objects/source.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
 import type { Faults } from "../core/faults.ts";
 import { MachineSamples } from "../core/machine-samples.ts";

@@ -6,14 +6,14 @@
  * none. Pure.
  */
 
-import { machineTombstonePath } from "../../model/documents.ts";
+import { machineTombstonePath } from "../../model/objects/documents.ts";
 import {
   decodeMachineTombstone,
   encodeMachineTombstone,
   type MachineDocument,
   type MachineSpec,
-} from "../../model/machine.ts";
-import type { ObjectName } from "../../model/source.ts";
+} from "../../model/objects/machine.ts";
+import type { ObjectName } from "../../model/objects/source.ts";
 import type { TombstoneWrite } from "../tombstones/tombstones.ts";
 
 /** A step's change to one Machine: its stored document and its new one. */

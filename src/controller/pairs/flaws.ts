@@ -4,8 +4,8 @@
  * check. If a step has no time for the check, a stored flaw stays until a later step checks the Group.
  */
 
-import type { ProfileContent } from "../../model/profile.ts";
-import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
+import type { ProfileContent } from "../../model/objects/profile.ts";
+import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";
 import { ByReference, byKey } from "../core/names.ts";
 import { lackText } from "./pair-findings.ts";

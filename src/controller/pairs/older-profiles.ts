@@ -3,10 +3,10 @@
  * the older version keep it. A Group that was added later waits, because its author did not write it for that version.
  */
 
-import type { GroupDocument } from "../../model/documents.ts";
-import type { GroupSpec, GroupState, SelectorSpec } from "../../model/group.ts";
-import { implies, selectionOf } from "../../model/implication.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import type { GroupDocument } from "../../model/objects/documents.ts";
+import type { GroupSpec, GroupState, SelectorSpec } from "../../model/objects/group.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
+import { implies, selectionOf } from "../../model/selection/implication.ts";
 import type { Documents } from "../core/documents.ts";
 import { ByReference } from "../core/names.ts";
 import { lastAccepted } from "../reconcile/draft-group.ts";

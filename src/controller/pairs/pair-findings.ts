@@ -1,6 +1,6 @@
 /** Makes the findings about a Profile and its Groups, in words for their authors. */
 
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { renderReasons } from "../../render/core/render-error.ts";
 import type { Finding } from "../status/conditions.ts";

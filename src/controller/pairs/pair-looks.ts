@@ -3,10 +3,10 @@
  * look of the directory source.
  */
 
-import { type ProfileDocument, profilePath } from "../../model/documents.ts";
-import type { ProfileContent } from "../../model/profile.ts";
-import type { SecretTexts } from "../../model/secret-texts.ts";
-import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
+import { type ProfileDocument, profilePath } from "../../model/objects/documents.ts";
+import type { ProfileContent } from "../../model/objects/profile.ts";
+import type { SecretTexts } from "../../model/objects/secret-texts.ts";
+import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
 import { type RenderBudget, TooLongHere } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples } from "../core/machine-samples.ts";

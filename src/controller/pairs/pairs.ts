@@ -9,9 +9,9 @@
  * Groups as its budget allows. The trials (`trials.ts`) find the rest after the step.
  */
 
-import type { GroupDocument, ProfileDocument } from "../../model/documents.ts";
-import type { ProfileContent } from "../../model/profile.ts";
-import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
+import type { GroupDocument, ProfileDocument } from "../../model/objects/documents.ts";
+import type { ProfileContent } from "../../model/objects/profile.ts";
+import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import { addTo, ByReference, byKey } from "../core/names.ts";

@@ -1,8 +1,8 @@
 /** Finds the variables that a Profile's texts print for every request, and which of these a Group lacks. Pure. */
 
-import { TextCache } from "../../lib/text-cache.ts";
-import type { GroupSpec } from "../../model/group.ts";
+import { TextCache } from "../../lib/text/text-cache.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { GroupSpec } from "../../model/objects/group.ts";
 import {
   bootTexts,
   fieldOf,
@@ -12,7 +12,7 @@ import {
   partsOf,
   type ResolvedTemplate,
   type TemplatePart,
-} from "../../model/profile.ts";
+} from "../../model/objects/profile.ts";
 import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";

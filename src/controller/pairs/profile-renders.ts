@@ -4,9 +4,9 @@
  * reports occurs with every request.
  */
 
-import { TextCache } from "../../lib/text-cache.ts";
+import { TextCache } from "../../lib/text/text-cache.ts";
 import { parseJsonObject } from "../../model/json.ts";
-import { bootTexts, fieldOf, isOfSecret, type ProfileContent, type TemplatePart } from "../../model/profile.ts";
+import { bootTexts, fieldOf, isOfSecret, type ProfileContent, type TemplatePart } from "../../model/objects/profile.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
 import { type RenderError, renderErrorOf } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";

@@ -3,8 +3,8 @@
  * their `until` has passed, or the ledger has changed.
  */
 
-import { grantRefusal, type InstallGrant, type LedgerView } from "../../model/permit.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
+import { grantRefusal, type InstallGrant, type LedgerView } from "../../model/permits/permit.ts";
 import { namedGrant } from "./permitted.ts";
 
 interface KnownGrant {

@@ -1,7 +1,7 @@
 /** Adds the condition `Permitted` to the status of a Group that grants an install, or whose Profile installs. */
 
-import type { GroupDocument } from "../../model/documents.ts";
-import type { Condition, ObjectName, ObjectStatus } from "../../model/source.ts";
+import type { GroupDocument } from "../../model/objects/documents.ts";
+import type { Condition, ObjectName, ObjectStatus } from "../../model/objects/source.ts";
 import { withConditions } from "../status/conditions.ts";
 import { Grants } from "./grants.ts";
 import type { LedgerFacts } from "./ledger-facts.ts";

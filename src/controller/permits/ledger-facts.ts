@@ -1,6 +1,6 @@
 /** The port to the ledger: what statuses show of it. The ledger's copy in this process implements it. */
 
-import type { LedgerEntry, LedgerView } from "../../model/permit.ts";
+import type { LedgerEntry, LedgerView } from "../../model/permits/permit.ts";
 
 export interface LedgerFacts extends LedgerView {
   /**

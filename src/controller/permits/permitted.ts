@@ -3,6 +3,7 @@
  * command that opens them. Texts have no times, so that a status stays equal until something changes. Pure.
  */
 
+import type { Condition, ObjectName } from "../../model/objects/source.ts";
 import {
   grantRefusal,
   type InstallGrant,
@@ -12,8 +13,7 @@ import {
   type PermitRefusal,
   permitRefusals,
   refusalFor,
-} from "../../model/permit.ts";
-import type { Condition, ObjectName } from "../../model/source.ts";
+} from "../../model/permits/permit.ts";
 
 /** Returns a grant with its name in the ledger. */
 export function namedGrant(id: ObjectName, grant: InstallGrant): NamedGrant {

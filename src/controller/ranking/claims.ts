@@ -4,9 +4,9 @@
  * claim, and the other values keep theirs: adding a machine to a list loses no claim. Pure.
  */
 
-import type { GroupDocument } from "../../model/documents.ts";
-import type { GroupSpec, GroupState, LaterClaim, Selection } from "../../model/group.ts";
-import { implies, selectionOf } from "../../model/implication.ts";
+import type { GroupDocument } from "../../model/objects/documents.ts";
+import type { GroupSpec, GroupState, LaterClaim, Selection } from "../../model/objects/group.ts";
+import { implies, selectionOf } from "../../model/selection/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 

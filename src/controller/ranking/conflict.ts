@@ -3,9 +3,9 @@
  * equal texts.
  */
 
-import type { Advantage } from "../../model/contest.ts";
-import type { Group } from "../../model/group.ts";
-import type { Condition } from "../../model/source.ts";
+import type { Group } from "../../model/objects/group.ts";
+import type { Condition } from "../../model/objects/source.ts";
+import type { Advantage } from "../../model/selection/contest.ts";
 import type { Standing } from "./ranking.ts";
 
 // During a rename both Groups exist. They do not tie if their machines get the same answers.

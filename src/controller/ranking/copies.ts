@@ -3,8 +3,8 @@
  * repeated question costs the same among ten thousand copies as among ten.
  */
 
-import { type Contest, outcomeText, settle } from "../../model/contest.ts";
-import type { Group } from "../../model/group.ts";
+import type { Group } from "../../model/objects/group.ts";
+import { type Contest, outcomeText, settle } from "../../model/selection/contest.ts";
 import { sampleLabels } from "./sample-labels.ts";
 
 /** Up to this many copies are compared at each call. With more copies, the eldest is remembered. */

@@ -10,6 +10,9 @@
  */
 
 import { assert } from "../../lib/errors.ts";
+import { isPositive } from "../../model/labels/expression.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import { compareGroups, type Group, labelText, matches } from "../../model/objects/group.ts";
 import {
   type Advantage,
   advantageOf,
@@ -19,12 +22,9 @@ import {
   mayHaveBarred,
   outranks,
   settle,
-} from "../../model/contest.ts";
-import { isPositive } from "../../model/expression.ts";
-import { compareGroups, type Group, labelText, matches } from "../../model/group.ts";
-import { implies } from "../../model/implication.ts";
-import type { Labels } from "../../model/labels.ts";
-import { SelectorIndex } from "../../model/selector-index.ts";
+} from "../../model/selection/contest.ts";
+import { implies } from "../../model/selection/implication.ts";
+import { SelectorIndex } from "../../model/selection/selector-index.ts";
 import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
 import { sampleLabels } from "./sample-labels.ts";

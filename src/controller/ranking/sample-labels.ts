@@ -1,8 +1,8 @@
 /** Makes up labels of a machine that a selector matches. All functions here are pure. */
 
-import { type Expression, isPositive } from "../../model/expression.ts";
-import type { Selection } from "../../model/group.ts";
-import type { Labels } from "../../model/labels.ts";
+import { type Expression, isPositive } from "../../model/labels/expression.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import type { Selection } from "../../model/objects/group.ts";
 
 /** The identity labels of a sample machine. RFC 7042 reserves the MAC address for documentation. */
 export const samples: ReadonlyMap<string, string> = new Map([

@@ -3,11 +3,11 @@
  * it. Pure.
  */
 
-import { toRequirement } from "../../model/expression.ts";
-import { type GroupSpec, isBroad } from "../../model/group.ts";
-import { isOwnUuid } from "../../model/hardware-ids.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { bootTexts, isLocation, type KernelBoot, kernelTexts, type ProfileSpec } from "../../model/profile.ts";
+import { toRequirement } from "../../model/labels/expression.ts";
+import { isOwnUuid } from "../../model/labels/hardware-ids.ts";
+import { type GroupSpec, isBroad } from "../../model/objects/group.ts";
+import { bootTexts, isLocation, type KernelBoot, kernelTexts, type ProfileSpec } from "../../model/objects/profile.ts";
 import { lacksInitrdArgument, parseInitrd } from "../../render/boot/initrd.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { renderErrorOf } from "../../render/core/render-error.ts";

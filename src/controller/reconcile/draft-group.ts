@@ -11,10 +11,10 @@
  * Pure.
  */
 
-import type { GroupDocument } from "../../model/documents.ts";
-import { expressionText } from "../../model/expression.ts";
-import { type GroupSpec, type GroupState, isBroad, permitsOf } from "../../model/group.ts";
-import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../../model/source.ts";
+import { expressionText } from "../../model/labels/expression.ts";
+import type { GroupDocument } from "../../model/objects/documents.ts";
+import { type GroupSpec, type GroupState, isBroad, permitsOf } from "../../model/objects/group.ts";
+import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../../model/objects/source.ts";
 import type { Finding, SyncState } from "../status/conditions.ts";
 
 /** The documents of an existing Group, before other Groups and its Profile are considered. */

@@ -7,7 +7,7 @@ import {
   type Refusal,
   referencesOf,
   type SourceView,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
 import type { Faults } from "../core/faults.ts";
 import type { StoredProfile } from "../core/stored-documents.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";

@@ -3,12 +3,12 @@
  * state of the Group's Profile. Otherwise the Group's machines would get a less specific Group. Pure.
  */
 
-import { countingAtOnce } from "../../model/at-once.ts";
-import { encodeDocument, type GroupDocument, groupPath } from "../../model/documents.ts";
-import type { Expression } from "../../model/expression.ts";
 import type { DocumentChange } from "../../model/feed.ts";
-import { type Group, type GroupSpec, type Selection, selectorText, toGroup } from "../../model/group.ts";
-import type { ObjectName, SourceView } from "../../model/source.ts";
+import type { Expression } from "../../model/labels/expression.ts";
+import { encodeDocument, type GroupDocument, groupPath } from "../../model/objects/documents.ts";
+import { type Group, type GroupSpec, type Selection, selectorText, toGroup } from "../../model/objects/group.ts";
+import type { ObjectName, SourceView } from "../../model/objects/source.ts";
+import { countingAtOnce } from "../../model/selection/at-once.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
 import { conflictOf } from "../ranking/conflict.ts";
 import type { Standing } from "../ranking/ranking.ts";

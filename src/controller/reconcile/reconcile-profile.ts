@@ -3,9 +3,9 @@
  * world through `ProfileWorld` and returns the changes.
  */
 
-import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../../model/documents.ts";
 import type { DocumentChange } from "../../model/feed.ts";
-import { failedContent } from "../../model/gated-profile.ts";
+import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../../model/objects/documents.ts";
+import { failedContent } from "../../model/objects/gated-profile.ts";
 import {
   endpointOf,
   installs,
@@ -14,8 +14,8 @@ import {
   partsOf,
   type ResolvedTemplate,
   type SecretTemplate,
-} from "../../model/profile.ts";
-import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../../model/source.ts";
+} from "../../model/objects/profile.ts";
+import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../../model/objects/source.ts";
 import type { StoredProfile } from "../core/stored-documents.ts";
 import {
   conditionsFor,

@@ -4,8 +4,8 @@
  */
 
 import { unreachable } from "../../lib/errors.ts";
-import type { ProfileDocument } from "../../model/documents.ts";
-import type { FindingCode } from "../../model/findings.ts";
+import type { ProfileDocument } from "../../model/objects/documents.ts";
+import type { FindingCode } from "../../model/objects/findings.ts";
 import type {
   GenericFormat,
   ProfileContent,
@@ -14,18 +14,18 @@ import type {
   TemplatePart,
   TemplateSource,
   Templates,
-} from "../../model/profile.ts";
-import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
-import type { ProfileAsset } from "../../model/profile-asset.ts";
-import { lackedRule, type RoleRule } from "../../model/role-rule.ts";
-import type { SecretTexts } from "../../model/secret-texts.ts";
+} from "../../model/objects/profile.ts";
+import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/objects/profile.ts";
+import type { ProfileAsset } from "../../model/objects/profile-asset.ts";
+import type { SecretTexts } from "../../model/objects/secret-texts.ts";
 import {
   allowTemplateLabel,
   type ConfigMapObject,
   type ObjectName,
   type ProfileObject,
   type SecretObject,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
+import { lackedRule, type RoleRule } from "../../model/role-rule.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
 import { mayBeButane, renderIgnition } from "../../render/config/ignition.ts";

@@ -1,7 +1,18 @@
 /** The condition `AssetsReady` of Profiles with `spec.assets`. Downloads change it between the controller's steps. */
 
-import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../../model/profile-asset.ts";
-import { type Condition, type ObjectName, type ObjectStatus, objectKey, type SourceView } from "../../model/source.ts";
+import {
+  type AssetState,
+  type AssetStates,
+  assetReasons,
+  type ProfileAsset,
+} from "../../model/objects/profile-asset.ts";
+import {
+  type Condition,
+  type ObjectName,
+  type ObjectStatus,
+  objectKey,
+  type SourceView,
+} from "../../model/objects/source.ts";
 import { withConditions } from "./conditions.ts";
 
 export interface AssetConditionsOptions {

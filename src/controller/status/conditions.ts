@@ -3,11 +3,11 @@
  * texts.
  */
 
-import type { Position } from "../../lib/position.ts";
+import type { Position } from "../../lib/text/position.ts";
 import type { DocumentChange } from "../../model/feed.ts";
-import type { FindingCode } from "../../model/findings.ts";
-import type { ProfileContent } from "../../model/profile.ts";
-import { type Condition, heldReason, type ObjectStatus, type Refusal } from "../../model/source.ts";
+import type { FindingCode } from "../../model/objects/findings.ts";
+import type { ProfileContent } from "../../model/objects/profile.ts";
+import { type Condition, heldReason, type ObjectStatus, type Refusal } from "../../model/objects/source.ts";
 
 /**
  * A field of an object, such as `spec.boot.args[2]`. `position` is a place in the template that the field holds or

@@ -5,7 +5,7 @@
 
 import type { Log } from "../../lib/log.ts";
 import { compareBytes } from "../../lib/order.ts";
-import { type Condition, type ObjectName, objectKey } from "../../model/source.ts";
+import { type Condition, type ObjectName, objectKey } from "../../model/objects/source.ts";
 
 interface Found {
   readonly condition: Condition;

@@ -8,8 +8,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
-import type { AssetStates } from "../../model/profile-asset.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import type { AssetStates } from "../../model/objects/profile-asset.ts";
 import {
   heldReason,
   type ObjectName,
@@ -18,7 +18,7 @@ import {
   ownKinds,
   type Source,
   type StatusSink,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { AssetConditions } from "./asset-conditions.ts";
 

@@ -12,7 +12,7 @@ import {
   type ObjectStatus,
   objectKey,
   type StatusSink,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
 import { RenderedLog } from "./rendered-log.ts";
 
 /** An object that a person should look at, and why. */

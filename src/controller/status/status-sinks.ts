@@ -1,6 +1,6 @@
 /** Passes the status of objects to several sinks. */
 
-import type { ObjectName, ObjectStatus, StatusSink } from "../../model/source.ts";
+import type { ObjectName, ObjectStatus, StatusSink } from "../../model/objects/source.ts";
 
 export class StatusSinks implements StatusSink {
   readonly #sinks: readonly StatusSink[];

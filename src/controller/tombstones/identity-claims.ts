@@ -7,9 +7,9 @@
  */
 
 import { compareBytes } from "../../lib/order.ts";
-import { type GoneSelector, selectorPlace, tombstoneLabels } from "../../model/documents.ts";
-import type { Expression } from "../../model/expression.ts";
-import type { GroupSpec } from "../../model/group.ts";
+import type { Expression } from "../../model/labels/expression.ts";
+import { type GoneSelector, selectorPlace, tombstoneLabels } from "../../model/objects/documents.ts";
+import type { GroupSpec } from "../../model/objects/group.ts";
 
 /**
  * An identity label of a selector, and the values that the selector names for it. For a selector that names no machine,

@@ -16,7 +16,6 @@
  * selectors, and only ends by itself. Pure.
  */
 
-import { outcomeText } from "../../model/contest.ts";
 import {
   decodeTombstone,
   encodeDocument,
@@ -27,9 +26,10 @@ import {
   type TombstoneDocument,
   tombstonePath,
   tombstoneSelectors,
-} from "../../model/documents.ts";
-import { type Group, type GroupSpec, type GroupState, selectorText, toGroup } from "../../model/group.ts";
-import type { ObjectName } from "../../model/source.ts";
+} from "../../model/objects/documents.ts";
+import { type Group, type GroupSpec, type GroupState, selectorText, toGroup } from "../../model/objects/group.ts";
+import type { ObjectName } from "../../model/objects/source.ts";
+import { outcomeText } from "../../model/selection/contest.ts";
 import type { DocumentWrite } from "../core/documents.ts";
 import { claimOn } from "../ranking/claims.ts";
 import { goneSelector, type IdentityClaim, identityClaimsOf } from "./identity-claims.ts";

@@ -1,6 +1,6 @@
 /** Makes the condition `Rendered` of a Group from its trial. Equal trials give equal texts. */
 
-import type { Condition } from "../../model/source.ts";
+import type { Condition } from "../../model/objects/source.ts";
 import type { Trial, TrialFinding } from "./trial.ts";
 import type { Severity } from "./trial-verdicts.ts";
 

@@ -1,8 +1,8 @@
 /** Finds the faults in what iPXE and GRUB would get from a Profile, for one Group. Pure. */
 
 import { unreachable } from "../../lib/errors.ts";
-import type { Labels } from "../../model/labels.ts";
-import { type KernelBoot, kernelTexts, type ProfileContent, withArguments } from "../../model/profile.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import { type KernelBoot, kernelTexts, type ProfileContent, withArguments } from "../../model/objects/profile.ts";
 import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot/boot.ts";
 import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
 import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";

@@ -4,10 +4,10 @@
  */
 
 import { assert } from "../../lib/errors.ts";
-import { groupPath, profilePath } from "../../model/documents.ts";
-import type { ResolvedTemplate, TemplateSource, Templates } from "../../model/profile.ts";
-import type { SecretTexts } from "../../model/secret-texts.ts";
-import type { ObjectName, Source, SourceView } from "../../model/source.ts";
+import { groupPath, profilePath } from "../../model/objects/documents.ts";
+import type { ResolvedTemplate, TemplateSource, Templates } from "../../model/objects/profile.ts";
+import type { SecretTexts } from "../../model/objects/secret-texts.ts";
+import type { ObjectName, Source, SourceView } from "../../model/objects/source.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples, Samples } from "../core/machine-samples.ts";
 import type { TrialJob } from "./trial.ts";

@@ -1,7 +1,7 @@
 /** Records the state of each Group's trial, and sums up the states for each Profile. */
 
 import { compareBytes } from "../../lib/order.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 
 /** The state of a Group's trial: `failed` if a failure occurs with every request, `lost` if the trial did not end. */
 export type TrialState =

@@ -1,8 +1,8 @@
 /** Judges the output of templates. Machines of one Profile often get equal texts, so verdicts are cached by text. */
 
-import { TextCache } from "../../lib/text-cache.ts";
-import type { FindingCode } from "../../model/findings.ts";
-import type { ResolvedTemplate, TemplatePart } from "../../model/profile.ts";
+import { TextCache } from "../../lib/text/text-cache.ts";
+import type { FindingCode } from "../../model/objects/findings.ts";
+import type { ResolvedTemplate, TemplatePart } from "../../model/objects/profile.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
 import { ignitionValue } from "../../render/config/ignition.ts";
 import { checkIgnition } from "../../render/config/ignition-check.ts";

@@ -6,10 +6,10 @@
  * from a Secret. A trial never decides what a machine gets.
  */
 
-import { decodeGroup, decodeProfile } from "../../model/documents.ts";
-import type { FindingCode } from "../../model/findings.ts";
-import { type Group, type Selection, toGroup } from "../../model/group.ts";
-import { type Labels, labelsFromQuery } from "../../model/labels.ts";
+import { type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
+import { decodeGroup, decodeProfile } from "../../model/objects/documents.ts";
+import type { FindingCode } from "../../model/objects/findings.ts";
+import { type Group, type Selection, toGroup } from "../../model/objects/group.ts";
 import {
   endpointOf,
   fieldOf,
@@ -18,7 +18,7 @@ import {
   partsOf,
   type ResolvedTemplate,
   type TemplatePart,
-} from "../../model/profile.ts";
+} from "../../model/objects/profile.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";

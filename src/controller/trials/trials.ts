@@ -12,7 +12,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { type Condition, type ObjectName, objectKey } from "../../model/source.ts";
+import { type Condition, type ObjectName, objectKey } from "../../model/objects/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { notTriedYet, type TrialReport } from "../status/status-composer.ts";
 import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";

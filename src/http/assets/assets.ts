@@ -12,7 +12,7 @@ import { extname } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { Clients } from "../client-shares.ts";
 import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";

@@ -9,7 +9,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type Asset, type FileVersion, isSameVersion, readAsset, settleMs } from "./file.ts";
 
 export interface AssetCacheOptions {

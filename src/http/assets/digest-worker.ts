@@ -3,7 +3,7 @@
 import { createReadStream } from "node:fs";
 import { parentPort } from "node:worker_threads";
 import { assert, codeOf } from "../../lib/errors.ts";
-import { digestPieces, sha256Of } from "../../lib/file-digest.ts";
+import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
 import type { DigestAnswer, DigestJob } from "./digests.ts";
 
 const port = parentPort;

@@ -11,7 +11,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import { JobThread } from "../../lib/job-thread.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { RequestError } from "../errors.ts";
 import { type Asset, checkUnchanged, type FileVersion, isSameVersion, settleMs } from "./file.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import type { ServerResponse } from "node:http";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { Shares } from "../../lib/shares.ts";
 import { Turns } from "../../lib/slices.ts";
 import type { Holder } from "../client-shares.ts";

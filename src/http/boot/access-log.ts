@@ -5,7 +5,7 @@
 
 import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Labels } from "../../model/labels.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import type { Exchange } from "../exchange.ts";
 import { withoutToken } from "../logged-path.ts";
 

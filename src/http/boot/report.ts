@@ -8,8 +8,8 @@
  */
 
 import { unreachable } from "../../lib/errors.ts";
-import { ReportError, reportOfFields, reportOfJson } from "../../model/machine-report.ts";
-import type { MachineReport, PermitDesk, ReportOutcome } from "../../model/permit-desk.ts";
+import { ReportError, reportOfFields, reportOfJson } from "../../model/permits/machine-report.ts";
+import type { MachineReport, PermitDesk, ReportOutcome } from "../../model/permits/permit-desk.ts";
 import { plainText } from "../../render/core/rendered.ts";
 import type { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";

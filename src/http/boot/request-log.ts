@@ -5,8 +5,8 @@
  */
 
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
-import { sentLabels } from "../../model/labels.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { sentLabels } from "../../model/labels/labels.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine, RequestSink } from "./access-log.ts";
 import { bootFinder, type NumberedBoots, reportEndpoint } from "./boot-finder.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";

@@ -2,8 +2,8 @@
 
 import { BootError, bootRefusals } from "../../boot/core/boot-error.ts";
 import type { NearMisses } from "../../boot/explaining/near-misses.ts";
-import type { Metrics } from "../../lib/metrics.ts";
-import type { Labels } from "../../model/labels.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import type { Configs } from "./answer.ts";
 
 export interface WatchedConfigsOptions {

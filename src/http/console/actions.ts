@@ -5,11 +5,17 @@
 
 import { RequestError } from "../errors.ts";
 import { correctLedger } from "../ops/machine-changes.ts";
-import { type LedgerAction, ledgerActions, type ObjectAction, objectActions, readChoice } from "./actions-form.ts";
-import type { ConsoleContext } from "./context.ts";
-import { html } from "./html.ts";
-import { consolePath, type Page } from "./layout.ts";
-import type { Visitor } from "./visitors.ts";
+import { html } from "./html/html.ts";
+import { consolePath, type Page } from "./html/layout.ts";
+import {
+  type LedgerAction,
+  ledgerActions,
+  type ObjectAction,
+  objectActions,
+  readChoice,
+} from "./pages/actions-form.ts";
+import type { ConsoleContext } from "./pages/context.ts";
+import type { Visitor } from "./state/visitors.ts";
 
 /** More machines than a person chooses at once. */
 const maxMachines = 200;

@@ -9,18 +9,18 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { RequestError, requestRefusals } from "../errors.ts";
 import { rawQueryOf } from "../ops/server.ts";
 import { doActions } from "./actions.ts";
-import type { ConsoleContext, Screen } from "./context.ts";
-import { fleetScreen } from "./fleet-page.ts";
-import { healthScreen } from "./health-page.ts";
-import { html } from "./html.ts";
-import { consolePath, type Page, pageHtml } from "./layout.ts";
+import { html } from "./html/html.ts";
+import { consolePath, type Page, pageHtml } from "./html/layout.ts";
 import { liveStream } from "./live.ts";
-import { machineScreen } from "./machine-page.ts";
-import { objectScreen, objectsScreen } from "./objects-page.ts";
+import type { ConsoleContext, Screen } from "./pages/context.ts";
+import { fleetScreen } from "./pages/fleet-page.ts";
+import { healthScreen } from "./pages/health-page.ts";
+import { machineScreen } from "./pages/machine-page.ts";
+import { objectScreen, objectsScreen } from "./pages/objects-page.ts";
+import { tryScreen } from "./pages/try-page.ts";
+import { waitingScreen } from "./pages/waiting-page.ts";
 import { signInPage } from "./sign-in.ts";
-import { tryScreen } from "./try-page.ts";
-import { SignInNeeded, sessionCookie, type Visitor, type Visitors } from "./visitors.ts";
-import { waitingScreen } from "./waiting-page.ts";
+import { SignInNeeded, sessionCookie, type Visitor, type Visitors } from "./state/visitors.ts";
 
 export interface ConsoleRoutesOptions {
   readonly visitors: Visitors;

@@ -1,7 +1,7 @@
 /** The page that exchanges a token for a session. */
 
-import { html } from "./html.ts";
-import { consolePath, type Page } from "./layout.ts";
+import { html } from "./html/html.ts";
+import { consolePath, type Page } from "./html/layout.ts";
 
 /** Makes the page. @param problem why the last token did not do; empty for none. */
 export function signInPage(problem: string, hasCluster: boolean): Page {

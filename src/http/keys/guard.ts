@@ -1,6 +1,6 @@
 /** Keeps clients of the key API from writing davit's own documents, and from reading templates of Secrets. */
 
-import { davitRoot, secretsRoot } from "../../model/documents.ts";
+import { davitRoot, secretsRoot } from "../../model/objects/documents.ts";
 import { isAtOrBelow, type StorePath, storePath } from "../../store/core/node.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 

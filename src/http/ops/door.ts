@@ -20,7 +20,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { hostOf } from "../allowed-hosts.ts";
 import { TokenFile, tokenChallenge, tokenOf } from "../bearer-tokens.ts";
 import { RequestError } from "../errors.ts";

@@ -4,7 +4,7 @@ import { bootIdText } from "../../history/boot-ids.ts";
 import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
-import type { Labels } from "../../model/labels.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import { refusalOf } from "../refusal-numbers.ts";
 
 /** Returns everything about these machines, with the latest boot of each first. */

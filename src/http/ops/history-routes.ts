@@ -9,7 +9,7 @@ import type { BootFiles } from "../../boot/making/boot-scripts.ts";
 import { plainStage, type StageOf } from "../../history/boots.ts";
 import type { History } from "../../history/history.ts";
 import type { HistoryView, MachineHistory } from "../../history/history-view.ts";
-import { labelsFromQuery, sentLabels } from "../../model/labels.ts";
+import { labelsFromQuery, sentLabels } from "../../model/labels/labels.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";

@@ -3,8 +3,8 @@
  * the boot index and the ledger.
  */
 
-import type { MachineDocument } from "../../model/machine.ts";
-import type { InstallPlan, LedgerEntry, LedgerView, NamedGrant } from "../../model/permit.ts";
+import type { MachineDocument } from "../../model/objects/machine.ts";
+import type { InstallPlan, LedgerEntry, LedgerView, NamedGrant } from "../../model/permits/permit.ts";
 
 /** Everything that davit knows of machines. */
 export interface MachineBook {

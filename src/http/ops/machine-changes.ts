@@ -6,8 +6,8 @@
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { ActionAudit } from "../../model/audit.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import type { ActionAudit } from "../../model/objects/audit.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import { jsonBodies } from "./json-bodies.ts";

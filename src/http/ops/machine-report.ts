@@ -1,7 +1,7 @@
 /** Describes machines and the ledger in JSON for `/machines` and `/ledger`. */
 
 import { toRfc3339 } from "../../lib/clock.ts";
-import { phaseOf } from "../../model/machine-phase.ts";
+import { phaseOf } from "../../model/objects/machine-phase.ts";
 import {
   grantRefusal,
   type LedgerEntry,
@@ -10,7 +10,7 @@ import {
   permitRefusals,
   type Verdict,
   verdictOf,
-} from "../../model/permit.ts";
+} from "../../model/permits/permit.ts";
 import type { LedgerBook, MachineBook, MachineBoot, NamedMachine, PendingMachine } from "./machine-book.ts";
 
 /** A machine: its object if it has one, and the ledger's entries of its identities. */

@@ -6,8 +6,8 @@
 import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { isOwnUuid, normalizeMac } from "../../model/hardware-ids.ts";
-import { identity as identityText } from "../../model/machine.ts";
+import { isOwnUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
+import { identity as identityText } from "../../model/objects/machine.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import type { MachineBook } from "./machine-book.ts";

@@ -3,7 +3,7 @@
  */
 
 import type { Loser, NamedGroup, NearMiss } from "../../boot/explaining/explain.ts";
-import { shown, visible } from "../../lib/visible.ts";
+import { shown, visible } from "../../lib/text/visible.ts";
 import type { Preview, Rendering } from "./preview.ts";
 
 /** Returns the whole preview. Every line ends in LF. */

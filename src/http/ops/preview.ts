@@ -19,8 +19,8 @@ import type { ShownLabel } from "../../boot/explaining/seen-machine.ts";
 import { type Warning, warningsOf } from "../../boot/explaining/warnings.ts";
 import type { BootIndex, BootView } from "../../boot/selection/boot-index.ts";
 import { Turns } from "../../lib/slices.ts";
-import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels.ts";
-import { isGenericPart, isOfSecret, partAt, partsOf } from "../../model/profile.ts";
+import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels/labels.ts";
+import { isGenericPart, isOfSecret, partAt, partsOf } from "../../model/objects/profile.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import { answerError } from "../errors.ts";
 

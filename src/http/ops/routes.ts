@@ -1,7 +1,7 @@
 /** The routes of the operations listener that need no credentials: `/livez`, `/readyz`, `/version` and `/metrics`. */
 
 import type { FastifyPluginAsync } from "fastify";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { notReadyStatus } from "../errors.ts";
 import { rawQueryOf } from "./server.ts";
 

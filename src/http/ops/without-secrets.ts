@@ -1,8 +1,8 @@
 /** Removes what is made from texts of Secrets out of documents that people may read. */
 
-import { decodeProfile, documentAddress, encodeDocument, secretPath } from "../../model/documents.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { isOfSecret, partsOf } from "../../model/profile.ts";
+import { decodeProfile, documentAddress, encodeDocument, secretPath } from "../../model/objects/documents.ts";
+import { isOfSecret, partsOf } from "../../model/objects/profile.ts";
 
 /** In place of a digest that the reader does not have. No text is known that has it. */
 const otherDigest = "0".repeat(64);

@@ -14,10 +14,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { historyPath } from "../../model/history-batch.ts";
-import { closingPath, permitPath } from "../../model/permit-wire.ts";
+import { closingPath, permitPath } from "../../model/permits/permit-wire.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";

@@ -7,8 +7,8 @@
 
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
-import { davitRoot } from "../../model/documents.ts";
 import { encodeFollowLine, type FollowPlace, heartbeatMs } from "../../model/follow-line.ts";
+import { davitRoot } from "../../model/objects/documents.ts";
 import type { Store } from "../../store/store.ts";
 import type { ConnectedFollower } from "../connected-follower.ts";
 import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";

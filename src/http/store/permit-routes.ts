@@ -1,14 +1,19 @@
 /**
  * `POST /davit/v1/permit`, `/davit/v1/report`, `/davit/v1/sightings` and `/davit/v1/history`, on the store's listener:
- * what followers ask and report for their machines. `model/permit-wire.ts`, `model/sighting.ts` and
+ * what followers ask and report for their machines. `model/permits/permit-wire.ts`, `model/sighting.ts` and
  * `model/history-batch.ts` have the bodies. The guard is that of following: a client that may read every config may ask
  * for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
  */
 
 import type { Clock } from "../../lib/clock.ts";
 import { decodeHistoryBatch, type HistoryBatch, maxBatchBytes } from "../../model/history-batch.ts";
-import type { PermitDesk } from "../../model/permit-desk.ts";
-import { decodeClosing, decodeQuestion, type PermitQuestion, type PermitReply } from "../../model/permit-wire.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
+import {
+  decodeClosing,
+  decodeQuestion,
+  type PermitQuestion,
+  type PermitReply,
+} from "../../model/permits/permit-wire.ts";
 import { decodeSightings, type MachineSighting, maxSightings } from "../../model/sighting.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import type { Store } from "../../store/store.ts";

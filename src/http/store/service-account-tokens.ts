@@ -11,9 +11,9 @@ import { hash } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
 import { type Clock, dateOf } from "../../lib/clock.ts";
 import { codeOf, messageOf } from "../../lib/errors.ts";
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import type { Log } from "../../lib/log.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
 import type { TokenKeys } from "../../model/cluster-trust.ts";
 import { isJsonObject, parseJsonObject } from "../../model/json.ts";
 

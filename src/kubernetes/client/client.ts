@@ -12,7 +12,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { Deadline } from "../../lib/deadline.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type JsonObject, parseJsonObject } from "../../model/json.ts";
 import { ApiError, answeredError } from "./api-error.ts";
 import { ConnectionPool, type HttpAnswer } from "./connections.ts";

@@ -3,8 +3,8 @@
  * from the request, so every part of davit gives the same words. Pure.
  */
 
+import { apiGroup as davitGroup } from "../../model/objects/source.ts";
 import { lackedRule } from "../../model/role-rule.ts";
-import { apiGroup as davitGroup } from "../../model/source.ts";
 
 /** A request to the API server, as RBAC sees it. */
 export interface NeededAccess {

@@ -1,7 +1,7 @@
 /** The resources that davit reads, and their paths on the API server. */
 
 import { toRfc3339 } from "../../lib/clock.ts";
-import { apiGroup, apiVersion, type ObjectKind } from "../../model/source.ts";
+import { apiGroup, apiVersion, type ObjectKind } from "../../model/objects/source.ts";
 
 export interface Resource {
   readonly kind: ObjectKind;

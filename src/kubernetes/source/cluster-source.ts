@@ -12,7 +12,7 @@ import { readCrds } from "../../admission/crds.ts";
 import { type Clock, earliest } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import {
   isOwnKind,
   type ObjectName,
@@ -24,7 +24,7 @@ import {
   type SourceListener,
   type SourceVersions,
   type SourceView,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
 import type { ApiClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
 import { HeldChanges } from "../watch/held-changes.ts";

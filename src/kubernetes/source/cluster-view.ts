@@ -10,8 +10,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { countingAtOnce } from "../../model/at-once.ts";
-import { refusedMachine } from "../../model/refused-machine.ts";
+import { refusedMachine } from "../../model/objects/refused-machine.ts";
 import {
   type GroupObject,
   isOwnKind,
@@ -27,7 +26,8 @@ import {
   type SourceObject,
   type SourceProblem,
   type SourceView,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
+import { countingAtOnce } from "../../model/selection/at-once.ts";
 import { type Judgement, origin } from "./judge.ts";
 import type { OwnWatches } from "./own-watches.ts";
 import { References } from "./references.ts";

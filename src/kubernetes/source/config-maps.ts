@@ -5,7 +5,7 @@
  */
 
 import { earliest } from "../../lib/clock.ts";
-import type { ConfigMapObject, Reference } from "../../model/source.ts";
+import type { ConfigMapObject, Reference } from "../../model/objects/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import { objectPath, resources } from "../client/resources.ts";
 import { RetryDelays } from "../client/retry-delays.ts";

@@ -14,7 +14,7 @@
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
-import type { OwnName } from "../../model/source.ts";
+import type { OwnName } from "../../model/objects/source.ts";
 
 export interface Dropped {
   /** The labels that were written without a value, except labels that have a value now, whoever wrote the value. */

@@ -8,14 +8,14 @@ import { isDeepStrictEqual } from "node:util";
 import type { Admission, RefusedDocument } from "../../admission/admission.ts";
 import type { SchemaFinding } from "../../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { ProfileCaution } from "../../model/profile.ts";
+import type { ProfileCaution } from "../../model/objects/profile.ts";
 import {
   type GroupObject,
   isOwnKind,
   type MachineObject,
   type ObjectKind,
   type SourceObject,
-} from "../../model/source.ts";
+} from "../../model/objects/source.ts";
 import type { Resource } from "../client/resources.ts";
 import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";

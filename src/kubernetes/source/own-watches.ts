@@ -1,6 +1,6 @@
 /** The watches of Profiles, Groups and Machines, by kind and namespace, and the state of all of them together. */
 
-import type { ObjectName, OwnName } from "../../model/source.ts";
+import type { ObjectName, OwnName } from "../../model/objects/source.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
 import type { Judgement } from "./judge.ts";
 

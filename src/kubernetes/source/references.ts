@@ -1,6 +1,6 @@
 /** Records which ConfigMaps and Secrets Profiles name. davit reads no other ConfigMap's or Secret's content. */
 
-import { objectKey, type Reference } from "../../model/source.ts";
+import { objectKey, type Reference } from "../../model/objects/source.ts";
 
 export interface WantedChange {
   readonly wanted: readonly Reference[];

@@ -10,7 +10,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { SourceProblem } from "../../model/source.ts";
+import type { SourceProblem } from "../../model/objects/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath } from "../client/resources.ts";

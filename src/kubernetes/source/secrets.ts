@@ -5,7 +5,7 @@
  */
 
 import { earliest } from "../../lib/clock.ts";
-import type { Reference, SecretObject } from "../../model/source.ts";
+import type { Reference, SecretObject } from "../../model/objects/source.ts";
 import { resources } from "../client/resources.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
 import { type Judgement, judge } from "./judge.ts";

@@ -3,7 +3,7 @@
  * machine boots a Profile with content of a different time. A removal takes effect immediately.
  */
 
-import { type ConfigMapObject, objectKey, type Reference, type SecretObject } from "../../model/source.ts";
+import { type ConfigMapObject, objectKey, type Reference, type SecretObject } from "../../model/objects/source.ts";
 import type { ConfigMaps } from "./config-maps.ts";
 import type { Secrets } from "./secrets.ts";
 

@@ -8,7 +8,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Condition, EventSink, NotedEvent, ObjectName } from "../../model/source.ts";
+import type { Condition, EventSink, NotedEvent, ObjectName } from "../../model/objects/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath, resources } from "../client/resources.ts";

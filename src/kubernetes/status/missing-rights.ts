@@ -4,7 +4,7 @@
  * object is left whose status was refused.
  */
 
-import type { ObjectName } from "../../model/source.ts";
+import type { ObjectName } from "../../model/objects/source.ts";
 
 interface Missing {
   readonly text: string;

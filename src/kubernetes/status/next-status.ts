@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { Condition, MachineStatus, ObjectStatus } from "../../model/source.ts";
+import type { Condition, MachineStatus, ObjectStatus } from "../../model/objects/source.ts";
 
 /** A metav1.Condition, with the time and generation that the model leaves to the writer. */
 type ShownCondition = Condition & { readonly observedGeneration: number; readonly lastTransitionTime: string };

@@ -11,7 +11,7 @@ import { type Clock, toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { TokenBucket, type TokenBucketOptions } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
+import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/objects/source.ts";
 import { ApiError, fieldNotDeclared } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { objectPath, resources } from "../client/resources.ts";

@@ -18,7 +18,7 @@
  */
 
 import { type Clock, earliest } from "../../lib/clock.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 
 export interface HeldChangesOptions {
   readonly clock: Clock;

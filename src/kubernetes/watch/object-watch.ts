@@ -10,7 +10,7 @@ import { jittered } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Deadline } from "../../lib/deadline.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { RetryDelays } from "../client/retry-delays.ts";

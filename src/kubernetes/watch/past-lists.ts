@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { isOlder } from "./gaps.ts";
 import type { SeenVersions } from "./seen-versions.ts";
 import { WatchFailure } from "./watch-failure.ts";

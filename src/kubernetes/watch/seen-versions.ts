@@ -3,7 +3,7 @@
  * or begins to lead, gets it from the store. So it notices a list that shows the past (decision 0023).
  */
 
-import type { SourceVersions } from "../../model/source.ts";
+import type { SourceVersions } from "../../model/objects/source.ts";
 import { isOlder } from "./gaps.ts";
 
 export class SeenVersions {

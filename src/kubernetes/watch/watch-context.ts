@@ -3,8 +3,8 @@
 import type { Admission } from "../../admission/admission.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
-import { isOwnKind } from "../../model/source.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { isOwnKind } from "../../model/objects/source.ts";
 import type { ApiClient } from "../client/client.ts";
 import { collectionPath, type Resource } from "../client/resources.ts";
 import type { HeldChanges } from "./held-changes.ts";

@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { Deadline } from "../../lib/deadline.ts";
-import { LineReader } from "../../lib/line-reader.ts";
+import { LineReader } from "../../lib/text/line-reader.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../model/json.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import { reasonOfStatus, toWatchFailure, WatchFailure } from "./watch-failure.ts";

@@ -4,7 +4,7 @@
  */
 
 import { earliest } from "../../lib/clock.ts";
-import type { Metrics } from "../../lib/metrics.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Resource } from "../client/resources.ts";
 
 interface Count {

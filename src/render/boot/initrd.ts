@@ -2,7 +2,7 @@
  * Reads an initrd of a Profile: a location, with an optional `--name NAME` before it, which names the initrd in iPXE.
  */
 
-import type { KernelBoot } from "../../model/profile.ts";
+import type { KernelBoot } from "../../model/objects/profile.ts";
 
 export interface NamedInitrd {
   readonly location: string;

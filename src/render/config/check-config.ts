@@ -1,9 +1,14 @@
 /**
  * Checks the text of each config part and turns it into an answer. A new part needs a row here and one in
- * `model/profile.ts`.
+ * `model/objects/profile.ts`.
  */
 
-import { type GenericFormat, isGenericPart, type TemplateField, type TemplatePart } from "../../model/profile.ts";
+import {
+  type GenericFormat,
+  isGenericPart,
+  type TemplateField,
+  type TemplatePart,
+} from "../../model/objects/profile.ts";
 import { RenderError } from "../core/render-error.ts";
 import { jsonText, plainText, type Rendered } from "../core/rendered.ts";
 import { isMeantAsJson, renderIgnition } from "./ignition.ts";

@@ -4,7 +4,7 @@
  */
 
 import { type Document, isMap, isNode, isScalar, visit } from "yaml";
-import { isAmbiguous, repeatedKey } from "../../lib/yaml-rules.ts";
+import { isAmbiguous, repeatedKey } from "../../lib/text/yaml-rules.ts";
 import type { JsonValue } from "../../model/json.ts";
 import { RenderError, type RenderReason } from "../core/render-error.ts";
 import { positionAt, type TextPosition } from "../core/text-position.ts";

@@ -1,6 +1,6 @@
 /** The finding for each reason of a RenderError. */
 
-import type { FindingCode } from "../../model/findings.ts";
+import type { FindingCode } from "../../model/objects/findings.ts";
 import type { RenderReason } from "./render-error.ts";
 
 export const reasonCodes: Readonly<Record<RenderReason, FindingCode>> = {

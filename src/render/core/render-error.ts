@@ -4,7 +4,7 @@
  * library.
  */
 
-import { shown } from "../../lib/visible.ts";
+import { shown } from "../../lib/text/visible.ts";
 import type { TextPosition } from "./text-position.ts";
 
 /**

@@ -8,7 +8,7 @@
  */
 
 import { unreachable } from "../../lib/errors.ts";
-import type { Labels } from "../../model/labels.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import type { LocalBoot } from "../../model/local-boot.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
 import { parseInitrd } from "../boot/initrd.ts";

@@ -5,7 +5,7 @@
  * A guard fails closed: a GRUB that lacks a command or a variable is refused like another machine.
  */
 
-import type { Labels } from "../../model/labels.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import { quote } from "./words.ts";
 
 /** What must be true of a machine that runs a config. */

@@ -1,6 +1,6 @@
 /** Writes words of GRUB's script language: it fills in tokens and quotes values. */
 
-import { type Labels, sentLabels } from "../../model/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import { hasBlankByte } from "../boot/kernel-words.ts";
 import { type Filled, hasValue, type Pieces, piecesOf, split, textOf, valueMatches } from "../boot/pieces.ts";
 import { RenderError } from "../core/render-error.ts";

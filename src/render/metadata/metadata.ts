@@ -8,9 +8,9 @@
  */
 
 import { compareBytes } from "../../lib/order.ts";
-import type { Group } from "../../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import { type Labels, sentLabels } from "../../model/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
+import type { Group } from "../../model/objects/group.ts";
 import { RenderError } from "../core/render-error.ts";
 import { plainText, type Rendered } from "../core/rendered.ts";
 import { requestQuery, requestValue } from "../core/request-text.ts";

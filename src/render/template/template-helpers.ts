@@ -3,8 +3,8 @@
  * variable is passed as null. docs/use/templates.md has an example of each helper, and a test runs the examples.
  */
 
-import { normalizeMac } from "../../model/hardware-ids.ts";
 import type { JsonValue } from "../../model/json.ts";
+import { normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { canonicalJson, isList, isTruthy, memberOf, textOf } from "../core/values.ts";
 import { countValue, type RenderBudget } from "./limits.ts";
 

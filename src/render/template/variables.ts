@@ -4,9 +4,9 @@
  */
 
 import { compareBytes } from "../../lib/order.ts";
-import type { Group } from "../../model/group.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { type Labels, sentLabels } from "../../model/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
+import type { Group } from "../../model/objects/group.ts";
 import { isHarmless } from "../core/request-text.ts";
 import { withDefaults } from "../core/values.ts";
 import type { Variables } from "./template.ts";

@@ -1,8 +1,8 @@
 /** Writes a backup into a file: the whole backup, or no file. */
 
 import { basename, dirname, join } from "node:path";
-import type { Files } from "../../lib/files.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { WalError } from "../core/log-port.ts";
 import { type BackupHead, BackupReader } from "./format.ts";
 

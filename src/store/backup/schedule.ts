@@ -14,12 +14,12 @@ import { join } from "node:path";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { dateOf, toRfc3339 } from "../../lib/clock.ts";
-import { diskSentence } from "../../lib/disk-sentence.ts";
 import { messageOf } from "../../lib/errors.ts";
-import type { Files } from "../../lib/files.ts";
+import { diskSentence } from "../../lib/files/disk-sentence.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { publicProblem } from "../../lib/files/private-path.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics.ts";
-import { publicProblem } from "../../lib/private-path.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type LogIdentity, WalError } from "../core/log-port.ts";
 import { saveBackup } from "./file.ts";
 

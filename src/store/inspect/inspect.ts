@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
 import { nextTurn } from "../../lib/slices.ts";
 import { decodeRecord } from "../command/command-codec.ts";
 import { type CommittedListener, WalError } from "../core/log-port.ts";

@@ -3,7 +3,7 @@
  * takes no lock, so the caller must keep other processes out of the directory.
  */
 
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
 import { decodeRecord } from "../command/command-codec.ts";
 import { WalError } from "../core/log-port.ts";
 import { StateMachine } from "../snapshot/state-machine.ts";

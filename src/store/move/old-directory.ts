@@ -1,8 +1,8 @@
 /** The data directory of a store that is moved to another place. */
 
 import { join } from "node:path";
-import type { Files } from "../../lib/files.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { WalError } from "../core/log-port.ts";
 import { movedName } from "../core/moved.ts";
 import { readDirectory } from "../inspect/read-directory.ts";

@@ -5,7 +5,7 @@
 
 import { dirname, resolve } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
 import type { SegmentHead } from "./record.ts";
 import { createSegment } from "./segment-writer.ts";
 

@@ -9,9 +9,9 @@
 
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import type { Log } from "../../lib/log.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
 import { WalError } from "../core/log-port.ts";
 import { numberFrom, objectFrom, parseJson, textFrom, unreadable } from "../core/stored-json.ts";
 import { type LogEnd, startOverAdvice } from "./recover.ts";

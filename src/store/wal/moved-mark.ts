@@ -1,7 +1,7 @@
 /** The mark in a data directory whose store was moved: one line, where it is now. */
 
 import { join } from "node:path";
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
 import { movedAway, movedName } from "../core/moved.ts";
 
 /** True if the store of a directory was moved to another place. */

@@ -1,7 +1,7 @@
 /** Reads a log to its end, or begins a new one. */
 
+import { removeUnfinishedFiles } from "../../lib/files/whole-file.ts";
 import type { Log } from "../../lib/log.ts";
-import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
 import { type CommittedListener, WalError } from "../core/log-port.ts";
 import { type BeginLogOptions, beginLog, randomId } from "./begin-log.ts";
 import { checkKnownEnd } from "./log-end.ts";

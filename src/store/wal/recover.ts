@@ -8,7 +8,7 @@
  */
 
 import { join } from "node:path";
-import type { Files } from "../../lib/files.ts";
+import type { Files } from "../../lib/files/files.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { type CommittedListener, newerFormat, WalError } from "../core/log-port.ts";
 import {

@@ -7,8 +7,8 @@
  */
 
 import { join } from "node:path";
-import type { Files } from "../../lib/files.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 
 export interface ReserveOptions {
   readonly files: Files;

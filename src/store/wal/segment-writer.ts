@@ -10,9 +10,9 @@
 
 import { join } from "node:path";
 import { assert, codeOf, messageOf } from "../../lib/errors.ts";
-import type { AppendFile, Files } from "../../lib/files.ts";
+import type { AppendFile, Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { inSlices } from "../../lib/slices.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
 import { WalError } from "../core/log-port.ts";
 import {
   type BatchPosition,

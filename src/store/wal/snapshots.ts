@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
-import type { Files } from "../../lib/files.ts";
-import { writeWholeFile } from "../../lib/whole-file.ts";
+import type { Files } from "../../lib/files/files.ts";
+import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
 import { framed, type SnapshotHead, SnapshotReader } from "./snapshot-frame.ts";
 import { startFailure } from "./start-failure.ts";

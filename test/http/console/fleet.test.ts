@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import type { HistoryView } from "../../../src/history/history-view.ts";
-import { Fleet } from "../../../src/http/console/fleet.ts";
-import { type StateFacts, stateOf } from "../../../src/http/console/fleet-state.ts";
+import { Fleet } from "../../../src/http/console/state/fleet.ts";
+import { type StateFacts, stateOf } from "../../../src/http/console/state/fleet-state.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { seen } from "../../history/seen-requests.ts";

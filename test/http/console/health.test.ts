@@ -1,10 +1,10 @@
 /** The screen of davit's own health. */
 
 import { describe, expect, it } from "vitest";
-import { plotHtml } from "../../../src/http/console/plot.ts";
-import { maxSamples, RequestRates, sampleMs } from "../../../src/http/console/request-rates.ts";
+import { plotHtml } from "../../../src/http/console/html/plot.ts";
+import { maxSamples, RequestRates, sampleMs } from "../../../src/http/console/state/request-rates.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { createMetrics } from "../../../src/lib/metrics.ts";
+import { createMetrics } from "../../../src/lib/metrics/metrics.ts";
 import { nextTurn } from "../../../src/lib/slices.ts";
 import { soleMembership } from "../../../src/store/core/log-port.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";

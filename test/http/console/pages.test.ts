@@ -1,7 +1,7 @@
 /** What the console's pages show, and that nothing a machine sends becomes part of them. */
 
 import { describe, expect, it } from "vitest";
-import { breakable, html, lines } from "../../../src/http/console/html.ts";
+import { breakable, html, lines } from "../../../src/http/console/html/html.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { entry, machine } from "../fake-machines.ts";
 import { consoleListener } from "./console-listener.ts";

@@ -1,7 +1,7 @@
 /** The Try screen: what a machine would get, beside another one, and with a manifest that is not applied. */
 
 import { describe, expect, it } from "vitest";
-import { TryThread } from "../../../src/app/try-thread.ts";
+import { TryThread } from "../../../src/app/boot/try-thread.ts";
 import { Holdings } from "../../../src/directory/holdings.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { machine } from "../fake-machines.ts";

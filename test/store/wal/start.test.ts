@@ -6,7 +6,7 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { diskFiles } from "../../../src/lib/files.ts";
+import { diskFiles } from "../../../src/lib/files/files.ts";
 import { nextTurn } from "../../../src/lib/slices.ts";
 import { WalError } from "../../../src/store/core/log-port.ts";
 import { storePath } from "../../../src/store/core/node.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { diskFiles } from "../../../src/lib/files.ts";
+import { diskFiles } from "../../../src/lib/files/files.ts";
 import { lockDirectory } from "../../../src/store/wal/lock.ts";
 import { segmentHeadBytes } from "../../../src/store/wal/record.ts";
 import { type FaultFiles, seededPick } from "../../helpers/fault-files.ts";

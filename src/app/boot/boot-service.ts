@@ -1,0 +1,395 @@
+/**
+ * The common part of `davit serve` and `davit boot`: the boot index, the listener for machines, and the listener for
+ * operators. It does not know where the documents come from: the caller feeds the index.
+ */
+
+import { BootError } from "../../boot/core/boot-error.ts";
+import type { BootLedger } from "../../boot/core/selected.ts";
+import { NearMisses } from "../../boot/explaining/near-misses.ts";
+import { RenderThread } from "../../boot/making/render-thread.ts";
+import { SlowWork } from "../../boot/making/slow-work.ts";
+import { BootIndex } from "../../boot/selection/boot-index.ts";
+import { commonDoubts, doubtText } from "../../boot/selection/doubt.ts";
+import { Freshness } from "../../boot/selection/freshness.ts";
+import type { AssetSource } from "../../download/asset-source.ts";
+import { BootIds } from "../../history/boot-ids.ts";
+import { HandedIntake } from "../../history/handed-intake.ts";
+import { History, type HistoryOutlets } from "../../history/history.ts";
+import type { RecordedMachine } from "../../history/history-view.ts";
+import { AssetDigests } from "../../http/assets/digests.ts";
+import { type RequestSink, requestFollower } from "../../http/boot/access-log.ts";
+import type { ReportRouteOptions } from "../../http/boot/report.ts";
+import { type RequestLogOptions, requestLog } from "../../http/boot/request-log.ts";
+import { Clients } from "../../http/client-shares.ts";
+import { consoleRoutes } from "../../http/console/routes.ts";
+import type { FollowedStore } from "../../http/console/state/health.ts";
+import { answerError } from "../../http/errors.ts";
+import type { DocumentsRoutesOptions } from "../../http/ops/documents-routes.ts";
+import { OpsDoor } from "../../http/ops/door.ts";
+import { guardedRoutes } from "../../http/ops/guarded-routes.ts";
+import type { MachineChangesOptions } from "../../http/ops/machine-changes.ts";
+import { Previews } from "../../http/ops/preview.ts";
+import { opsRoutes } from "../../http/ops/routes.ts";
+import { createOpsServer, type OpsServer } from "../../http/ops/server.ts";
+import type { HttpServer } from "../../http/server.ts";
+import { UnsentAnswers, unsentLimitOf } from "../../http/unsent-answers.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { assert } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import { RecentLines } from "../../lib/logging/recent-lines.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { random } from "../../lib/random.ts";
+import { type Address, isLoopback } from "../../lib/text/address.ts";
+import type { Feed } from "../../model/feed.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
+import type { ServiceConfig } from "../../options/serve.ts";
+import { connectionLimitOf } from "../core/open-files.ts";
+import type { SecretKeys } from "../core/secret-keys.ts";
+import { BootListener, type MachineAddresses } from "../listener/boot-listener.ts";
+import { BootTls } from "../listener/boot-tls.ts";
+import { type OpenedSigners, openSigners } from "../listener/open-signers.ts";
+import { BootThreads } from "../threads/boot-threads.ts";
+import { threadAnswers } from "../threads/thread-answers.ts";
+import { threadStart } from "../threads/thread-start.ts";
+import type { FeedName } from "../threads/wire.ts";
+import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
+import { outletsOf, refusalNames } from "./history-outlets.ts";
+import { type BootAssets, openAssets } from "./profile-assets.ts";
+
+export interface BootServiceOptions {
+  readonly config: ServiceConfig;
+  readonly log: Log;
+  /** The latest warnings and errors of the log; none unless given. */
+  readonly lines?: RecentLines;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly version: string;
+  /** Keys of Secrets. The caller starts them before the index gets documents. No encrypted text is served without. */
+  readonly secretKeys?: SecretKeys;
+  /** Where the history of boots survives a restart; only in memory unless given. */
+  readonly historyDirectory?: string | undefined;
+  /** What is known of the ledger: the ledger itself, or a follower's copy. */
+  readonly ledger?: BootLedger | undefined;
+  /** Where installs are claimed and reported. Without it, davit refuses installs that need a permit. */
+  readonly desk?: PermitDesk | undefined;
+  /** As in `ReportRouteOptions`. */
+  readonly machineOf?: ReportRouteOptions["machineOf"];
+  /** Called for each answer to a machine. */
+  readonly answered?: RequestLogOptions["answered"];
+  /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
+  readonly certificateDirectory?: string | undefined;
+  /** Gets each request of the history; of a follower. */
+  readonly handOn?: HistoryOutlets["handOn"];
+  /** The feeds that further boot threads follow. Without them there is only the first thread. */
+  readonly feeds?: (() => Readonly<Record<FeedName, Feed>>) | undefined;
+  /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
+  readonly assetSource?: AssetSource | undefined;
+}
+
+/** What the listener for operators shows of the parts that feed the boot service. */
+export interface Backend {
+  /** Why machines are not answered yet, in a few words. */
+  readonly waitingFor: string;
+  /** Problems for the operator, one per line. */
+  readonly attention: () => readonly string[];
+  /** Monotonic time up to which the documents are known to match the source; undefined before the first contact. */
+  readonly provenAtMs: () => number | undefined;
+  /** Sets the metrics that are computed only for a scrape. Called before each scrape. */
+  readonly measure: () => void;
+  /** Machines and the ledger, for operators; absent without a ledger. */
+  readonly machines?: Omit<MachineChangesOptions, "log">;
+  /** Only of `davit serve`. */
+  readonly console?: ServedConsole;
+  /** Only of `davit serve`. */
+  readonly documents?: Omit<DocumentsRoutesOptions, "version" | "index" | "clock" | "secretReader">;
+  /** Only of `davit boot`. */
+  readonly followed?: FollowedStore;
+}
+
+/** Idle connections close early: probes open a new connection each time, and scrapers can reconnect. */
+const opsLimits = { keepAliveTimeoutMs: 10_000 };
+
+const never = new Promise<never>(() => {});
+
+export class BootService {
+  readonly index: BootIndex;
+  readonly assets: BootAssets;
+  readonly #history: History;
+  /** Takes what followers hand on into the history. */
+  readonly handed: HandedIntake;
+  readonly #freshness: Freshness;
+  readonly #clients: Clients;
+  readonly #unsent: Readonly<Record<"boot" | "ops", UnsentAnswers>>;
+  readonly #renderThread: RenderThread;
+  readonly #digests: AssetDigests;
+  readonly #slowWork: SlowWork;
+  readonly #options: BootServiceOptions;
+  readonly #stopping = new AbortController();
+  #opsServer: HttpServer | undefined;
+  #listener: BootListener | undefined;
+  #threads: BootThreads | undefined;
+  #signers: OpenedSigners = {};
+  #opsDoor: OpsDoor | undefined;
+  #opsAddress: Address | undefined;
+  #tls: BootTls | undefined;
+  #nearMisses: NearMisses | undefined;
+
+  constructor(options: BootServiceOptions) {
+    this.#options = options;
+    const { config, clock, metrics, log, ledger } = options;
+    this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
+    this.#history = new History({ clock, metrics, outlets: outletsOf(options) });
+    this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
+    this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const ofListener = { clients: this.#clients };
+    const limitBytes = unsentLimitOf(config.bootThreads);
+    this.#unsent = { boot: new UnsentAnswers({ ...ofListener, limitBytes }), ops: new UnsentAnswers(ofListener) };
+    this.#renderThread = new RenderThread({ clock });
+    this.#digests = new AssetDigests({ clock, log, metrics });
+    this.assets = openAssets({
+      ...options,
+      source: options.assetSource,
+      digests: this.#digests,
+      clients: this.#clients,
+    });
+    this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
+    const { secretKeys } = options;
+    const ofIndex = { clock, freshness: this.#freshness, ledger, ...(secretKeys && { secretReader: secretKeys }) };
+    this.index = new BootIndex({ ...ofIndex, log: log.child({ part: "boot" }) });
+    secretKeys?.onChange(() => this.index.keysChanged());
+  }
+
+  /**
+   * Listens for operators. Call this before `listenForMachines`, so that operators can see why davit does not answer
+   * machines yet.
+   * @throws {StartError}
+   */
+  async listenForOperators(behind: Backend): Promise<Address> {
+    const { config, log, clock, metrics, version, secretKeys } = this.#options;
+    const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
+    const shared = { log: log.child({ part: "ops" }), clock, answerError };
+    const server = createOpsServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
+    this.#freshness.provenBy(behind.provenAtMs);
+    const text = async () => {
+      behind.measure();
+      this.#measureDoubt();
+      for (const [listener, unsent] of Object.entries(this.#unsent)) unsent.measure(metrics.unsentBytes, listener);
+      await this.#history.measure();
+      for (const signer of Object.values(this.#signers)) signer.measure();
+      return metrics.text();
+    };
+    const readiness = {
+      checks: [
+        { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
+        { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
+      ],
+      attention: () => [
+        ...this.#withheld(),
+        ...this.#doubt(),
+        ...(secretKeys?.attention ?? []),
+        ...this.index.undecryptable,
+        ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
+        ...(this.assets.fetcher?.attention ?? []),
+        ...(this.#tls?.attention() ?? []),
+        ...behind.attention(),
+      ],
+    };
+    const scraped = { contentType: metrics.contentType, text };
+    await server.app.register(opsRoutes, { version, ...readiness, metrics: scraped });
+    await this.#addGuardedRoutes(server, behind, readiness);
+    const { address: host, port } = await server.listen({ ...config.opsAddress, option: "--ops-address" });
+    this.#opsServer = server;
+    this.#opsAddress = { host, port };
+    return this.#opsAddress;
+  }
+
+  /** The routes that show machines and their configs, behind a door. */
+  async #addGuardedRoutes(
+    { app }: OpsServer,
+    { machines, console: served, documents, followed }: Backend,
+    readiness: Pick<ConsoleOptions, "checks" | "attention">,
+  ): Promise<void> {
+    const {
+      config,
+      log,
+      lines = new RecentLines(this.#options.clock),
+      clock,
+      metrics,
+      version,
+      secretKeys,
+    } = this.#options;
+    const door = await OpsDoor.open({
+      tokenFile: config.opsTokenFile,
+      adminTokenFile: config.opsAdminTokenFile,
+      boundTo: () => this.#opsAddress?.host,
+      isLoopback,
+      clock,
+      log: log.child({ part: "ops" }),
+      metrics,
+    });
+    this.#opsDoor = door;
+    const previews = new Previews({
+      index: this.index,
+      configsOver: (view) => this.#listening.configsOver(view, "shown"),
+    });
+    const bootFilesOf = (group: string) => {
+      const machine = this.index.machineOf(group);
+      return machine && this.#listener?.configs?.bootFilesOf(machine);
+    };
+    await app.register(guardedRoutes, {
+      door,
+      previews,
+      history: { history: this.#history, bootFilesOf },
+      machines: machines && { ...machines, log: log.child({ part: "ops" }) },
+      documents: documents && { ...documents, version, index: this.index, clock, secretReader: secretKeys },
+    });
+    if (!config.opsConsole) return;
+    const { index } = this;
+    const shown = { index, history: this.#history, previews, bootFilesOf, machines, served, followed, ...readiness };
+    const around = {
+      door,
+      clients: this.#clients,
+      clock,
+      log: log.child({ part: "ops" }),
+      lines,
+      metrics,
+      version,
+      rendering: () => this.#listening.rendering,
+      signal: this.#stopping.signal,
+    };
+    await app.register(consoleRoutes, await openConsole({ ...shown, ...around }));
+  }
+
+  /**
+   * Listens for machines.
+   * @throws {StartError}
+   */
+  async listenForMachines(): Promise<MachineAddresses> {
+    const { config, clock, metrics, desk, machineOf, answered } = this.#options;
+    const log = this.#options.log.child({ part: "http" });
+    const boots = new BootIds({ random });
+    const follow = requestLog({ log, metrics, history: this.#history, boots, answered });
+    this.#nearMisses = new NearMisses({ index: this.index, clock, log });
+    await openSigners(this.#signers, this.#options);
+    this.assets.fetcher?.start();
+    const certificateDirectory = this.#options.certificateDirectory;
+    this.#tls = await BootTls.open({ config, ownDirectory: certificateDirectory, clock, log });
+    this.#listener = new BootListener({
+      ...{ config, log, clock, metrics, desk, machineOf },
+      index: this.index,
+      slowWork: this.#slowWork,
+      signers: this.#signers,
+      assets: this.assets.route,
+      accessLog: requestFollower({ clock, follow }),
+      nearMisses: this.#nearMisses,
+      clients: this.#clients,
+      unsent: this.#unsent.boot,
+      tls: this.#tls,
+    });
+    const addresses = await this.#listener.listen();
+    metrics.bootThreads.inc();
+    this.#threads = this.#openThreads(this.#listener, follow);
+    if (!this.#stopping.signal.aborted) this.#threads?.start();
+    return addresses;
+  }
+
+  /** Undefined if there is only the first thread. */
+  #openThreads({ bound }: BootListener, follow: RequestSink): BootThreads | undefined {
+    const { config, desk, feeds, log, clock, metrics } = this.#options;
+    if (config.bootThreads === 1 || feeds === undefined || bound === undefined) return undefined;
+    assert(this.#nearMisses !== undefined, "The listener is open");
+    const { index, assets } = this;
+    const { wanted } = assets.fetcher ?? {};
+    return new BootThreads({
+      ...{ follow, nearMisses: this.#nearMisses, desk, wanted, clock, log, metrics },
+      count: config.bootThreads - 1,
+      feeds: feeds(),
+      provenAtMs: () => this.#freshness.provenAtMs,
+      settlingSinceMs: () => index.settling.sinceMs,
+      start: threadStart({ config, bound, desk, wanted, signers: this.#signers, certificate: this.#tls?.paths }),
+      answer: threadAnswers({
+        ...{ index, desk, signers: this.#signers },
+        renderThread: this.#renderThread,
+        digests: this.#digests,
+      }),
+    });
+  }
+
+  /** Called when the first complete list since the start is, or soon will be, in the store. */
+  listed(): void {
+    this.index.listed();
+    this.#threads?.listed();
+  }
+
+  /**
+   * Opens the service for machines when `heard` resolves. If that takes longer than the grace time, davit serves the
+   * copy on disk, if it has one. Resolves when davit can answer machines. If davit stops before that, this never
+   * resolves and the service stays closed. A stop also ends the grace time, so without this rule a stopping davit would
+   * begin to serve an old copy.
+   */
+  async openWhenHeard(heard: Promise<void>): Promise<void> {
+    const { clock, config, log } = this.#options;
+    const grace = clock.sleep(config.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
+    const first = await Promise.race([heard, grace]);
+    if (this.#stopping.signal.aborted) return await never;
+    this.index.open();
+    this.#threads?.open();
+    // Only now, so that it does not slow the start.
+    void this.#history.load();
+    if (first !== "grace") return;
+    if (!this.index.isReady) return await heard;
+    log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
+  }
+
+  /** Returns every machine of the history; undefined after the stop has begun, when reading it could take too long. */
+  async recordedMachines(): Promise<Iterable<RecordedMachine> | undefined> {
+    return this.#stopping.signal.aborted ? undefined : (await this.#history.current()).recordedMachines();
+  }
+
+  /** Reports not ready, so that a load balancer sends no more requests. Idempotent. */
+  beginStop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Finishes the requests in flight. Closes the listener for machines, then the one for operators. Idempotent. */
+  async stop(): Promise<void> {
+    this.beginStop();
+    await Promise.all([this.#listener?.close(), this.#threads?.stop()]);
+    await this.#opsServer?.close();
+    this.#nearMisses?.stop();
+    await this.#history.stop();
+    await this.#renderThread.stop();
+    await this.assets.fetcher?.stop();
+    await this.#digests.stop();
+    await this.#tls?.stop();
+    await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
+    this.#opsDoor?.stop();
+  }
+
+  /**
+   * Returns a line for the operator while only some machines get answers
+   * (docs/internals/decisions/0001-first-sync-with-a-broken-file.md).
+   */
+  #withheld(): readonly string[] {
+    const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
+    return this.index.isReady && this.index.isWithholding ? [line] : [];
+  }
+
+  #doubt(): readonly string[] {
+    const { doubt } = this.index;
+    if (doubt === undefined || !this.index.isReady) return [];
+    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#freshness)}`];
+  }
+
+  #measureDoubt(): void {
+    const { metrics } = this.#options;
+    metrics.sourceStalenessSeconds.set(this.#freshness.ageSeconds);
+    for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
+  }
+
+  /** @throws {BootError} with the reason `notReady` until davit listens for machines. */
+  get #listening(): BootListener {
+    if (this.#listener === undefined) throw new BootError("notReady");
+    return this.#listener;
+  }
+}

@@ -1,0 +1,68 @@
+/** Tries manifests in another thread, one at a time. The present objects are copied for it in slices. */
+
+import type { TriedManifest, TryOutcome } from "../../http/console/state/trying.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { JobThread } from "../../lib/job-thread.ts";
+import { nextTurn, Slices } from "../../lib/slices.ts";
+import type { ObjectKind, SourceView } from "../../model/objects/source.ts";
+import type { TryJob } from "./try-manifest.ts";
+
+/** What a manifest is tried over. */
+export interface TryGround extends Pick<TryJob, "adminNamespace" | "rendering"> {
+  readonly view: SourceView;
+}
+
+export interface TryThreadOptions {
+  readonly clock: Clock;
+  readonly limitMs?: number;
+  /** Ends the thread. */
+  readonly signal: AbortSignal;
+}
+
+/** For all objects of a fleet and what is made of them. If that is exceeded, V8 ends the thread, not the process. */
+const resourceLimits = { maxOldGenerationSizeMb: 768, maxYoungGenerationSizeMb: 16 };
+/** 20,000 Groups take some seconds. */
+const presetLimitMs = 30_000;
+const idleMs = 30_000;
+/** So many characters take about a millisecond. */
+const sliceLength = 200_000;
+
+const kinds: readonly ObjectKind[] = ["Profile", "Group", "Machine", "ConfigMap", "Secret"];
+
+// Node's type stripping runs the sources as they are. A build has the same file, compiled.
+const workerUrl = new URL(`./try-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+export class TryThread {
+  readonly #thread: JobThread<TryJob, TriedManifest>;
+  #isBusy = false;
+
+  constructor({ clock, signal, limitMs = presetLimitMs }: TryThreadOptions) {
+    const options = { workerData: undefined, resourceLimits, limitMs, idleMs, clock };
+    this.#thread = new JobThread({ worker: workerUrl, ...options });
+    signal.addEventListener("abort", () => void this.#thread.stop(), { once: true });
+  }
+
+  async try({ view, ...ground }: TryGround, question: Pick<TryJob, "manifest" | "rawQuery">): Promise<TryOutcome> {
+    if (this.#isBusy) return { kind: "busy" };
+    this.#isBusy = true;
+    try {
+      const end = await this.#thread.run({ ...ground, ...question, objects: await textsOf(view) });
+      return end.kind === "answered" ? end.answer : { kind: end.kind };
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}
+
+async function textsOf(view: SourceView): Promise<readonly string[]> {
+  const slices = new Slices(sliceLength);
+  const texts: string[] = [];
+  for (const kind of kinds) {
+    for (const object of [...view.all(kind)]) {
+      const text = JSON.stringify(object);
+      texts.push(text);
+      if (slices.isOver(text.length)) await nextTurn();
+    }
+  }
+  return texts;
+}

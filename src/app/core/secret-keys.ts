@@ -1,0 +1,139 @@
+/**
+ * The keys of `--secrets-key-file`, by which davit encrypts the texts of Secrets before it stores them. The first key
+ * encrypts, and each key decrypts. davit follows the file. Without the option, it stores the texts in the clear.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import { readTextKeys, type TextKey } from "../../lib/files/text-key.ts";
+import { WatchedFiles } from "../../lib/files/watched-files.ts";
+import type { Log } from "../../lib/log.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { secretsRoot } from "../../model/objects/documents.ts";
+import { keyOfSecret, lacksKey, type SecretText, type SecretTexts } from "../../model/objects/secret-texts.ts";
+import type { Store } from "../../store/store.ts";
+import { encryptedTexts } from "./encrypted-texts.ts";
+
+export interface SecretKeysOptions {
+  /** Undefined without the option. */
+  readonly path: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class SecretKeys implements SecretTexts {
+  readonly #log: Log;
+  readonly #files: WatchedFiles<readonly TextKey[]> | undefined;
+  readonly #listeners: (() => void)[] = [];
+  #keys: readonly TextKey[] = [];
+  #texts = encryptedTexts([]);
+
+  constructor({ path, clock, log }: SecretKeysOptions) {
+    this.#log = log;
+    const parse = ([text = ""]: readonly string[]) => readTextKeys(text);
+    const changed = (keys: readonly TextKey[]) => this.#take(keys);
+    this.#files =
+      path === undefined
+        ? undefined
+        : new WatchedFiles({ paths: [path], secretPaths: [path], parse, changed, clock, log });
+  }
+
+  /** Reads the keys, and follows their file from then on. @throws {StartError} */
+  async start(): Promise<void> {
+    this.#keys = (await this.#files?.start()) ?? [];
+    this.#texts = encryptedTexts(this.#keys);
+  }
+
+  /** Stops following the file. Idempotent. */
+  stop(): void {
+    this.#files?.stop();
+  }
+
+  /** Calls `listener` after each change of the keys. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Why the file cannot be used now, for a person. The last good keys stay. */
+  get attention(): readonly string[] {
+    const problem = this.#files?.problem ?? "";
+    return problem === "" ? [] : [`secrets: ${problem}`];
+  }
+
+  /**
+   * Refuses a store with encrypted texts if davit has no key at all: davit would replace them by texts in the clear.
+   * @throws {StartError}
+   */
+  assertFor(store: Pick<Store, "follow">): void {
+    if (this.#files !== undefined) return;
+    let keyId: string | undefined;
+    const replaced = (texts: Iterable<readonly [path: string, text: string]>) => {
+      for (const [path] of texts) keyId ??= keyOfSecret(path);
+    };
+    store.follow(secretsRoot, { replaced, changed: () => {} })();
+    if (keyId !== undefined)
+      throw new StartError(`Cannot use the store: a Secret's text in it cannot be read: ${lacksKey(keyId)}`);
+  }
+
+  /**
+   * Follows a store, and purges it when it removes a text that is not encrypted by the first key. Such a text would
+   * stay in the history and in the log. A purge that a crash has interrupted is made up for at the start, or by the
+   * next leader.
+   * @returns a function that ends this.
+   */
+  purge(store: Pick<Store, "follow" | "events" | "purge" | "membership" | "onLeadership">): () => void {
+    let isOwed = false;
+    let isRunning = false;
+    const work = async () => {
+      isRunning = true;
+      // What is removed meanwhile needs one further purge, however many texts it is.
+      do {
+        isOwed = false;
+        this.#log.info({}, "purging history and log of texts of Secrets that the first key did not encrypt");
+        await store.purge();
+      } while (isOwed);
+      // Only the leader can shorten the log, and it may stop before it does.
+      isOwed = !store.membership.isLeader;
+      isRunning = false;
+    };
+    const purge = () => {
+      isOwed = true;
+      if (!isRunning) void work();
+    };
+    const isStale = (path: string) => this.#files !== undefined && keyOfSecret(path) !== this.#keys[0]?.id;
+    const isSecret = (path: string) => path.startsWith(`${secretsRoot}/`);
+    store.onLeadership((isLeading) => {
+      if (isLeading && (isOwed || isRunning)) purge();
+    });
+    return store.follow(secretsRoot, {
+      replaced: () => {
+        if (store.events.some(({ node }) => isSecret(node.path) && isStale(node.path))) purge();
+      },
+      changed: (changes) => {
+        if (changes.some(({ path, text }) => text === undefined && isStale(path))) purge();
+      },
+    });
+  }
+
+  nameOf(text: string): string {
+    return this.#texts.nameOf(text);
+  }
+
+  namesOf(text: string): readonly string[] {
+    return this.#texts.namesOf(text);
+  }
+
+  encode(path: string, text: string): string {
+    return this.#texts.encode(path, text);
+  }
+
+  decode(path: string, stored: string): SecretText {
+    return this.#texts.decode(path, stored);
+  }
+
+  #take(keys: readonly TextKey[]): void {
+    this.#keys = keys;
+    this.#texts = encryptedTexts(keys);
+    this.#log.info({ keys: keys.map(({ id }) => id) }, "keys of Secrets read again: the first one encrypts");
+    for (const listener of this.#listeners) listener();
+  }
+}

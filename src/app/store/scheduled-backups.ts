@@ -1,0 +1,34 @@
+/** Takes backups of the store at intervals, if the options say so. */
+
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../../lib/clock.ts";
+import { diskFiles } from "../../lib/files/files.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ServeConfig } from "../../options/serve.ts";
+import { BackupSchedule } from "../../store/backup/schedule.ts";
+import type { Store } from "../../store/store.ts";
+
+export interface ScheduledBackupsOptions {
+  readonly config: Pick<ServeConfig, "backupEveryMs" | "backupDir" | "backupKeep">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** @returns the running schedule, which the caller stops; undefined without --backup-every. */
+export function scheduleBackups(
+  store: Store,
+  { config, clock, log }: ScheduledBackupsOptions,
+): BackupSchedule | undefined {
+  const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = config;
+  if (everyMs === 0 || directory === undefined) return undefined;
+  const where = { directory, everyMs, keep, files: diskFiles };
+  const backups = new BackupSchedule({
+    ...where,
+    store,
+    clock,
+    log: log.child({ part: "backup" }),
+    random: randomBytes,
+  });
+  backups.start();
+  return backups;
+}

@@ -1,0 +1,232 @@
+/** The store's listener: its door, the key API, and the routes for followers and backups. */
+
+import type { AssetRoute } from "../../http/assets/assets.ts";
+import { Clients } from "../../http/client-shares.ts";
+import type { ConnectedFollower } from "../../http/connected-follower.ts";
+import { KeyAnswers } from "../../http/keys/answers.ts";
+import { keysErrors } from "../../http/keys/errors.ts";
+import { keysHandler, keysLimits } from "../../http/keys/routes.ts";
+import { createServer, type HttpServer } from "../../http/server.ts";
+import { backupAnswer } from "../../http/store/backup-routes.ts";
+import { BackupStreams } from "../../http/store/backup-streams.ts";
+import { StoreDoor } from "../../http/store/door.ts";
+import { followAnswer } from "../../http/store/follow-routes.ts";
+import { FollowStreams } from "../../http/store/follow-streams.ts";
+import { type PermitRoutesOptions, permitAnswers } from "../../http/store/permit-routes.ts";
+import { type LedgerAnswers, storeHandler } from "../../http/store/routes.ts";
+import { type SecretsGuard, secretsGuard } from "../../http/store/secrets-guard.ts";
+import { UnsentAnswers } from "../../http/unsent-answers.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { codeOf } from "../../lib/errors.ts";
+import { diskFiles } from "../../lib/files/files.ts";
+import { localTokenFile, openLocalToken } from "../../lib/files/token-file.ts";
+import { FileError } from "../../lib/files/watched-files.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { type Address, isLoopback } from "../../lib/text/address.ts";
+import type { ClusterTrust } from "../../model/cluster-trust.ts";
+import type { PermitQuestion, PermitReply } from "../../model/permits/permit-wire.ts";
+import type { ServeConfig } from "../../options/serve.ts";
+import type { Store } from "../../store/store.ts";
+import { advertisedAuthority } from "../core/advertise.ts";
+import { connectionLimitOf } from "../core/open-files.ts";
+import { signsOfLife } from "../core/signs-of-life.ts";
+import type { LedgerService } from "../ledger/ledger-service.ts";
+import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
+
+export interface StoreServiceOptions {
+  readonly config: ServeConfig;
+  readonly store: Store;
+  /** Absent without a ledger: then followers serve no install that needs a permit. */
+  readonly ledger?: SharedLedger;
+  /** Undefined unless the source is a cluster. */
+  readonly trust?: ClusterTrust | undefined;
+  /** Sends assets to followers; they get none unless given. */
+  readonly assets?: Pick<AssetRoute, "answer">;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** True when followers may get the store's content. */
+  readonly isReady: () => boolean;
+  /** Monotonic time up to which the store is known to match its source; undefined before the first contact. */
+  readonly provenAtMs: () => number | undefined;
+}
+
+/** The ledger for followers. */
+export interface SharedLedger extends Pick<LedgerService, "store" | "ledger"> {
+  /** See `LedgerService`. */
+  readonly completeAtMs: () => number;
+  /** Answers what followers ask for their machines. */
+  readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
+  /** See `PermitRoutesOptions`. */
+  readonly sighted: PermitRoutesOptions["sighted"];
+  /** See `PermitRoutesOptions`. */
+  readonly handed: PermitRoutesOptions["handed"];
+}
+
+/** davit disconnects a client that reads nothing of its answer for this long. */
+const unreadLimitMs = 30_000;
+
+export class StoreService {
+  readonly #options: StoreServiceOptions;
+  readonly #streams: FollowStreams;
+  readonly #ledgerStreams: FollowStreams | undefined;
+  readonly #backups: BackupStreams;
+  #trusted: readonly ({ stop(): void | Promise<void> } | undefined)[] = [];
+  #door: StoreDoor | undefined;
+  #unsent: UnsentAnswers | undefined;
+  #server: HttpServer | undefined;
+  /** The store's URL for clients; empty until it listens. */
+  #url = "";
+  /** The term of the store at the last measurement. */
+  #term: number;
+
+  constructor(options: StoreServiceOptions) {
+    this.#options = options;
+    this.#term = options.store.indexes.raftTerm;
+    const { beatMs } = signsOfLife(options.config.maxStalenessMs);
+    this.#streams = new FollowStreams({ ...options, beatMs });
+    const { clock, ledger } = options;
+    this.#ledgerStreams =
+      ledger && new FollowStreams({ store: ledger.store, clock, provenAtMs: ledger.completeAtMs, beatMs });
+    this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
+  }
+
+  /** True if clients must use TLS. */
+  get hasTls(): boolean {
+    return this.#door?.tls !== undefined;
+  }
+
+  /** @throws {StartError} when the door's files cannot be used, or the address is taken. */
+  async listen(): Promise<Address> {
+    const { config, store, clock, metrics, isReady } = this.#options;
+    const log = this.#options.log.child({ part: "keys" });
+    const door = await this.#openDoor(log);
+    this.#door = door;
+    const answers = new KeyAnswers(store, config.storeMaxValueBytes);
+    const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const unsent = new UnsentAnswers({ clients, stallMs: unreadLimitMs });
+    this.#unsent = unsent;
+    const guard = secretsGuard({
+      doorAsks: door.asksForCredentials,
+      isLoopback: isLoopback(config.storeAddress.host),
+      localToken: await this.#localToken(),
+    });
+    const handler = storeHandler({
+      store,
+      door,
+      keys: keysHandler({ store, answers, clients, unsent, clock, advertiseUrl: () => this.#url }),
+      follow: followAnswer({ store, streams: this.#streams, log, guard, isReady }),
+      backup: backupAnswer({ store, streams: this.#backups, guard }),
+      assets: this.#options.assets,
+      ledger: this.#ledgerAnswers(guard, log),
+    });
+    const server = createServer({
+      log,
+      clock,
+      answerError: keysErrors(store),
+      unsent,
+      connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
+      limits: keysLimits,
+      tls: door.tls,
+      handler,
+    });
+    const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
+    this.#server = server;
+    const own = `${this.hasTls ? "https" : "http"}://${advertisedAuthority(undefined, { host, port })}`;
+    this.#url = config.storeAdvertiseUrl?.origin ?? own;
+    return { host, port };
+  }
+
+  #ledgerAnswers(guard: SecretsGuard, log: Log): LedgerAnswers | undefined {
+    const streams = this.#ledgerStreams;
+    if (this.#options.ledger === undefined || streams === undefined) return undefined;
+    const { clock } = this.#options;
+    const { store, ledger, permit, sighted, handed } = this.#options.ledger;
+    // A copy of a ledger that has not begun would say less than what a follower has.
+    const isReady = () => ledger.known.meta !== undefined;
+    const followLog = log.child({ part: "ledger" });
+    return {
+      follow: followAnswer({ store, streams, log: followLog, guard, isReady }),
+      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger, sighted, handed, clock }),
+    };
+  }
+
+  /** @throws {StartError} */
+  async #localToken(): Promise<string> {
+    const { dataDir } = this.#options.config;
+    try {
+      return await openLocalToken(diskFiles, dataDir);
+    } catch (error) {
+      const problem = error instanceof FileError ? error.message : `it cannot be read or written (${codeOf(error)})`;
+      throw new StartError(`Cannot use "${localTokenFile(dataDir)}": ${problem}`, { cause: error });
+    }
+  }
+
+  async #openDoor(log: Log): Promise<StoreDoor> {
+    const { config, clock, metrics } = this.#options;
+    const trusting = { ...this.#options, log };
+    const ownCertificate = await openOwnCertificate(trusting);
+    const serviceAccounts = await openServiceAccounts(trusting);
+    this.#trusted = [ownCertificate, serviceAccounts];
+    return await StoreDoor.open({
+      certFile: ownCertificate?.paths.certFile ?? config.storeCertFile,
+      keyFile: ownCertificate?.paths.keyFile ?? config.storeKeyFile,
+      clientCaFile: config.storeClientCaFile,
+      tokenFile: config.storeTokenFile,
+      host: advertisedHost(config.storeAdvertiseUrl),
+      allowedHosts: config.allowedHosts,
+      serviceAccounts,
+      clock,
+      log,
+      metrics,
+    });
+  }
+
+  /** The followers that are connected now. */
+  get followers(): readonly ConnectedFollower[] {
+    return this.#streams.followers;
+  }
+
+  /** Sets the metrics that are computed only for a scrape. */
+  measure(): void {
+    const { store, metrics } = this.#options;
+    metrics.storeWritable.set(store.status === "writable" ? 1 : 0);
+    metrics.storeFull.set(store.status === "full" ? 1 : 0);
+    metrics.storeIndex.set(store.indexes.storeIndex);
+    metrics.storeBytes.set(store.bytes);
+    metrics.storeWatchers.set(store.watcherCount);
+    metrics.storeFollowers.set(this.#streams.count);
+    metrics.unsentBytes.set({ listener: "store" }, this.#unsent?.bytes ?? 0);
+    this.#measureMembers();
+  }
+
+  /** A davit that is the only one on its log is no member. */
+  #measureMembers(): void {
+    const { store, metrics, clock } = this.#options;
+    const { isLeader, members, completeAtMs } = store.membership;
+    if (completeAtMs === undefined) return;
+    metrics.storeIsLeader.set(isLeader ? 1 : 0);
+    metrics.storeMembers.set(members.length);
+    metrics.storeLagSeconds.set((clock.monotonicMs() - completeAtMs) / 1_000);
+    // Each leader begins a term, which all members count alike.
+    const { raftTerm } = store.indexes;
+    metrics.storeLeaderChanges.inc(raftTerm - this.#term);
+    this.#term = raftTerm;
+  }
+
+  /**
+   * Ends watches, backups and the streams to followers. Then finishes the other requests in flight and closes the
+   * listener. Idempotent.
+   */
+  async stop(): Promise<void> {
+    for (const part of this.#trusted) await part?.stop();
+    this.#door?.stop();
+    this.#streams.stop();
+    this.#ledgerStreams?.stop();
+    this.#backups.endAll();
+    await this.#server?.close();
+    this.#server = undefined;
+  }
+}

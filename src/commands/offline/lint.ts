@@ -1,0 +1,111 @@
+import { openAsset } from "../../http/assets/file.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
+import { createLog } from "../../lib/logging/create-log.ts";
+import type { LintFinding } from "../../lint/finding.ts";
+import { lint as lintManifests } from "../../lint/lint.ts";
+import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../../lint/report.ts";
+import type { Manifests } from "../../offline/load-manifests.ts";
+import { type Environment, helpOf, type Option, type Values } from "../../options/parsing.ts";
+import { directoryOption, one, readChoice, switchOption } from "../../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
+import { workCommand } from "../core/command-line.ts";
+import type { Host } from "../core/host.ts";
+import { loadInput, readsInput } from "../core/load-input.ts";
+import { inputMark, offlineOptions } from "../core/offline-options.ts";
+import { ProgressLine } from "../core/progress.ts";
+
+const goodCode = 0;
+const badCode = 1;
+const unreadCode = 2;
+
+/** `davit lint`: checks manifests without a server. */
+export const lint = workCommand({
+  name: "lint",
+  endsAtOnce: true,
+  help: lintHelp,
+  readConfig: readLintConfig,
+  failureCode: unreadCode,
+  work: async (config, host) => {
+    const { findings, failures } = await findAll(config, host);
+    for (const piece of reportOf(findings, config.format)) host.write(piece);
+    host.writeError(`davit lint: ${countsText(countsOf(findings))}\n`);
+    if (failures > 0) host.writeError(`davit lint: davit failed on ${failures} objects, so more may be wrong\n`);
+    return failures > 0 ? unreadCode : exitCodeOf(findings, config);
+  },
+});
+
+async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, host: Host) {
+  const log = createLog({ level: "error", format: "json", destination: { write: (line) => host.writeError(line) } });
+  const line = new ProgressLine(host, systemClock);
+  const loaded = await loadInput(
+    { manifests, adminNamespace, log, progress: (count, total) => line.show(`read ${count} of ${total}`) },
+    host,
+  );
+  const findings = await lintManifests(loaded, {
+    directories: manifests.filter((path) => path !== inputMark),
+    readsInput: readsInput(manifests),
+    lookAt: assetsDir === undefined ? undefined : (path, hashes) => lookAt(assetsDir, path, hashes),
+    progress: (count, total) => line.show(`tried ${count} of ${total} Groups`),
+  });
+  line.clear();
+  return { findings, failures: loaded.planned.filter(hasFailed).length };
+}
+
+/** True for an object on which davit failed by a bug. The log has the reason; no finding shows it. */
+function hasFailed({ status }: Manifests["planned"][number]): boolean {
+  return status?.conditions.some(({ reason }) => reason === "InternalError") === true;
+}
+
+async function lookAt(root: string, path: string, hashes: boolean): Promise<string | undefined> {
+  const asset = await openAsset(root, path);
+  if (asset === undefined) return undefined;
+  const { handle } = asset;
+  try {
+    return hashes ? await sha256Of(handle.createReadStream({ ...digestPieces, autoClose: false })) : "";
+  } finally {
+    await handle.close();
+  }
+}
+
+function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): number {
+  if (findings.some(({ code }) => code === "unreadable-file")) return unreadCode;
+  const counts = countsOf(findings);
+  return counts.error > 0 || (strict && counts.warning > 0) ? badCode : goodCode;
+}
+
+const lintOptions = {
+  ...offlineOptions,
+  assetsDir: directoryOption(
+    "assets-dir",
+    "also report kernels and initrds that are missing there, or not as their sha256 says",
+  ),
+  format: {
+    flag: "format",
+    value: "text|json|github",
+    preset: "text",
+    help: "a line for each finding, JSON, or annotations of a pull request on GitHub",
+    read: one(readChoice(lintFormats)),
+  } satisfies Option<LintFormat>,
+  strict: switchOption("strict", "warnings fail, too"),
+};
+
+/** The options, parsed. */
+type LintConfig = Values<typeof lintOptions>;
+
+/**
+ * Reads the options of `davit lint`.
+ * @throws {ConfigError} with every problem.
+ */
+function readLintConfig(args: readonly string[], environment: Environment, paths: Paths): LintConfig {
+  const { values, problems } = readOptions(lintOptions, args, environment, paths);
+  return configWithout(problems, values);
+}
+
+function lintHelp(): string {
+  const purpose = [
+    "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",
+    "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
+  ];
+  return helpOf("lint --manifests DIR | kubectl get ... -o yaml | davit lint", purpose.join("\n"), lintOptions);
+}

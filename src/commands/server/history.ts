@@ -1,0 +1,89 @@
+/** `davit history`: what machines asked for, and where each boot stopped, as the operations listener answers it. */
+
+import { isIP } from "node:net";
+import { systemClock } from "../../lib/clock.ts";
+import { visible } from "../../lib/text/visible.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
+import { configWithout } from "../../options/rules.ts";
+import { workCommand } from "../core/command-line.ts";
+import { type Paint, paintOf } from "../core/paint.ts";
+import { textTable } from "../core/text-table.ts";
+import { printWatched } from "../core/watch.ts";
+import { readOperations, readOperationsText } from "../machine/operations.ts";
+import { machineHelp, operationsOptions, outputOptions, readMachineOptions, watchOption } from "../machine/options.ts";
+
+const historyOptions = { ...operationsOptions, ...outputOptions, ...watchOption };
+const anyQuestion = "[MAC|UUID|ADDRESS|hostname=NAME|serial=NUMBER]";
+
+export const history = workCommand({
+  name: "history",
+  endsAtOnce: true,
+  help: () =>
+    machineHelp(
+      `history ${anyQuestion}`,
+      "Lists the machines that were seen last, or shows every boot of one machine.",
+      historyOptions,
+    ),
+  readConfig: (args, environment, paths) => {
+    const { words, values, problems } = readMachineOptions(historyOptions, args, environment, paths);
+    const pairs = words.map(pairOf);
+    for (const [at, word] of words.entries())
+      if (pairs[at] === undefined) problems.push(`Bad machine "${word}": give ${anyQuestion.slice(1, -1)}`);
+    const query = new URLSearchParams(pairs.filter((pair) => pair !== undefined)).toString();
+    return configWithout(problems, { ...values, query });
+  },
+  work: async ({ query, output, watch, ...operations }, host) => {
+    const path = query === "" ? "/history" : `/history?${query}`;
+    const paint = paintOf(host);
+    await printWatched({ host, clock: systemClock, watch }, async () => {
+      if (output === "json") return `${JSON.stringify(await readOperations(operations, path), undefined, 2)}\n`;
+      if (query !== "") return await readOperationsText(operations, path);
+      return listText(await readOperations(operations, path), paint);
+    });
+    return 0;
+  },
+});
+
+/** Returns the label that a word means; undefined for a word without a meaning. */
+export function pairOf(word: string): [name: string, value: string] | undefined {
+  const [, name, value] = /^([A-Za-z][\w.-]*)=(.*)$/s.exec(word) ?? [];
+  if (name !== undefined && value !== undefined) return [name, value];
+  if (normalizeMac(word) !== undefined) return ["mac", word];
+  if (isUuid(word)) return ["uuid", word];
+  return isIP(word) === 0 ? undefined : ["address", word];
+}
+
+const columns = ["SEEN", "MACHINE", "HOST", "GROUP", "LAST", "RESULT", "ADDRESS"] as const;
+
+function listText({ machines, unrecorded }: JsonObject, paint: Paint): string {
+  const all = (Array.isArray(machines) ? machines : []).filter(isJsonObject);
+  if (all.length === 0) return "no machine has asked for anything yet\n";
+  const rows = all.map(rowOf);
+  const paintCell = (column: string, cell: string) =>
+    column === "RESULT" && !cell.startsWith("answered") && cell.trim() !== "" ? paint("red", cell) : cell;
+  const lost = isJsonObject(unrecorded) ? `${text(unrecorded.requests)} requests came too fast: not recorded\n` : "";
+  return lost + textTable({ columns, rows, paint, paintCell });
+}
+
+function rowOf({ labels, addresses, lastSeenAt, lastBoot }: JsonObject): readonly string[] {
+  const own = isJsonObject(labels) ? labels : {};
+  const boot = isJsonObject(lastBoot) ? lastBoot : {};
+  const end = isJsonObject(boot.end) ? boot.end : {};
+  const machine = own.mac ?? own.uuid ?? own.serial;
+  const result = end.kind === "refused" ? `${text(end.status)} ${text(end.reason)}`.trim() : text(end.kind);
+  const addressText = (Array.isArray(addresses) ? addresses : []).map(text).join(",");
+  return [
+    text(lastSeenAt).replace(/\.\d+Z$/, "Z"),
+    text(machine),
+    text(own.hostname),
+    text(boot.group),
+    text(end.stage),
+    result,
+    addressText,
+  ];
+}
+
+function text(value: unknown): string {
+  return value === undefined || value === null ? "" : visible(String(value));
+}

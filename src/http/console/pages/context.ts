@@ -1,0 +1,62 @@
+/** What the screens of the console show, and what they change. */
+
+import type { History } from "../../../history/history.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import type { Log } from "../../../lib/log.ts";
+import type { ClusterCallers } from "../../../model/cluster-callers.ts";
+import type { ActionAudit } from "../../../model/objects/audit.ts";
+import type { BootFilesOf } from "../../ops/history-routes.ts";
+import type { LedgerOffice, MachineBook } from "../../ops/machine-book.ts";
+import type { Previews } from "../../ops/preview.ts";
+import type { Page } from "../html/layout.ts";
+import type { Fleet } from "../state/fleet.ts";
+import type { FollowedStore, Health } from "../state/health.ts";
+import type { KnownStatuses } from "../state/known-statuses.ts";
+import type { ConsoleObjects } from "../state/objects.ts";
+import type { TryManifest } from "../state/trying.ts";
+import type { Visitor } from "../state/visitors.ts";
+
+export interface ConsoleContext {
+  readonly fleet: Fleet;
+  readonly history: Pick<History, "current" | "revision" | "sizeBytes">;
+  readonly previews: Pick<Previews, "of">;
+  readonly bootFilesOf: BootFilesOf;
+  /** Undefined without a ledger. */
+  readonly book: MachineBook | undefined;
+  /** Undefined in a follower, which never writes. */
+  readonly office: LedgerOffice | undefined;
+  /** Undefined in a follower: the davit that it follows knows the statuses. */
+  readonly statuses: KnownStatuses | undefined;
+  readonly objects: ConsoleObjects;
+  readonly health: Health;
+  readonly tryManifest: TryManifest;
+  /** Undefined in `davit serve`. */
+  readonly followed: FollowedStore | undefined;
+  /** Undefined without a cluster: objects are in files, which davit never writes. */
+  readonly callers: ClusterCallers | undefined;
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
+  readonly log: Pick<Log, "info">;
+  /** Undefined without an audit log. */
+  readonly audit: ActionAudit | undefined;
+}
+
+/** A request for a screen. */
+export interface Visit {
+  readonly visitor: Visitor;
+  /** The path below the screen's own, decoded: empty for most screens. */
+  readonly rest: string;
+  readonly query: URLSearchParams;
+}
+
+/** A screen of the console. */
+export interface Screen {
+  /** The path of its route. */
+  readonly url: string;
+  /** Makes the page. @throws {RequestError} for a page that does not exist. */
+  page(visit: Visit, context: ConsoleContext): Page | Promise<Page>;
+  /** Answers a form that is sent to the same path. It changes nothing. */
+  readonly post?: {
+    readonly maxBytes: number;
+    page(form: URLSearchParams, visit: Visit, context: ConsoleContext): Promise<Page>;
+  };
+}

@@ -1,0 +1,223 @@
+/** The screen of davit's own health: `/readyz` in words, the store and its followers, requests, and last errors. */
+
+import type { HistoryView } from "../../../history/history-view.ts";
+import { toRfc3339 } from "../../../lib/clock.ts";
+import type { LogStatus } from "../../../store/core/log-port.ts";
+import type { ConnectedFollower } from "../../connected-follower.ts";
+import { type Html, type HtmlValue, html } from "../html/html.ts";
+import { age, ageText, consolePath, facts, table } from "../html/layout.ts";
+import { largestOf, plotHtml } from "../html/plot.ts";
+import type { FollowedStore, Health, StoreHealth } from "../state/health.ts";
+import type { RateSample } from "../state/request-rates.ts";
+import type { ConsoleContext, Screen } from "./context.ts";
+
+export const healthScreen: Screen = {
+  url: `${consolePath}/health`,
+  page: async (_visit, context) => {
+    const { health, followed, history } = context;
+    const body = html`<h1>Health</h1>
+${readyHtml(health)}
+<h2>Requests of machines in the last hour</h2>
+${requestsHtml(health.rates.samples)}
+${health.store && storeHtml(health.store, context)}
+${followed && followedHtml(followed, context)}
+${ledgerHtml(context)}
+<h2>History of boots</h2>
+${historyHtml(await history.current(), history.sizeBytes)}
+<h2>Last warnings and errors</h2>
+${linesHtml(context)}`;
+    return { title: "Health", screen: "/console/health", isLive: true, body };
+  },
+};
+
+function readyHtml({ version, checks, attention }: Health): Html {
+  const found = checks.map(({ name, check }) => ({ name, failure: check() }));
+  const isReady = found.every(({ failure }) => failure === undefined);
+  const verdict = isReady
+    ? html`<span class="state booting">ready</span>: machines are answered`
+    : html`<span class="state failed">not ready</span>: machines are not answered`;
+  const items = found.map(
+    ({ name, failure }) =>
+      html`<li>${name}: ${failure === undefined ? "ok" : html`<span class="problem">${failure}</span>`}</li>\n`,
+  );
+  const notes = attention().map((line) => html`<li>${line}</li>\n`);
+  return html`<p>davit ${version} is ${verdict}.</p>
+<ul>
+${items}</ul>
+<h2>What needs a person</h2>
+${notes.length === 0 ? html`<p>Nothing.</p>` : html`<ul id="attention">\n${notes}</ul>`}`;
+}
+
+function requestsHtml(samples: readonly RateSample[]): Html {
+  const last = samples.at(-1);
+  if (last === undefined) return html`<p>The first numbers come ten seconds after the start.</p>`;
+  const rates = samples.map(({ rate }) => rate);
+  const failed = samples.map(({ failedRate }) => failedRate);
+  const slowest = samples.map(({ p99Seconds }) => p99Seconds);
+  const most = Math.max(0, ...slowest.filter((seconds) => seconds !== undefined));
+  return html`${figure("Requests", `${rateText(last.rate)} now, at most ${rateText(largestOf(rates))}`, rates)}
+${figure("Answers with 5xx", `${rateText(last.failedRate)} now, at most ${rateText(largestOf(failed))}`, failed)}
+${figure(
+  "99 % of the answers, without assets, took at most",
+  `${secondsText(last.p99Seconds)} now, ${secondsText(most === 0 ? undefined : most)} in the slowest ten seconds`,
+  slowest,
+)}`;
+}
+
+/** Of a plot, in samples: right after the start a plot shows the last six minutes. */
+const leastWidth = 36;
+
+function figure(name: string, numbers: string, values: readonly (number | undefined)[]): Html {
+  const title = `${name}: ${numbers}`;
+  const width = Math.max(leastWidth, values.length);
+  return html`<figure>${plotHtml({ title, values, width })}<figcaption>${title}</figcaption></figure>`;
+}
+
+function rateText(rate: number): string {
+  return `${rate < 10 ? Math.round(rate * 10) / 10 : Math.round(rate)}/s`;
+}
+
+function secondsText(seconds: number | undefined): string {
+  if (seconds === undefined) return "no request";
+  if (!Number.isFinite(seconds)) return "more than 10 s";
+  return seconds < 1 ? `${Math.round(seconds * 10_000) / 10} ms` : `${seconds} s`;
+}
+
+const statusWords: Readonly<Record<LogStatus, string>> = {
+  writable: "writable",
+  full: "full: only deletions are taken",
+  readOnly: "not writable now",
+  lost: "lost: another process may be writing, so davit writes no more",
+  closed: "closed",
+};
+
+function storeHtml({ store, quotaBytes, followers }: StoreHealth, { clock }: ConsoleContext): Html {
+  const { status, trouble, bytes, indexes, membership, watcherCount } = store;
+  const share = quotaBytes === undefined ? undefined : Math.round((bytes / quotaBytes) * 100);
+  const size = html`${sizeText(bytes)}${
+    quotaBytes !== undefined &&
+    html` of ${sizeText(quotaBytes)}, ${share} %
+<meter min="0" max="${quotaBytes}" high="${Math.round(quotaBytes * 0.8)}" value="${Math.min(bytes, quotaBytes)}"
+aria-label="Size of the store">${share} %</meter>`
+  }`;
+  return html`<h2>Store</h2>
+${facts([
+  ["State", statusWords[status]],
+  ["Trouble", trouble],
+  ["Size", size],
+  ["Index", String(indexes.storeIndex)],
+  ["Watches", String(watcherCount)],
+])}
+${memberTable(membership, clock.monotonicMs())}
+${followerTable(followers(), clock)}`;
+}
+
+function memberTable(
+  { members, leaderId, completeAtMs }: StoreHealth["store"]["membership"],
+  nowMs: number,
+): HtmlValue {
+  if (members.length === 0) return html`<h3>Members</h3>\n<p>This davit alone writes the store.</p>`;
+  const lag = completeAtMs === undefined ? undefined : ageText(nowMs - completeAtMs);
+  const rows = members.map(
+    ({ id, name, clientUrls }, at) => html`<tr>
+<th scope="row">${name === "" ? id : name}${at === 0 && " (this one)"}</th>
+<td>${id === leaderId ? "leads" : "follows the leader"}</td>
+<td>${at === 0 ? (lag ?? "-") : "known to itself only"}</td>
+<td>${clientUrls.join(", ")}</td>
+</tr>
+`,
+  );
+  return html`<h3>Members</h3>
+${leaderId === undefined && html`<p class="problem">No member leads now: nothing is written.</p>`}
+${table("Members of the store that run", ["Member", "Role", "Last had everything", "Clients reach it at"], rows)}`;
+}
+
+function followerTable(followers: readonly ConnectedFollower[], clock: ConsoleContext["clock"]): Html {
+  if (followers.length === 0) return html`<h3>Followers</h3>\n<p>No davit boot follows this davit now.</p>`;
+  const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+  const rows = followers.map(
+    ({ name, address, sinceMs, behind, isReading }) => html`<tr>
+<th scope="row">${name ?? "without a name"}</th>
+<td>${address}</td>
+<td>${age(nowMs - (monotonicMs - sinceMs), nowMs)}</td>
+<td>${behindText(behind)}</td>
+<td>${isReading ? "yes" : html`<span class="problem">no: it has not taken what was sent</span>`}</td>
+</tr>
+`,
+  );
+  return html`<h3>Followers</h3>
+${table(
+  "Followers that are connected; each connects anew from time to time",
+  ["Follower", "Address", "Connected since", "Changes not sent yet", "Reads"],
+  rows,
+)}`;
+}
+
+function behindText(behind: number | undefined): string {
+  return behind === undefined ? "it gets everything now" : String(behind);
+}
+
+function followedHtml({ place, status }: FollowedStore, { clock }: ConsoleContext): Html {
+  const { isConnected, isWithheld, index, ageSeconds, provenAtMs } = status();
+  const state = isConnected
+    ? html`<span class="state booting">connected</span>`
+    : html`<span class="state failed">not connected</span>: machines are answered from the last copy`;
+  const proven = provenAtMs === undefined ? "not yet" : `${ageText(clock.monotonicMs() - provenAtMs)} ago`;
+  return html`<h2>The davit that this one follows</h2>
+${facts([
+  ["Store", place],
+  ["State", state],
+  ["Withheld", isWithheld && "the store has not read everything from its source, so the older copy is served"],
+  ["Copy", index === undefined ? "none" : `index ${index}`],
+  ["Copy was current", ageSeconds === undefined ? "never" : `${ageText(ageSeconds * 1_000)} ago`],
+  ["Source has confirmed the copy", proven],
+])}
+<p>Its own console shows its members and its other followers.</p>`;
+}
+
+function ledgerHtml({ book }: ConsoleContext): HtmlValue {
+  if (book === undefined) return undefined;
+  const { id, entries, problems, isFull } = book.ledger;
+  return html`<h2>Ledger of installs</h2>
+${facts([
+  ["Ledger", id ?? html`<span class="problem">none is known: nothing installs</span>`],
+  ["Machines", String(entries.size)],
+  ["Room", isFull ? html`<span class="problem">full: no further machine may install</span>` : "enough"],
+  ["Trouble", problems.length > 0 && html`<ul>${problems.map((line) => html`<li>${line}</li>`)}</ul>`],
+])}`;
+}
+
+function historyHtml({ unrecorded }: HistoryView, sizeBytes: number): Html {
+  const lost = unrecorded && `${unrecorded.count}, the last at ${toRfc3339(unrecorded.lastAtMs)}`;
+  return facts([
+    ["Memory", sizeText(sizeBytes)],
+    ["Requests that are not in it", lost ?? "none"],
+  ]);
+}
+
+function linesHtml({ health, clock }: ConsoleContext): Html {
+  const { latestFirst } = health.lines;
+  if (latestFirst.length === 0) return html`<p>None since davit started.</p>`;
+  const nowMs = clock.nowMs();
+  const rows = latestFirst.map(
+    ({ atMs, level, part, message, data }) => html`<tr>
+<td>${age(atMs, nowMs)}</td>
+<td>${level}</td>
+<td>${part}</td>
+<th scope="row">${message}</th>
+<td>${data}</td>
+</tr>
+`,
+  );
+  return table(
+    "The last lines of the log with the level warn or error",
+    ["Age", "Level", "Part", "Line", "Data"],
+    rows,
+  );
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`;
+  if (bytes < 1024 * 1024) return `${Math.round(bytes / 102.4) / 10} KiB`;
+  return `${Math.round(bytes / (1024 * 102.4)) / 10} MiB`;
+}

@@ -1,0 +1,86 @@
+/** The state of a machine in one word, and whether somebody must act. */
+
+import { type BootRefusal, bootRefusals } from "../../../boot/core/boot-error.ts";
+import type { MachinePhase } from "../../../model/objects/machine.ts";
+
+/** The most urgent first. `quiet`: the machine asked nothing for a while, and nobody needs to act. */
+export const fleetStates = ["failed", "waiting", "held", "unknown", "installing", "booting", "quiet"] as const;
+export type FleetState = (typeof fleetStates)[number];
+
+export interface StateFacts {
+  /** Undefined for a machine that neither an object nor the ledger knows. */
+  readonly phase: MachinePhase | undefined;
+  /** The machine's newest request; undefined if it never asked. */
+  readonly last:
+    | { readonly status: number; readonly isCut: boolean; readonly refusal: string | undefined; readonly stage: string }
+    | undefined;
+  /** How long ago that was, in milliseconds. */
+  readonly ageMs: number;
+  /** What is wrong with the machine's Group or Profile, for a person. */
+  readonly problem: string | undefined;
+  /** What the machine itself said of its install. */
+  readonly reported: string | undefined;
+  /** True if the machine's Group needs an approved Machine, and there is none. */
+  readonly isUnapproved: boolean;
+  /** True if the machine waits for a Machine object. */
+  readonly isPending: boolean;
+}
+
+export interface ReasonedState {
+  readonly state: FleetState;
+  /** Undefined for a state that needs nobody. */
+  readonly why?: string;
+}
+
+/** Reasons for which a machine waits, and goes on by itself or when somebody opens something. */
+const waitingReasons: ReadonlySet<string> = new Set<BootRefusal>([
+  "notReady",
+  "vanished",
+  "bereft",
+  "doubtful",
+  "unapproved",
+  "noPermit",
+  "late",
+  "withheld",
+  "busy",
+]);
+
+/** A machine that asked within this time is booting. Some servers test memory for minutes between two requests. */
+export const bootingMs = 10 * 60_000;
+
+/** Returns the state of a machine. */
+export function stateOf(facts: StateFacts): ReasonedState {
+  const { phase, problem, reported, last, ageMs, isUnapproved, isPending } = facts;
+  if (phase === "Held") return { state: "held", why: "held by its Machine or its Group" };
+  if (phase === "Installing") return { state: "installing" };
+  if (phase === "Failed") return { state: "failed", why: withDetail("the install failed", reported) };
+  if (phase === "Unconfirmed") return { state: "failed", why: withDetail("the install was not confirmed", reported) };
+  if (problem !== undefined) return { state: "failed", why: problem };
+  const refused = last && refusedState(last);
+  if (refused !== undefined) return refused;
+  if (isUnapproved) return { state: "waiting", why: bootRefusals.unapproved };
+  if (isPending) return { state: "waiting", why: "waits for a Machine object" };
+  if (last === undefined || ageMs > bootingMs || phase === "Booted") return { state: "quiet" };
+  return { state: "booting" };
+}
+
+/** Returns the state of a machine whose last request failed; undefined for any other. */
+function refusedState({ status, refusal, stage, isCut }: NonNullable<StateFacts["last"]>): ReasonedState | undefined {
+  if (status < 400) return isCut ? { state: "failed", why: `cut in ${stage}` } : undefined;
+  if (refusal === "held") return { state: "held", why: "held by its Machine or its Group" };
+  if (refusal === "noMatch") return { state: "unknown", why: "no Group selects it" };
+  // Some machines ask for configs that their Profile need not have.
+  if (refusal === "noPart") return undefined;
+  const why = `${stage}: ${status} ${meaningOf(refusal)}`.trimEnd();
+  const isWaiting = refusal === undefined ? status === 503 : waitingReasons.has(refusal);
+  return { state: isWaiting ? "waiting" : "failed", why };
+}
+
+function meaningOf(refusal: string | undefined): string {
+  const meanings: Readonly<Record<string, string>> = bootRefusals;
+  return refusal === undefined ? "" : (meanings[refusal] ?? refusal);
+}
+
+function withDetail(what: string, detail: string | undefined): string {
+  return detail === undefined ? what : `${what}: ${detail}`;
+}

@@ -1,0 +1,248 @@
+/**
+ * The fleet: one row for each machine that the history, the ledger or an object knows. Rows are made in slices, so that
+ * machines are answered in between, and they are kept until something changes. Making them takes at most a tenth of the
+ * time, however many browsers look.
+ */
+
+import type { HistoryView, PastRequest, RecordedMachine } from "../../../history/history-view.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { nextTurn, Slices } from "../../../lib/slices.ts";
+import type { SeenVersion } from "../../../model/cluster-callers.ts";
+import { identitiesOf } from "../../../model/objects/machine.ts";
+import type { LedgerEntry } from "../../../model/permits/permit.ts";
+import type { MachineBook } from "../../ops/machine-book.ts";
+import { type MachineSubject, machineJson, subjectsOf } from "../../ops/machine-report.ts";
+import { refusalOf } from "../../refusal-numbers.ts";
+import { type FleetState, fleetStates, type StateFacts, stateOf } from "./fleet-state.ts";
+
+export interface FleetRow {
+  /** How pages and commands name the machine: `namespace/name` of its Machine, its MAC address or its uuid. */
+  readonly machine: string;
+  readonly state: FleetState;
+  /** Why somebody may have to act; undefined in a state that needs nobody. */
+  readonly why: string | undefined;
+  /** `namespace/name` of its Machine. */
+  readonly object: string | undefined;
+  /** The version of its Machine that the row is of. */
+  readonly version: SeenVersion | undefined;
+  readonly mac: string | undefined;
+  readonly hostname: string | undefined;
+  readonly address: string | undefined;
+  readonly group: string | undefined;
+  readonly profile: string | undefined;
+  /** As in the status of a Machine; undefined for a machine that neither an object nor the ledger knows. */
+  readonly phase: string | undefined;
+  /** What the machine asked for last. */
+  readonly stage: string | undefined;
+  readonly seenAtMs: number | undefined;
+  /** True if its Group needs an approved Machine, and there is none. */
+  readonly isUnapproved: boolean;
+  readonly isPending: boolean;
+  /** The ledger's entries of the machine. */
+  readonly entries: readonly LedgerEntry[];
+}
+
+/** The fleet at one time. */
+export interface FleetMoment {
+  /** The last seen first. */
+  readonly rows: readonly FleetRow[];
+  readonly counts: Readonly<Record<FleetState, number>>;
+}
+
+export interface FleetOptions {
+  readonly history: { current(): Promise<HistoryView>; readonly revision: number };
+  /** Undefined without a ledger. */
+  readonly book: MachineBook | undefined;
+  /** Returns the Profile that a Group names, as `namespace/name`; undefined without such a Group. */
+  readonly profileOf: (group: string) => string | undefined;
+  /** Returns what is wrong with a Group or its Profile; undefined if a person need not act. */
+  readonly problemOf: (group: string, profile: string | undefined) => string | undefined;
+  /** Returns a function that names the stages of requests. */
+  readonly stages: () => (request: PastRequest, group: string | undefined) => string;
+  /** Changes when objects, the ledger or statuses change. */
+  readonly revision: () => string;
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
+}
+
+/** This many rows take about 5 ms. */
+const sliceRows = 200;
+/** After the work, nothing is made again for this many times as long as it took. */
+const restPerWork = 9;
+/** States depend on the time, too: a boot is over after some minutes. */
+const maxAgeMs = 10_000;
+
+export class Fleet {
+  readonly #options: FleetOptions;
+  #made: Promise<FleetMoment> | undefined;
+  #revision = "";
+  #madeAtMs = 0;
+  #restsUntilMs = 0;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  /** Changes when rows may have changed. */
+  get revision(): string {
+    const { history, revision } = this.#options;
+    return `${history.revision} ${revision()}`;
+  }
+
+  /** True if `now` returns rows from before the last change: they are being made, or were just made. */
+  get isBehind(): boolean {
+    return this.#options.clock.monotonicMs() < this.#restsUntilMs && this.revision !== this.#revision;
+  }
+
+  /** Returns the rows as they are now; as they were a moment ago, while many change. */
+  async now(): Promise<FleetMoment> {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isOld = this.revision !== this.#revision || nowMs - this.#madeAtMs > maxAgeMs;
+    if (this.#made === undefined || (isOld && nowMs >= this.#restsUntilMs)) {
+      this.#revision = this.revision;
+      this.#madeAtMs = nowMs;
+      this.#restsUntilMs = Number.POSITIVE_INFINITY;
+      this.#made = this.#make();
+    }
+    return await this.#made;
+  }
+
+  async #make(): Promise<FleetMoment> {
+    const { clock, history } = this.#options;
+    let workMs = 0;
+    try {
+      const work = fleetOf(await history.current(), this.#options);
+      for (;;) {
+        const beganMs = clock.monotonicMs();
+        const slice = work.next();
+        workMs += clock.monotonicMs() - beganMs;
+        if (slice.done === true) return slice.value;
+        await nextTurn();
+      }
+    } finally {
+      this.#restsUntilMs = clock.monotonicMs() + workMs * restPerWork;
+    }
+  }
+}
+
+/** Makes the rows. It yields between slices. */
+function* fleetOf(view: HistoryView, options: FleetOptions): Generator<undefined, FleetMoment> {
+  const slices = new Slices(sliceRows);
+  const seenBy = new Map<string, RecordedMachine>();
+  for (const seen of view.recordedMachines()) {
+    for (const key of keysOf(seen)) seenBy.set(key, seen);
+    if (slices.isOver(1)) yield;
+  }
+  const rows: FleetRow[] = [];
+  const context = { ...options, nowMs: options.clock.nowMs(), stageOf: options.stages() };
+  for (const { subject, seen } of machinesOf(options.book, seenBy)) {
+    rows.push(rowOf(context, subject, seen));
+    if (slices.isOver(1)) yield;
+  }
+  rows.sort((one, other) => (other.seenAtMs ?? 0) - (one.seenAtMs ?? 0));
+  const counts = Object.fromEntries(fleetStates.map((state) => [state, 0])) as Record<FleetState, number>;
+  for (const { state } of rows) counts[state] += 1;
+  return { rows, counts };
+}
+
+interface FleetMachine {
+  readonly subject: MachineSubject | undefined;
+  readonly seen: RecordedMachine | undefined;
+}
+
+/** Yields the machines of objects and of the ledger, each with its history. Then come those of the history alone. */
+function* machinesOf(book: MachineBook | undefined, seenBy: Map<string, RecordedMachine>): Generator<FleetMachine> {
+  for (const subject of book === undefined ? [] : subjectsOf(book)) {
+    const [seen] = subject.identities.map((key) => seenBy.get(key)).filter((found) => found !== undefined);
+    for (const key of [...subject.identities, ...(seen === undefined ? [] : keysOf(seen))]) seenBy.delete(key);
+    yield { subject, seen };
+  }
+  for (const seen of new Set(seenBy.values())) yield { subject: undefined, seen };
+}
+
+/** Returns what names a machine of the history: its identities, else its serial number or host name. */
+function keysOf({ labels }: RecordedMachine): readonly string[] {
+  const identities = identitiesOf(labels);
+  if (identities.length > 0) return identities;
+  return [...labels].slice(0, 1).map(([name, value]) => `${name}/${value}`);
+}
+
+interface RowContext extends FleetOptions {
+  readonly nowMs: number;
+  readonly stageOf: ReturnType<FleetOptions["stages"]>;
+}
+
+function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: RecordedMachine | undefined): FleetRow {
+  const { book } = context;
+  const line = subject && book && machineJson(book, subject);
+  const identities = [...(subject?.identities ?? []), ...(seen === undefined ? [] : keysOf(seen))];
+  const group = line?.group ?? seen?.group;
+  const profile = line?.profile ?? (group === undefined ? undefined : context.profileOf(group));
+  const isUnapproved = line?.needsApproval === true && line.approved !== true;
+  const isPending = subject?.pending !== undefined;
+  const problem = group === undefined ? undefined : context.problemOf(group, profile);
+  const shown = { phase: line?.phase, problem, reported: line?.reported?.message, isUnapproved, isPending };
+  const machine = line?.name ?? ["mac/", "uuid/", ""].map((kind) => valueIn(identities, kind)).find(Boolean) ?? "-";
+  const mac = valueIn(identities, "mac/");
+  const version = subject?.object?.document;
+  const named = {
+    machine,
+    object: line?.name,
+    version,
+    mac,
+    group,
+    profile,
+    phase: line?.phase,
+    isUnapproved,
+    isPending,
+  };
+  const entries = subject?.entries ?? [];
+  return { ...named, entries, ...seenPart(seen, group, context), ...stateIn(shown, seen, group, context) };
+}
+
+type KnownFacts = Omit<StateFacts, "last" | "ageMs">;
+
+function stateIn(known: KnownFacts, seen: RecordedMachine | undefined, group: string | undefined, context: RowContext) {
+  const last = seen && lastOf(seen, group, context);
+  const { state, why } = stateOf({ ...known, last, ageMs: seen === undefined ? 0 : context.nowMs - seen.lastSeenAtMs });
+  return { state, why };
+}
+
+function seenPart(seen: RecordedMachine | undefined, group: string | undefined, { stageOf }: RowContext) {
+  const { labels, address, last, lastSeenAtMs: seenAtMs } = seen ?? {};
+  return { hostname: labels?.get("hostname"), address, stage: last && stageOf(last, group), seenAtMs };
+}
+
+function lastOf({ last }: RecordedMachine, group: string | undefined, { stageOf }: RowContext): StateFacts["last"] {
+  const { status, isCut, refusal } = last;
+  return { status, isCut, refusal: refusalOf(refusal), stage: stageOf(last, group) };
+}
+
+/** @param kind the beginning of the identity, with its slash. */
+function valueIn(identities: readonly string[], kind: string): string | undefined {
+  const found = identities.find((each) => each.startsWith(kind));
+  return found?.slice(found.indexOf("/") + 1);
+}
+
+/** What a reader looks for; an absent member matches every machine. */
+export interface FleetFilter {
+  readonly state?: FleetState | undefined;
+  /** A Group's name, or `namespace/name`. */
+  readonly group?: string | undefined;
+  /** Part of any text that a row shows, in any letter case. */
+  readonly text?: string | undefined;
+}
+
+/** Returns the rows that a filter selects. */
+export function filtered(rows: readonly FleetRow[], { state, group, text }: FleetFilter): readonly FleetRow[] {
+  const words = text?.toLowerCase().replaceAll("-", ":") ?? "";
+  return rows.filter(
+    (row) =>
+      (state === undefined || row.state === state) &&
+      (group === undefined || row.group === group || row.group?.endsWith(`/${group}`) === true) &&
+      (words === "" || textsOf(row).some((each) => each?.toLowerCase().replaceAll("-", ":").includes(words))),
+  );
+}
+
+function textsOf(row: FleetRow): readonly (string | undefined)[] {
+  return [row.machine, row.mac, row.hostname, row.address, row.group, row.profile, row.why];
+}

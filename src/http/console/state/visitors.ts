@@ -1,0 +1,217 @@
+/**
+ * Decides who visits the console, and what this visitor may do. A visitor is admitted by one of these:
+ * - By davit's own computer, where the operations listener needs no token (`ops/door.ts`).
+ * - By a token of a token file: a reader, or an administrator, who may also change the ledger.
+ * - By a Kubernetes token: whoever may list davit's objects reads, and changes objects as far as the API server allows.
+ *   davit takes such tokens only from its own computer, which includes port-forwards, and from a trusted proxy that
+ *   speaks HTTPS.
+ *
+ * A browser exchanges its token for a session cookie. Tokens are in memory only, and each request checks them again, so
+ * that a removed token ends its sessions. Every change needs a form token, which no other web page can read, and the
+ * console's own origin.
+ */
+
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../../lib/clock.ts";
+import type { CallerReview, ClusterCallers } from "../../../model/cluster-callers.ts";
+import { tokenDigest, tokenOf } from "../../bearer-tokens.ts";
+import { RequestError } from "../../errors.ts";
+import type { OpsDoor } from "../../ops/door.ts";
+
+/** Who visits the console. */
+export interface Visitor {
+  /** For people: an account's name, or where the visitor's right comes from. */
+  readonly name: string;
+  /** True if the visitor may correct the ledger. */
+  readonly mayChangeLedger: boolean;
+  /** The Kubernetes token, for changes of objects; undefined for other visitors. */
+  readonly clusterToken?: string;
+  /** Returns whether the visitor may change Machines of a namespace. */
+  readonly mayPatch: (namespace: string) => Promise<boolean>;
+  /** The value that every form of this visitor must send back. */
+  readonly formToken: string;
+  /** True if the visitor has a session that can be ended. */
+  readonly hasSession: boolean;
+}
+
+export interface VisitorsOptions {
+  readonly door: Pick<OpsDoor, "rightsOf">;
+  /** Undefined without a cluster. */
+  readonly callers: () => ClusterCallers | undefined;
+  /** True for a connection from davit's own computer, or from a trusted proxy that was reached by HTTPS. */
+  readonly isPrivate: (request: IncomingMessage) => boolean;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** Why somebody is no visitor; the sign-in page shows it. */
+export class SignInNeeded extends Error {
+  override readonly name = "SignInNeeded";
+}
+
+export const sessionCookie = "davit-session";
+const maxSessions = 1_024;
+/** A session ends when nothing is asked for this long. */
+const sessionMs = 12 * 60 * 60_000;
+/** For so long an account's rights are not asked again. */
+const reviewMs = 30_000;
+const maxReviews = 1_024;
+/** More tokens are not reviewed at the same time: whoever guesses tokens must not load the API server. */
+const maxReviewing = 4;
+
+export class Visitors {
+  readonly #options: VisitorsOptions;
+  readonly #secret = randomBytes(32);
+  /** The tokens of sessions by the digests of their cookies. */
+  readonly #sessions: LRUCache<string, string>;
+  /** By the digests of tokens. */
+  readonly #reviews: LRUCache<string, Promise<CallerReview>>;
+  /** Whether accounts may change Machines, by the digests of tokens and the namespaces. */
+  readonly #patchRights: LRUCache<string, Promise<boolean | undefined>>;
+  #reviewing = 0;
+
+  constructor(options: VisitorsOptions) {
+    this.#options = options;
+    const perf = { now: () => options.clock.monotonicMs() };
+    this.#sessions = new LRUCache({ max: maxSessions, ttl: sessionMs, updateAgeOnGet: true, perf });
+    this.#reviews = new LRUCache({ max: maxReviews, ttl: reviewMs, perf });
+    this.#patchRights = new LRUCache({ max: maxReviews, ttl: reviewMs, perf });
+  }
+
+  /**
+   * Returns the visitor who sends a request.
+   * @throws {SignInNeeded} if a token is missing, wrong, or no longer valid.
+   * @throws {RequestError} if no token could help.
+   */
+  async of(request: IncomingMessage): Promise<Visitor> {
+    const { authorization, cookie } = request.headers;
+    const session = sessionIn(cookie);
+    const ofSession = session === undefined ? undefined : this.#sessions.get(keyOf(session));
+    const token = tokenOf(authorization) ?? ofSession;
+    if (token === undefined) return this.#withoutToken(request);
+    return { ...(await this.#byToken(token, request)), hasSession: ofSession === token };
+  }
+
+  /**
+   * Begins a session.
+   * @returns the value of its cookie.
+   * @throws as `of`.
+   */
+  async signIn(token: string, request: IncomingMessage): Promise<string> {
+    await this.#byToken(token, request);
+    const session = randomBytes(32).toString("base64url");
+    this.#sessions.set(keyOf(session), token);
+    return session;
+  }
+
+  /** Ends the session of a request. */
+  signOut({ headers }: IncomingMessage): void {
+    const session = sessionIn(headers.cookie);
+    if (session !== undefined) this.#sessions.delete(keyOf(session));
+  }
+
+  /**
+   * Refuses a change that the console's own page has not sent.
+   * @param formToken what the form has sent.
+   * @throws {RequestError} fromWebPage
+   */
+  checkForm(request: IncomingMessage, visitor: Visitor, formToken: string | null): void {
+    this.checkOrigin(request);
+    const [given, wanted] = [Buffer.from(formToken ?? ""), Buffer.from(visitor.formToken)];
+    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw new RequestError("fromWebPage");
+  }
+
+  /** Refuses a form of another web page. @throws {RequestError} fromWebPage */
+  checkOrigin({ headers }: IncomingMessage): void {
+    if (!isOwnOrigin(headers)) throw new RequestError("fromWebPage");
+  }
+
+  #withoutToken(request: IncomingMessage): Visitor {
+    const rights = this.#options.door.rightsOf(request.headers);
+    if (rights instanceof RequestError) {
+      if (rights.reason === "noToken" || this.#options.callers() !== undefined) throw new SignInNeeded("");
+      throw rights;
+    }
+    const name = "this computer";
+    const formToken = this.#formToken("");
+    return { name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken, hasSession: false };
+  }
+
+  async #byToken(token: string, request: IncomingMessage): Promise<Omit<Visitor, "hasSession">> {
+    if (!tokenForm.test(token)) throw new SignInNeeded("This token is not known.");
+    const formToken = this.#formToken(token);
+    const rights = this.#options.door.rightsOf({ ...request.headers, authorization: `Bearer ${token}` });
+    if (!(rights instanceof RequestError) && rights.hasToken) {
+      const name = rights.mayChange ? "the admin token file" : "the token file";
+      return { name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken };
+    }
+    const { isPrivate } = this.#options;
+    const callers = this.#options.callers();
+    if (callers === undefined) throw new SignInNeeded("This token is not known.");
+    if (!isPrivate(request)) throw new SignInNeeded(notPrivate);
+    const review = await this.#review(token, callers);
+    if (review.kind === "admitted") {
+      const mayPatch = (namespace: string) => this.#mayPatch(token, namespace, callers);
+      return { name: review.name, mayChangeLedger: false, mayPatch, clusterToken: token, formToken };
+    }
+    throw new SignInNeeded(review.kind === "unknown" ? "This token is not known." : review.why);
+  }
+
+  async #review(token: string, callers: ClusterCallers): Promise<CallerReview> {
+    const key = tokenDigest(token).toString("base64");
+    const known = this.#reviews.get(key);
+    if (known !== undefined) return await known;
+    if (this.#reviewing >= maxReviewing) throw new SignInNeeded("Too many tokens are checked now: try again.");
+    this.#reviewing += 1;
+    const review = callers.review(token).finally(() => {
+      this.#reviewing -= 1;
+    });
+    this.#reviews.set(key, review);
+    const { kind } = await review;
+    // The next request asks again.
+    if (kind === "away") this.#reviews.delete(key);
+    return await review;
+  }
+
+  async #mayPatch(token: string, namespace: string, callers: ClusterCallers): Promise<boolean> {
+    const key = `${tokenDigest(token).toString("base64")} ${namespace}`;
+    const asked = this.#patchRights.get(key) ?? callers.mayPatchMachines(token, namespace);
+    this.#patchRights.set(key, asked, { ttl: reviewMs, noUpdateTTL: true });
+    const may = await asked;
+    // The next request asks again.
+    if (may === undefined) this.#patchRights.delete(key);
+    return may === true;
+  }
+
+  #formToken(token: string): string {
+    return createHmac("sha256", this.#secret).update(tokenDigest(token)).digest("base64url");
+  }
+}
+
+async function never(): Promise<boolean> {
+  return false;
+}
+
+/** Every token has this form; others could not stand in a header. */
+const tokenForm = /^[\x21-\x7e]{1,8192}$/;
+
+const notPrivate =
+  "davit takes Kubernetes tokens only over a port-forward, or over HTTPS by a proxy of --trusted-proxy: " +
+  "kubectl port-forward, then open the console at localhost.";
+
+/** Sessions are kept by digest, so that a look-up does not reveal how much of a guess is right. */
+function keyOf(session: string): string {
+  return tokenDigest(session).toString("base64");
+}
+
+function sessionIn(cookie = ""): string | undefined {
+  const found = cookie.split(";").map((pair) => pair.trim().split("="));
+  return found.find(([name]) => name === sessionCookie)?.[1];
+}
+
+/** A browser names the origin of the page with every form that it sends. */
+function isOwnOrigin({ origin, host }: IncomingMessage["headers"]): boolean {
+  if (origin === undefined || host === undefined || !URL.canParse(origin)) return false;
+  return new URL(origin).host.toLowerCase() === host.toLowerCase();
+}

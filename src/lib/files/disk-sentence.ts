@@ -1,0 +1,23 @@
+/** Explains a disk error to a person, in place of the system's own message. */
+
+import { codeOf } from "../errors.ts";
+
+const sentences: Readonly<Record<string, string>> = {
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space is left on the disk",
+  EDQUOT: "the disk quota is used up",
+  EACCES: "permission is denied",
+  EPERM: "permission is denied",
+  EIO: "the disk fails to read or write",
+  ENOENT: "there is no such file or directory",
+  ENOTDIR: "a part of its path is a file",
+  EISDIR: "a directory has its name",
+  ENAMETOOLONG: "the name is too long",
+};
+
+/** Returns a part of a sentence, such as "no space is left on the disk"; undefined if this is no system error. */
+export function diskSentence(error: unknown): string | undefined {
+  const code = codeOf(error);
+  if (code === undefined || !/^E[A-Z\d]+$/.test(code)) return undefined;
+  return sentences[code] ?? `the disk answers ${code}`;
+}

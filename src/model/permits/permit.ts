@@ -1,0 +1,329 @@
+/**
+ * Permits: whether a machine may install now. Objects grant an install, and the ledger records which grants are spent.
+ * What a machine sends can only close a permit. All functions here are pure, so the ledger's writer, its followers and
+ * previews decide alike.
+ *
+ *   no entry, open grant                          claim      the script is served after the claim is logged
+ *   Claimed less than 60 s ago, nothing read yet  script     the script is served again: the first answer may be lost
+ *   Claimed or Installing, config asked for       config
+ *   Claimed later or Installing, script asked for disk       the machine came back before it reported an end
+ *   Installed or Unconfirmed, no open grant       disk
+ *   Failed or no entry, no open grant             refused
+ */
+
+import type { LocalBoot } from "../local-boot.ts";
+
+/** A wish of an object: each of its machines may install once. */
+export interface InstallGrant {
+  /** From 1. Each generation of a grant opens at most once for each machine. */
+  readonly generation: number;
+  /** The id of the ledger in which the grant counts. Without it the grant is asleep. */
+  readonly ledger?: string;
+  /** Unix milliseconds: the grant ends then for ever. Without it the grant is asleep. */
+  readonly untilMs?: number;
+  /** `NeverInstalled`: not for machines that are Installed or Unconfirmed. */
+  readonly scope: InstallScope;
+}
+
+export const installScopes = ["NeverInstalled", "All"] as const;
+export type InstallScope = (typeof installScopes)[number];
+
+/** A grant with its name in the ledger: `group/NAMESPACE/NAME` or `machine/NAMESPACE/NAME`. */
+export interface NamedGrant {
+  readonly key: string;
+  readonly grant: InstallGrant;
+}
+
+/** How a Profile installs. */
+export interface InstallPlan {
+  /** How a machine boots whose permit is closed. */
+  readonly then: LocalBoot;
+  /** After this time without a report of the end, the install is Unconfirmed. */
+  readonly timeoutSeconds: number;
+}
+
+/** Labels that machines may report about themselves, with the values that they may have. */
+export interface ReportRules {
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** How long a reported label counts; absent for ever. */
+  readonly ttlSeconds?: number;
+}
+
+/** The last install of a machine. `Claimed`: the permit is spent, and the machine may have the script. */
+export const installStates = ["Claimed", "Installing", "Installed", "Failed", "Unconfirmed"] as const;
+export type InstallState = (typeof installStates)[number];
+
+/** What the ledger knows of one machine. */
+export interface LedgerEntry {
+  /** 16 hexadecimal digits, random. */
+  readonly id: string;
+  /** `uuid/VALUE` and `mac/VALUE`, normalised like labels. */
+  readonly identities: readonly string[];
+  readonly state: InstallState;
+  /** The grant that the last claim spent; absent for an adopted machine. */
+  readonly grant?: SpentGrant;
+  /** The highest generation that each grant has spent on this machine. It stays when the object is deleted. */
+  readonly spent: Readonly<Record<string, number>>;
+  /** Unix milliseconds by the ledger's clock: the last claim. */
+  readonly claimedAtMs: number;
+  /** Unix milliseconds by the ledger's clock: the last change of `state`. */
+  readonly changedAtMs: number;
+  readonly timeoutSeconds: number;
+  /** `namespace/name` at the last claim. */
+  readonly group: string;
+  readonly profile: string;
+  /** The address whose request made the last claim; absent if it was not known. */
+  readonly claimedFrom?: string;
+  /** Another address that asked for a text which only the claiming one may have: the text is closed since then. */
+  readonly otherAddress?: string;
+  /** Addresses that took part in the last install, the last one first; at most two. */
+  readonly addresses: readonly string[];
+  readonly reported?: ReportedProgress;
+  /** What the machine has reported about itself. */
+  readonly labels?: Readonly<Record<string, ReportedLabel>>;
+}
+
+export interface SpentGrant {
+  readonly key: string;
+  readonly generation: number;
+}
+
+export interface ReportedProgress {
+  readonly state: ReportState;
+  /** 0 to 100. */
+  readonly progress?: number;
+  /** At most 256 characters, without control characters. */
+  readonly message?: string;
+  /** Unix milliseconds by the ledger's clock. */
+  readonly atMs: number;
+}
+
+export const reportStates = ["installing", "progress", "installed", "failed", "booted"] as const;
+export type ReportState = (typeof reportStates)[number];
+
+export interface ReportedLabel {
+  readonly value: string;
+  /** Unix milliseconds by the ledger's clock; absent for ever. */
+  readonly untilMs?: number;
+}
+
+/** What decisions read of the ledger. */
+export interface LedgerView {
+  /** 8 hexadecimal digits; undefined while davit knows no ledger: then nothing installs. */
+  readonly id: string | undefined;
+  /** Unix milliseconds, never earlier than a time that the ledger has seen: a clock set back reopens nothing. */
+  readonly nowMs: number;
+  /** True if no machine without an entry may claim. */
+  readonly isFull: boolean;
+  /** Why nothing installs until a person changes something, for people. It decides nothing. */
+  readonly trouble?: string | undefined;
+  /** The highest generation of a grant that has ended by its `until`; 0 for none. */
+  endedGeneration(key: string): number;
+  /** Until when machines of this Group (`namespace/name`) without an entry count as installed; 0 for never. */
+  adoptedUntilMs(group: string): number;
+  /** The distinct entries that have one of these identities. */
+  entriesOf(identities: readonly string[]): readonly LedgerEntry[];
+}
+
+/** What a machine asks for: a boot script, or a config that an installer reads. */
+export type PermitPurpose = "script" | "config";
+
+/** A machine that asks, with the objects that decide. */
+export interface PermitAsk {
+  readonly purpose: PermitPurpose;
+  /** Of the request. */
+  readonly identities: readonly string[];
+  /** All identities of the machine's Machine object; absent without one. */
+  readonly listed?: readonly string[];
+  /** The grants that may open the install: first the Machine's, then the Group's. */
+  readonly grants: readonly NamedGrant[];
+  readonly plan: InstallPlan;
+  /** `namespace/name`. */
+  readonly group: string;
+  readonly profile: string;
+}
+
+/** Why a machine may not install, with the text for people. The texts quote nothing of an object or a request. */
+export const permitRefusals = {
+  noLedger: "davit knows no ledger yet",
+  noDesk: "this davit asks no ledger for permits",
+  noIdentity: "the machine sends neither a uuid of its own nor a mac",
+  ambiguousIdentity:
+    "its uuid and its mac are known as different machines, or only one of them is known: list both in one Machine",
+  noGrant: "no spec.install of its Group or its Machine grants an install",
+  noLedgerNamed: "spec.install.ledger is missing: the grant is asleep",
+  otherLedger: "spec.install.ledger names another ledger: the grant is asleep",
+  noUntil: "spec.install.until is missing: the grant is asleep",
+  tooFarAhead: "spec.install.until is more than seven days ahead: the grant is asleep",
+  ended: "spec.install.until is over: raise the generation and set a later until",
+  spent: "the machine has spent this generation: raise it to install again",
+  installed: "the machine is installed, and spec.install.scope is NeverInstalled",
+  withdrawn: "the grant that the machine has claimed is no longer in the objects",
+  notClaimed: "the machine has not claimed an install by a boot script",
+  over: "the machine's install is over",
+  noAddress: "the text is only for the address that has claimed the install, and one of the two is not known",
+  otherAddress: "the text is only for the address that has claimed the install, and another one asks",
+  closed: "another address has asked for the text: it is closed until the next install",
+  full: "the ledger has no room for another machine",
+} as const;
+export type PermitRefusal = keyof typeof permitRefusals;
+
+export type Verdict =
+  /**
+   * The machine may install once the ledger has logged that it spends these grants: one install is enough for all
+   * grants that are open. The first one counts as its reason.
+   */
+  | { readonly kind: "claim"; readonly grants: readonly [SpentGrant, ...SpentGrant[]] }
+  /** The machine has claimed the install, and may have the script again, or a config. */
+  | { readonly kind: "granted"; readonly entry: LedgerEntry }
+  /** The machine boots as `InstallPlan.then` says. */
+  | { readonly kind: "disk" }
+  | { readonly kind: "refused"; readonly why: PermitRefusal };
+
+/** The time after a claim in which the script may be fetched again. */
+export const repeatMs = 60_000;
+const maxAheadMs = 7 * 24 * 3_600_000;
+
+/** Decides what a machine gets of a Profile with an `InstallPlan`. */
+export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
+  if (ledger.id === undefined) return refused("noLedger");
+  if (ask.identities.length === 0) return refused("noIdentity");
+  const entries = knownEntries(ask, ledger);
+  if (entries === undefined) return refused("ambiguousIdentity");
+  return ask.purpose === "config" ? configVerdict(entries, ledger) : scriptVerdict(ask, entries, ledger);
+}
+
+/**
+ * Returns the ledger's entries of a machine: one or none, or several if a Machine object lists identities of several.
+ * Returns undefined if the identities do not name one machine.
+ */
+export function knownEntries(
+  { identities, listed }: Pick<PermitAsk, "identities" | "listed">,
+  ledger: Pick<LedgerView, "entriesOf">,
+): readonly LedgerEntry[] | undefined {
+  if (listed !== undefined) return ledger.entriesOf([...new Set([...listed, ...identities])]);
+  const entries = ledger.entriesOf(identities);
+  const [entry, ...others] = entries;
+  if (entry === undefined) return [];
+  return others.length === 0 && identities.every((identity) => mayBeOf(entry, identity)) ? entries : undefined;
+}
+
+/** True for an identity that the entry has, and for the first one of its kind. */
+export function mayBeOf(entry: LedgerEntry, identity: string): boolean {
+  const kind = identity.slice(0, identity.indexOf("/") + 1);
+  return entry.identities.includes(identity) || !entry.identities.some((own) => own.startsWith(kind));
+}
+
+function configVerdict(entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
+  const entry = latestOf(entries);
+  if (entry === undefined) return refused("notClaimed");
+  return isUnderWay(entry, ledger.nowMs) ? { kind: "granted", entry } : refused("over");
+}
+
+function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
+  const {
+    open: [first, ...others],
+    why,
+  } = openGrants(ask, entries, ledger);
+  const entry = latestOf(entries);
+  if (first !== undefined && entry === undefined && ledger.isFull) return refused("full");
+  if (first !== undefined) return { kind: "claim", grants: [first, ...others] };
+  if (entry === undefined) return isAdopted(ask, ledger) ? disk : refused(why);
+  if (isRepeatable(entry, ledger.nowMs))
+    return isStillGranted(ask, entry, ledger) ? { kind: "granted", entry } : refused("withdrawn");
+  return entry.state === "Failed" ? refused(why) : disk;
+}
+
+function isAdopted({ group }: Pick<PermitAsk, "group">, ledger: LedgerView): boolean {
+  return ledger.nowMs < ledger.adoptedUntilMs(group);
+}
+
+/** True while the install has begun and may still end well. */
+export function isUnderWay({ state, claimedAtMs, timeoutSeconds }: LedgerEntry, nowMs: number): boolean {
+  return (state === "Claimed" || state === "Installing") && nowMs < claimedAtMs + timeoutSeconds * 1_000;
+}
+
+/** True while the machine may fetch its script again. */
+export function isRepeatable({ state, claimedAtMs, timeoutSeconds }: LedgerEntry, nowMs: number): boolean {
+  return state === "Claimed" && nowMs < claimedAtMs + Math.min(repeatMs, timeoutSeconds * 1_000);
+}
+
+function isStillGranted({ grants }: PermitAsk, { grant: spent }: LedgerEntry, ledger: LedgerView): boolean {
+  return grants.some(
+    ({ key, grant }) =>
+      spent !== undefined && key === spent.key && grant.generation === spent.generation && grant.ledger === ledger.id,
+  );
+}
+
+interface OpenGrants {
+  readonly open: readonly SpentGrant[];
+  /** Why none is open, if none is. */
+  readonly why: PermitRefusal;
+}
+
+function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): OpenGrants {
+  const machine = { entries, group: ask.group };
+  const open: SpentGrant[] = [];
+  let why: PermitRefusal = "noGrant";
+  for (const named of ask.grants) {
+    const refusal = refusalFor(named, machine, ledger);
+    if (refusal === undefined) open.push({ key: named.key, generation: named.grant.generation });
+    else why = refusal;
+  }
+  return { open, why };
+}
+
+/**
+ * Returns why an address gets no text that is served only during an install; undefined if it does. The entry is that of
+ * an open install.
+ */
+export function sealRefusal(
+  { claimedFrom, otherAddress }: LedgerEntry,
+  address: string | undefined,
+): "noAddress" | "otherAddress" | "closed" | undefined {
+  if (otherAddress !== undefined) return "closed";
+  if (claimedFrom === undefined || address === undefined) return "noAddress";
+  return address === claimedFrom ? undefined : "otherAddress";
+}
+
+/** Returns why a grant opens no install now, whatever the machine; undefined if it does. */
+export function grantRefusal({ key, grant }: NamedGrant, ledger: LedgerView): PermitRefusal | undefined {
+  if (ledger.id === undefined) return "noLedger";
+  if (grant.ledger === undefined) return "noLedgerNamed";
+  if (grant.ledger !== ledger.id) return "otherLedger";
+  if (grant.generation <= ledger.endedGeneration(key)) return "ended";
+  if (grant.untilMs === undefined) return "noUntil";
+  if (ledger.nowMs >= grant.untilMs) return "ended";
+  return grant.untilMs - ledger.nowMs > maxAheadMs ? "tooFarAhead" : undefined;
+}
+
+/**
+ * Returns why a grant opens no install now for a machine; undefined if it does.
+ * @param machine its entries, and its Group as `namespace/name`.
+ */
+export function refusalFor(
+  named: NamedGrant,
+  { entries, group }: { readonly entries: readonly LedgerEntry[]; readonly group: string },
+  ledger: LedgerView,
+): PermitRefusal | undefined {
+  const { key, grant } = named;
+  const refusal = grantRefusal(named, ledger);
+  if (refusal !== undefined) return refusal;
+  if (entries.some(({ spent }) => (spent[key] ?? 0) >= grant.generation)) return "spent";
+  const countsAsInstalled = entries.length === 0 ? isAdopted({ group }, ledger) : entries.some(isInstalled);
+  return grant.scope === "NeverInstalled" && countsAsInstalled ? "installed" : undefined;
+}
+
+function isInstalled({ state }: LedgerEntry): boolean {
+  return state === "Installed" || state === "Unconfirmed";
+}
+
+function latestOf(entries: readonly LedgerEntry[]): LedgerEntry | undefined {
+  return entries.toSorted((a, b) => b.changedAtMs - a.changedAtMs)[0];
+}
+
+const disk: Verdict = { kind: "disk" };
+
+function refused(why: PermitRefusal): Verdict {
+  return { kind: "refused", why };
+}
