@@ -25,7 +25,14 @@ interface Summary {
 interface TrialsByGroup {
   readonly pending: Set<string>;
   readonly lost: Set<string>;
-  readonly failed: Map<string, { readonly group: string; readonly failure: string }>;
+  readonly failed: Map<string, FailedGroup>;
+  /** The first of `failed` by name. Undefined if it must be searched for. */
+  first: FailedGroup | undefined;
+}
+
+interface FailedGroup {
+  readonly group: string;
+  readonly failure: string;
 }
 
 const over: Summary = { kind: "over" };
@@ -44,10 +51,10 @@ export class TrialRecord {
     const [key, profileKey] = [objectKey(group), objectKey(profile)];
     const changed = new Set(this.#profileOf.get(key) === profileKey ? [] : this.forget(group));
     this.#profileOf.set(key, profileKey);
-    const trials = this.#profiles.get(profileKey) ?? { pending: new Set(), lost: new Set(), failed: new Map() };
+    const trials = this.#profiles.get(profileKey) ?? newTrials();
     const before = stateIn(trials, key);
     take(trials, key);
-    if (state.kind === "failed") trials.failed.set(key, { group: group.name, failure: state.failure });
+    if (state.kind === "failed") addFailed(trials, key, { group: group.name, failure: state.failure });
     else if (state.kind !== "over") trials[state.kind].add(key);
     if (sizeOf(trials) === 0) this.#profiles.delete(profileKey);
     else this.#profiles.set(profileKey, trials);
@@ -72,24 +79,41 @@ export class TrialRecord {
     const trials = this.#profiles.get(objectKey(profile));
     if (trials === undefined) return over;
     const { pending, lost, failed } = trials;
-    if (failed.size > 0) return firstOf(failed);
+    trials.first ??= firstOf(failed);
+    if (trials.first !== undefined) return { kind: "failed", ...trials.first, hasMore: failed.size > 1 };
     if (pending.size > 0) return { kind: "pending" };
     return lost.size > 0 ? { kind: "lost" } : over;
   }
 }
 
-function firstOf(failed: TrialsByGroup["failed"]): Summary {
-  let first: { readonly group: string; readonly failure: string } | undefined;
-  for (const each of failed.values())
-    if (first === undefined || compareBytes(each.group, first.group) < 0) first = each;
-  return { kind: "failed", ...first, hasMore: failed.size > 1 };
+function newTrials(): TrialsByGroup {
+  return { pending: new Set(), lost: new Set(), failed: new Map(), first: undefined };
+}
+
+/** Keeps `first` up to date: thousands of Groups may fail one after the other. */
+function addFailed(trials: TrialsByGroup, key: string, failed: FailedGroup): void {
+  const { first } = trials;
+  if (first === undefined ? trials.failed.size === 0 : isBefore(failed, first)) trials.first = failed;
+  trials.failed.set(key, failed);
+}
+
+function firstOf(failed: TrialsByGroup["failed"]): FailedGroup | undefined {
+  let first: FailedGroup | undefined;
+  for (const each of failed.values()) if (first === undefined || isBefore(each, first)) first = each;
+  return first;
+}
+
+function isBefore(one: FailedGroup, other: FailedGroup): boolean {
+  return compareBytes(one.group, other.group) < 0;
 }
 
 function stateIn({ pending, lost, failed }: TrialsByGroup, key: string): string {
   return pending.has(key) ? "pending" : lost.has(key) ? "lost" : (failed.get(key)?.failure ?? "over");
 }
 
-function take({ pending, lost, failed }: TrialsByGroup, key: string): boolean {
+function take(trials: TrialsByGroup, key: string): boolean {
+  const { pending, lost, failed, first } = trials;
+  if (first !== undefined && failed.get(key) === first) trials.first = undefined;
   return [pending.delete(key), lost.delete(key), failed.delete(key)].includes(true);
 }
 
