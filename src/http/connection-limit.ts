@@ -143,16 +143,9 @@ export class ConnectionLimit {
 
   /** Makes a server refuse connections beyond the limit, and logs that. */
   watch(server: Server): void {
-    const { maxConnections, makesRoom = false } = this.#options;
     server.on("connection", (socket: Socket) => this.#enter(socket));
-    if (makesRoom) {
-      server.on("request", (request, response) => this.#noteRequest(request, response));
-      return;
-    }
-    // Beyond this number Node closes connections before davit sees their client. A listener that makes room needs to
-    // see the client, so it has returned above.
-    server.maxConnections = maxConnections;
-    server.on("drop", () => this.#refused("files"));
+    if (this.#options.makesRoom !== true) return;
+    server.on("request", (request, response) => this.#noteRequest(request, response));
   }
 
   /** True for a refused connection that is still open: its request gets a 503. */
@@ -161,13 +154,19 @@ export class ConnectionLimit {
   }
 
   #enter(socket: Socket): void {
+    const { maxConnections, makesRoom = false } = this.#options;
+    if (!makesRoom && this.#shares.total + this.#leaving.size >= maxConnections) {
+      this.#refused("files");
+      socket.destroy();
+      return;
+    }
     const holder = this.#options.clients.ofConnection(socket.remoteAddress);
     if (this.#shares.admits(holder) || this.#makeRoom(holder)) {
       this.#take(socket, holder);
       return;
     }
     this.#refused("most", holder);
-    if (this.#leaving.size >= Math.max(this.#options.maxConnections * farewellShare, 1)) socket.destroy();
+    if (this.#leaving.size >= Math.max(maxConnections * farewellShare, 1)) socket.destroy();
     else void this.#farewell(socket);
   }
 

@@ -2,7 +2,13 @@
 
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type ListenOptions as NodeListenOptions,
+  type Socket,
+  type Server as TcpServer,
+} from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
 import { assert, codeOf } from "../lib/errors.ts";
@@ -14,7 +20,10 @@ export interface ListenOptions {
   readonly port: number;
   /** The command line option that sets this address, for the error's advice. */
   readonly option: string;
-  /** Set if several threads of this process listen on the address: `first` for the first one. */
+  /**
+   * Set if several sockets listen on the address: see `socketsOfCrowd`. `first` is for the first thread that listens on
+   * it; absent: one socket.
+   */
   readonly shared?: "first" | "other" | undefined;
 }
 
@@ -34,34 +43,86 @@ const listenRefusals: Readonly<Record<string, string>> = {
 const backlog = 16_384;
 
 /**
- * Makes the server listen. On a computer without IPv6, `::` means every IPv4 address.
- * @throws {StartError} with one sentence for the operator.
+ * How many sockets a thread listens with, if it has to expect a crowd. In each turn of its event loop, libuv accepts one
+ * connection of each socket (libuv 1.52 src/unix/stream.c, `uv__server_io`), and answers all requests that have arrived.
+ * So with one socket, a thread with 1,000 busy connections accepts few new ones in a second. Linux keeps 4,096 waiting
+ * connections for each socket, and after about 30 s resets those that found no place.
  */
-export async function listen(server: Server, options: ListenOptions): Promise<AddressInfo> {
-  const { host, port, shared } = options;
+const socketsOfCrowd = 8;
+
+/** Sockets that listen on one address, for one server. */
+interface Listening {
+  readonly address: AddressInfo;
+  /** The sockets beside the server's own. Their connections go to the server. */
+  readonly others: readonly TcpServer[];
+}
+
+async function listen(server: Server, options: ListenOptions): Promise<Listening> {
+  const { host, shared } = options;
   try {
-    // A server that shares an address gets no error if another process shares it, too. So the first thread takes the
-    // address alone before it shares it.
-    const free = shared === "first" ? await probe({ host, port }) : port;
-    server.listen({ host, port: free, backlog, reusePort: shared !== undefined });
-    await once(server, "listening");
+    if (shared === undefined) return { address: await listenOn(server, options, false), others: [] };
+    if (shared === "other") return await listenForCrowd(server, options);
+    return await alone(options, (port) => listenForCrowd(server, { ...options, port }));
   } catch (error) {
     if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(server, { ...options, host: "0.0.0.0" });
     throw listenError(options, error);
   }
+}
+
+async function listenForCrowd(server: Server, options: ListenOptions): Promise<Listening> {
+  const address = await listenOn(server, options, true);
+  // As node:http and node:https make the sockets of their own connections.
+  const socketOptions = { allowHalfOpen: !(server instanceof TlsServer), noDelay: true };
+  const others = Array.from({ length: socketsOfCrowd - 1 }, () =>
+    createTcpServer(socketOptions, (socket) => server.emit("connection", socket)),
+  );
+  await Promise.all(others.map((other) => listenOn(other, options, true)));
+  return { address, others };
+}
+
+/**
+ * Runs `listen` if nobody listens on the address. Sockets that share an address get no error from each other, not even
+ * those of two processes. So this function first takes the address alone. A lock keeps another davit from doing so
+ * until this one shares the address: a Unix socket with a name that is not in the file system.
+ * @param listen gets the port.
+ * @throws {Error} with the code EADDRINUSE.
+ */
+async function alone<T>(
+  { host, port }: Pick<ListenOptions, "host" | "port">,
+  listen: (port: number) => Promise<T>,
+): Promise<T> {
+  const lock = createTcpServer();
+  try {
+    await listened(lock, { path: `\0davit ${host} ${port}` });
+  } catch (error) {
+    // Some sandboxes have no such sockets.
+    if (port !== 0 && codeOf(error) === "EADDRINUSE") throw error;
+  }
+  try {
+    const probe = createTcpServer();
+    const free = await listenOn(probe, { host, port }, false);
+    probe.close();
+    await once(probe, "close");
+    return await listen(free.port);
+  } finally {
+    lock.close();
+  }
+}
+
+async function listenOn(
+  server: TcpServer,
+  { host, port }: Pick<ListenOptions, "host" | "port">,
+  reusePort: boolean,
+): Promise<AddressInfo> {
+  await listened(server, { host, port, backlog, reusePort });
   const address = server.address();
   assert(address !== null && typeof address !== "string", "a server that listens on a port has an address");
   return address;
 }
 
-/** Listens alone for a moment. @returns the port. */
-async function probe(address: Pick<ListenOptions, "host" | "port">): Promise<number> {
-  const server = createTcpServer().listen(address);
+async function listened(server: TcpServer, options: NodeListenOptions): Promise<void> {
+  server.listen(options);
   await once(server, "listening");
-  const bound = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof bound === "object" && bound !== null ? bound.port : address.port;
 }
 
 function listenError({ host, port, option }: ListenOptions, cause: unknown): StartError {
@@ -78,9 +139,10 @@ const closeGraceMs = 5_000;
  */
 const closeStepMs = 100;
 
-/** Tracks a server's connections. On close, it ends each connection after its answer is sent. */
+/** A server's sockets and connections. On close, it ends each connection after its answer is sent. */
 export class OpenConnections {
   readonly #server: Server;
+  #others: readonly TcpServer[] = [];
   /** The sockets that requests use. With TLS, they carry the decrypted bytes. */
   readonly #sockets = new Set<Socket>();
   /** The TCP sockets. With TLS, a connection in its handshake is in this set, but not yet in `#sockets`. */
@@ -92,6 +154,16 @@ export class OpenConnections {
     follow(server, server instanceof TlsServer ? "secureConnection" : "connection", this.#sockets);
   }
 
+  /**
+   * Makes the server listen. On a computer without IPv6, `::` means every IPv4 address.
+   * @throws {StartError} with one sentence for the operator.
+   */
+  async listen(options: ListenOptions): Promise<AddressInfo> {
+    const { address, others } = await listen(this.#server, options);
+    this.#others = others;
+    return address;
+  }
+
   /** Closes the server; requests in flight finish within 5 s or are cut. */
   async close(clock: Clock): Promise<void> {
     const ended = new AbortController();
@@ -99,7 +171,9 @@ export class OpenConnections {
     this.#server.closeIdleConnections = () => undefined;
     // For a server that does not listen, `close` passes an error to its callback. The error is ignored: there is
     // nothing to close.
-    const closed = new Promise((resolve) => this.#server.close(resolve)).finally(() => ended.abort());
+    const servers = [this.#server, ...this.#others];
+    const closed = Promise.all(servers.map((each) => new Promise((resolve) => each.close(resolve))));
+    void closed.finally(() => ended.abort());
     for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {
       await clock.sleep(closeStepMs, ended.signal);
       this.#endIdle();

@@ -12,7 +12,7 @@ import { answerClientError, refuse } from "./client-errors.ts";
 import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit.ts";
 import { type AnswerError, RequestError } from "./errors.ts";
 import { type Exchange, exchangeOf, type Handled, send } from "./exchange.ts";
-import { answerOf, type ListenOptions, listen, OpenConnections } from "./listen.ts";
+import { answerOf, type ListenOptions, OpenConnections } from "./listen.ts";
 import { withoutToken } from "./logged-path.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
@@ -131,7 +131,7 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   const connections = new OpenConnections(server);
   return {
     node: server,
-    listen: (address) => listen(server, address),
+    listen: (address) => connections.listen(address),
     close: () => {
       if (closed === undefined) {
         closed = connections.close(options.clock);

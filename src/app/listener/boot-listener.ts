@@ -169,8 +169,7 @@ export class BootListener {
   }
 
   async #listenOn(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
-    const { config, joins = false } = this.#options;
-    const shared = config.bootThreads === 1 ? undefined : joins ? "other" : "first";
+    const shared = this.#options.joins === true ? "other" : "first";
     const { address, port: actualPort } = await server.listen({ host, port, option, shared });
     this.#servers.push(server);
     return { host: address, port: actualPort };
