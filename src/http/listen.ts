@@ -43,21 +43,21 @@ const listenRefusals: Readonly<Record<string, string>> = {
 const backlog = 16_384;
 
 /**
- * How many sockets a thread listens with, if it has to expect a crowd. In each turn of its event loop, libuv accepts one
- * connection of each socket (libuv 1.52 src/unix/stream.c, `uv__server_io`), and answers all requests that have arrived.
- * So with one socket, a thread with 1,000 busy connections accepts few new ones in a second. Linux keeps 4,096 waiting
- * connections for each socket, and after about 30 s resets those that found no place.
+ * How many sockets a thread listens with, if it has to expect a crowd. In each turn of its event loop, libuv accepts
+ * one connection of each socket (libuv 1.52 src/unix/stream.c, `uv__server_io`), and handles all requests that have
+ * arrived. So with one socket, a thread with 1,000 busy connections accepts few new ones in a second. Linux keeps 4,096
+ * waiting connections for each socket, and after about 30 s resets those that found no place.
  */
 const socketsOfCrowd = 8;
 
 /** Sockets that listen on one address, for one server. */
-interface Listening {
+interface ListeningSockets {
   readonly address: AddressInfo;
   /** The sockets beside the server's own. Their connections go to the server. */
   readonly others: readonly TcpServer[];
 }
 
-async function listen(server: Server, options: ListenOptions): Promise<Listening> {
+async function listen(server: Server, options: ListenOptions): Promise<ListeningSockets> {
   const { host, shared } = options;
   try {
     if (shared === undefined) return { address: await listenOn(server, options, false), others: [] };
@@ -69,7 +69,7 @@ async function listen(server: Server, options: ListenOptions): Promise<Listening
   }
 }
 
-async function listenForCrowd(server: Server, options: ListenOptions): Promise<Listening> {
+async function listenForCrowd(server: Server, options: ListenOptions): Promise<ListeningSockets> {
   const address = await listenOn(server, options, true);
   // As node:http and node:https make the sockets of their own connections.
   const socketOptions = { allowHalfOpen: !(server instanceof TlsServer), noDelay: true };

@@ -57,8 +57,13 @@ export function keepSteps(stage: Stage): void {
     it("tell of nothing that the API server refused", async ({ annotate }) => {
       const lines = logs.lines("davit");
       await annotate(`${lines.length} lines of ${logs.containers} containers`);
+      // The Role of the earlier chart has no rule for Machines. `keys` logs what davit itself refuses to its clients.
       const refused = lines.filter(
-        ({ msg, ...rest }) => msg !== "request" && /\b403\b|forbidden/i.test(JSON.stringify(rest)),
+        ({ msg, part, what, ...rest }) =>
+          msg !== "request" &&
+          part !== "keys" &&
+          what !== `machines in ${release.namespace}` &&
+          /\b403\b|forbidden/i.test(JSON.stringify(rest)),
       );
       expect(refused).toEqual([]);
       expect(lines.filter(({ msg }) => msg === "serving").length).toBeGreaterThan(10);
