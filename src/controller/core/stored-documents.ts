@@ -38,6 +38,8 @@ export class StoredDocuments implements FeedListener {
    * `complete` of the stored sync mark. It is decoded when the mark changes, because every Group of a step reads it.
    */
   #isComplete = false;
+  /** The document that was decoded last, and its text. */
+  #lastProfile: { readonly text: string; readonly document: ProfileDocument | undefined } | undefined;
 
   /** @param storeIndex returns the index of the last change. */
   constructor(storeIndex: () => number, secrets = new StoredSecrets()) {
@@ -67,7 +69,13 @@ export class StoredDocuments implements FeedListener {
   profile(namespace: string, name: string): StoredProfile {
     const text = this.texts.get(profilePath(namespace, name));
     const secrets = this.secrets.of(namespace, name);
-    return { document: text === undefined ? undefined : decodeProfile(text), secrets };
+    return { document: text === undefined ? undefined : this.#decoded(text), secrets };
+  }
+
+  /** Each Group of a step reads its Profile's document, and thousands of Groups may have one Profile. */
+  #decoded(text: string): ProfileDocument | undefined {
+    if (this.#lastProfile?.text !== text) this.#lastProfile = { text, document: decodeProfile(text) };
+    return this.#lastProfile.document;
   }
 
   group(namespace: string, name: string): GroupDocument | undefined {

@@ -210,6 +210,11 @@ export interface Source {
    * its answer. Undefined before the first list. It does not advance while the source cannot be reached.
    */
   readonly provenAtMs: number | undefined;
+  /**
+   * Keeps `view` as it is until the returned function is called. Do not call it again before. Absent for a source whose
+   * view cannot wait.
+   */
+  freeze?(): () => void;
   /** Returns who wrote the newest version of an object; undefined if the source has no such object. */
   writerOf?(name: OwnName): ObjectWriter | undefined;
   /** What davit has seen so far; absent for a source without versions. */
