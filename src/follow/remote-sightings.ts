@@ -4,6 +4,7 @@
  * oldest sightings are dropped first. A writer of an earlier version takes none.
  */
 
+import { LRUCache } from "lru-cache";
 import type { Clock } from "../lib/clock.ts";
 import { encodeSightings, type MachineSighting, maxSightings, sightingsPath, withScriptOf } from "../model/sighting.ts";
 import type { Writers } from "./writers.ts";
@@ -23,8 +24,8 @@ const pauseMs = 60_000;
 
 export class RemoteSightings {
   readonly #options: RemoteSightingsOptions;
-  /** By the machine's identities; the oldest is first. */
-  readonly #waiting = new Map<string, MachineSighting>();
+  /** By the machine's identities. */
+  readonly #waiting = new LRUCache<string, MachineSighting>({ max: mostWaiting });
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
@@ -35,13 +36,8 @@ export class RemoteSightings {
   /** Records a request, and sends it later. */
   saw(sighting: MachineSighting): void {
     if (sighting.identities.length === 0) return;
-    const key = sighting.identities.join(" ");
-    const shown = withScriptOf(sighting, this.#waiting.get(key));
-    this.#waiting.delete(key);
-    this.#waiting.set(key, shown);
-    if (this.#waiting.size <= mostWaiting) return;
-    const [oldest = key] = this.#waiting.keys();
-    this.#waiting.delete(oldest);
+    const key = keyOf(sighting);
+    this.#waiting.set(key, withScriptOf(sighting, this.#waiting.peek(key)));
   }
 
   start(): void {
@@ -69,16 +65,18 @@ export class RemoteSightings {
   /** @returns false if no writer has taken them. */
   async #send(): Promise<boolean> {
     const { writers, clock } = this.#options;
-    const batch = [...this.#waiting].slice(0, maxSightings);
-    const body = encodeSightings(
-      batch.map(([, sighting]) => sighting),
-      clock.nowMs(),
-    );
+    const batch = [...this.#waiting.rvalues()].filter((each) => each !== undefined).slice(0, maxSightings);
+    const body = encodeSightings(batch, clock.nowMs());
     const isTaken = (await writers.ask(sightingsPath, body)) !== undefined;
-    for (const [key, sighting] of isTaken ? batch : []) {
+    for (const sighting of isTaken ? batch : []) {
+      const key = keyOf(sighting);
       // The machine may have asked again meanwhile.
-      if (this.#waiting.get(key) === sighting) this.#waiting.delete(key);
+      if (this.#waiting.peek(key) === sighting) this.#waiting.delete(key);
     }
     return isTaken;
   }
+}
+
+function keyOf({ identities }: MachineSighting): string {
+  return identities.join(" ");
 }

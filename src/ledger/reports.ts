@@ -1,5 +1,6 @@
 /** Takes machines' reports: checks the token, limits their rate, and logs what a report changes. */
 
+import { LRUCache } from "lru-cache";
 import type { Clock } from "../lib/clock.ts";
 import { TokenBucket } from "../lib/token-bucket.ts";
 import { type LedgerEntry, type ReportRules, reportStates } from "../model/permits/permit.ts";
@@ -28,8 +29,8 @@ const maxLimits = 4_096;
 export class Reports {
   readonly #options: ReportsOptions;
   readonly #all: TokenBucket;
-  /** By entry, the one that was used last at the end. */
-  readonly #each = new Map<string, TokenBucket>();
+  /** By entry. */
+  readonly #each = new LRUCache<string, TokenBucket>({ max: maxLimits });
 
   constructor(options: ReportsOptions) {
     this.#options = options;
@@ -68,10 +69,7 @@ export class Reports {
   #limitOf(id: string): TokenBucket {
     const { clock } = this.#options;
     const limit = this.#each.get(id) ?? new TokenBucket({ clock, perSecond: 1, burst: burstOfOne });
-    this.#each.delete(id);
     this.#each.set(id, limit);
-    const [oldest] = this.#each.keys();
-    if (this.#each.size > maxLimits && oldest !== undefined) this.#each.delete(oldest);
     return limit;
   }
 }

@@ -4,6 +4,7 @@
  * make davit enroll unknown machines.
  */
 
+import { LRUCache } from "lru-cache";
 import { type MachineSighting, withLaterScript, withScriptOf } from "../../model/sighting.ts";
 
 // As many machines as the ledger has room for, with two identities each.
@@ -13,19 +14,18 @@ const mostIdentities = 2 * 65_536;
 type SightingListener = (sighting: MachineSighting, isOwn: boolean) => void;
 
 export class Sightings {
-  /** By identity; the oldest is first. */
-  readonly #newest = new Map<string, MachineSighting>();
-  readonly #most: number;
+  /** By identity. */
+  readonly #newest: LRUCache<string, MachineSighting>;
   readonly #listeners = new Set<SightingListener>();
 
   constructor(most = mostIdentities) {
-    this.#most = most;
+    this.#newest = new LRUCache({ max: most });
   }
 
-  /** Records a request. */
+  /** Records a request. A script stays with its identity: a request can have the identities of two Machines. */
   saw(sighting: MachineSighting): void {
     for (const identity of sighting.identities) {
-      this.#put(identity, withScriptOf(sighting, this.#newest.get(identity)));
+      this.#newest.set(identity, withScriptOf(sighting, this.#newest.peek(identity)));
     }
     this.#notify(sighting, true);
   }
@@ -34,22 +34,14 @@ export class Sightings {
   heard(sighting: MachineSighting): void {
     let isNews = false;
     for (const identity of sighting.identities) {
-      const known = this.#newest.get(identity);
+      const known = this.#newest.peek(identity);
       const isNewest = known === undefined || known.atMs < sighting.atMs;
       const shown = isNewest ? withLaterScript(sighting, known?.script) : withLaterScript(known, sighting.script);
       if (shown === known) continue;
-      this.#put(identity, shown);
+      this.#newest.set(identity, shown);
       isNews = true;
     }
     if (isNews) this.#notify(sighting, false);
-  }
-
-  /** A script stays with its identity: a request can have the identities of two Machines. */
-  #put(identity: string, sighting: MachineSighting): void {
-    this.#newest.delete(identity);
-    this.#newest.set(identity, sighting);
-    const [oldest = identity] = this.#newest.keys();
-    if (this.#newest.size > this.#most) this.#newest.delete(oldest);
   }
 
   #notify(sighting: MachineSighting, isOwn: boolean): void {
@@ -59,7 +51,7 @@ export class Sightings {
 
   /** Returns the newest sighting with one of these identities, and the newest script of any of them. */
   of(identities: readonly string[]): MachineSighting | undefined {
-    const found = identities.flatMap((identity) => this.#newest.get(identity) ?? []);
+    const found = identities.flatMap((identity) => this.#newest.peek(identity) ?? []);
     const [newest] = found.toSorted((a, b) => b.atMs - a.atMs);
     return newest && found.reduce((shown, { script }) => withLaterScript(shown, script), newest);
   }
