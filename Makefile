@@ -64,7 +64,7 @@ bundle: install ## dist/bundle/: the program as the image has it
 dist: install ## dist/release/: archives with davit and Node, Debian packages, for x64 and arm64; ARCH=x64 makes one
 	@npm --silent run dist -- $(ARCH)
 
-test-dist: install ## build the archives and packages twice, and install the package in a bare Debian (needs root, mmdebstrap)
+test-dist: install ## build the archives and packages twice, and install the package in a bare Debian, without and with systemd (needs root, mmdebstrap)
 	@npm --silent run test:dist
 
 # Docker where its daemon answers, else buildah.

@@ -110,6 +110,11 @@ const requirements = {
     bringIt: "make test-dist",
     byChoice: true,
   },
+  cgroup2: {
+    anyOf: ["/"],
+    also: () => readFileSync("/proc/filesystems", "utf8").includes("\tcgroup2\n"),
+    bringIt: "run the tests on a Linux with control groups of version 2",
+  },
   "ignition-validate": { anyOf: ["ignition-validate"], bringIt: "apt-get install ignition" },
   helm: { anyOf: [chartToolPath("helm")], bringIt: "make chart-tools" },
   helm3: { anyOf: [chartToolPath("helm3")], bringIt: "make chart-tools-all", byChoice: true },

@@ -1,6 +1,7 @@
 /**
  * `make dist`: two builds are the same bytes, and the Debian package works in a bare Debian. The chroot has namespaces of
- * its own, so nothing of this computer changes. systemd does not run there: davit starts by the unit's own words.
+ * its own, so nothing of this computer changes. It runs twice: without systemd, where davit starts by the unit's own words,
+ * and with systemd as its first process.
  */
 
 import { execFile } from "node:child_process";
@@ -29,7 +30,7 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
     folder = mkdtempSync(join(tmpdir(), "davit-dist-"));
     debian = join(folder, "debian");
     await build(first(), "022", { TZ: "UTC" });
-    await run("mmdebstrap", ["--quiet", "--variant=minbase", "--include=zsh", "bookworm", `${debian}.tar`]);
+    await run("mmdebstrap", ["--quiet", "--variant=minbase", "--include=zsh,systemd", "bookworm", `${debian}.tar`]);
     mkdirSync(debian);
     await run("tar", ["--extract", "--directory", debian, "--file", `${debian}.tar`]);
     await copyFile(join(first(), `davit_${version}_amd64.deb`), join(debian, "davit.deb"));
@@ -85,8 +86,7 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
       "setpriv --reuid davit --regid davit --init-groups --no-new-privs --inh-caps=-all --bounding-set=-all \\",
       "  env $(sed -n 's/^Environment=//p' $unit) $(sed -n 's/^ExecStart=//p' $unit) > /log & davit=$!",
       "trap 'cat /log' EXIT",
-      "ask() { /usr/lib/davit/bin/node --eval 'fetch(process.argv[1]).then(async (answer) => {",
-      "  if (!answer.ok) process.exit(1); process.stdout.write(await answer.text()); }, () => process.exit(1))' $1; }",
+      ask,
       "until ask http://127.0.0.1:8081/readyz >/dev/null; do kill -0 $davit; sleep 0.2; done",
       "ask 'http://127.0.0.1:8080/ipxe?mac=52:54:00:a1:9c:ae'",
       "kill $davit; wait $davit; echo ended: $?",
@@ -106,6 +106,48 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
     const gone = ["/usr/lib/davit", "/usr/bin/davit", "/etc/davit/davit.env"];
     for (const path of gone) expect(stdout).toContain(`ls: cannot access '${path}': No such file or directory`);
     expect(stdout).toContain("\nledger\n");
+  });
+
+  it.skipIf(missing("cgroup2"))("serve under systemd, and start anew after a crash only", long, async () => {
+    const ready = "until ask http://127.0.0.1:8081/readyz >/dev/null; do sleep 0.2; done";
+    const other = 'until [ "$(of MainPID)" != $old ] && [ "$(of ActiveState)" = active ]; do sleep 0.2; done';
+    const started = `${other}; ${ready}; old=$(of MainPID)`;
+    const stdout = await underSystemd(debian, [
+      "rm -rf /var/lib/davit; trap 'journalctl --unit davit --no-pager' EXIT",
+      ask,
+      'of() { systemctl show --value --property "$1" davit; }',
+      "old=0; dpkg --install /davit.deb; echo fresh: $(of ActiveState)",
+      "cp /usr/lib/davit/manifests/quickstart/*.yaml /etc/davit/objects/",
+      `systemctl enable --now davit; ${started}`,
+      "ask 'http://127.0.0.1:8080/ipxe?mac=52:54:00:a1:9c:ae'",
+      "awk '/^(Uid|CapBnd|NoNewPrivs|Seccomp):/ { print $1, $2 }' /proc/$old/status; id --user davit",
+      "stat --format '%a %U %n' /var/lib/davit",
+      "inside() { nsenter --target $old --mount --root --wd touch $1/touched && echo $1: written; }",
+      "for path in /usr /etc/davit /var/lib/davit; do inside $path || true; done",
+      `systemctl restart davit; ${started}; echo restarted: $(of NRestarts) $(of Result)`,
+      `kill -KILL $old; ${started}; echo after a crash: $(of NRestarts) $(of Result)`,
+      `dpkg --install /davit.deb; ${started}; echo after an upgrade: $(of NRestarts) $(of Result)`,
+      "systemctl stop davit; echo stopped: $(of ActiveState) $(of Result) $(of ExecMainStatus)",
+      "echo DAVIT_STORE_ADDRESS=nonsense >> /etc/davit/davit.env; systemctl start davit || true",
+      "while [ $(of ActiveState) = active ] || [ $(of ActiveState) = activating ]; do sleep 0.2; done",
+      "echo wrong option: $(of ActiveState) $(of NRestarts) $(of ExecMainStatus)",
+      "sed -i '$d' /etc/davit/davit.env; old=0; systemctl start davit",
+      `${started}; echo corrected: $(of ActiveState)`,
+      "dpkg --purge davit; systemctl is-enabled davit || true; systemctl is-active davit || true",
+    ]);
+    process.stdout.write(stdout);
+    expect(stdout).toContain("\nfresh: inactive\n");
+    expect(stdout).toMatch(/\n#!ipxe\nkernel \/assets\/quickstart\/vmlinuz .*\n(.*\n)*boot\n/);
+    expect(stdout).toMatch(/\nUid: (\d+)\nCapBnd: 0{16}\nNoNewPrivs: 1\nSeccomp: 2\n\1\n700 davit \/var\/lib\/davit\n/);
+    for (const path of ["/usr", "/etc/davit"])
+      expect(stdout).toContain(`touch: cannot touch '${path}/touched': Read-only file system`);
+    expect(stdout).toContain("\n/var/lib/davit: written\n");
+    expect(stdout).toContain("\nrestarted: 0 success\n");
+    expect(stdout).toContain("\nafter a crash: 1 success\n");
+    expect(stdout).toContain("\nafter an upgrade: 0 success\n");
+    expect(stdout).toContain("\nstopped: inactive success 0\n");
+    expect(stdout).toContain("\nwrong option: failed 0 2\n");
+    expect(stdout).toMatch(/\ncorrected: active\n(.*\n)*inactive\n/);
   });
 
   it("have a unit that systemd takes and rates as confined, a page that man takes, and other shells' words", async () => {
@@ -148,13 +190,58 @@ print completed in zsh
 zpty -d shell
 `;
 
+/** Asks as curl does, which a bare Debian does not have. */
+const ask = `ask() { /usr/lib/davit/bin/node --eval 'fetch(process.argv[1]).then(async (answer) => {
+  if (!answer.ok) process.exit(1); process.stdout.write(await answer.text()); }, () => process.exit(1))' $1; }`;
+
+const namespaces = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"];
+
 /** Runs lines of a shell in the chroot, with a network, processes and mounts of its own. */
 async function inDebian(debian: string, lines: readonly string[]) {
-  const head = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive\nexec 2>&1";
-  await writeFile(join(debian, "script"), [head, ...lines].join("\n"));
-  const own = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child"];
+  await writeScript(debian, lines);
   const inside = `ip link set lo up; mount -t proc proc "$0/proc"
     mount -t devpts -o newinstance,ptmxmode=0666 devpts "$0/dev/pts"; mount --bind "$0/dev/pts/ptmx" "$0/dev/ptmx"
     exec chroot "$0" /bin/bash -eu /script`;
-  return await run("unshare", [...own, "bash", "-c", inside, debian], { env: { PATH: process.env.PATH } });
+  return await run("unshare", [...namespaces, "bash", "-c", inside, debian], { env: { PATH: process.env.PATH } });
 }
+
+/**
+ * The same below a systemd, which ends with the lines. This computer's settings (/proc/sys, /sys), console and control
+ * groups stay out of its reach.
+ * @returns what the lines wrote.
+ */
+async function underSystemd(debian: string, lines: readonly string[]): Promise<string> {
+  await writeScript(debian, lines);
+  await writeFile(join(debian, "etc/systemd/system/script.service"), scriptUnit);
+  const inside = `set -e; ip link set lo up; mount --bind "$0" "$0"; mount -t proc proc "$0/proc"
+    mount --bind "$0/proc/sys" "$0/proc/sys"; mount -o remount,bind,ro "$0/proc/sys"
+    mount -t sysfs -o ro sysfs "$0/sys"; mount -t cgroup2 cgroup "$0/sys/fs/cgroup"
+    mount -t tmpfs tmpfs "$0/run"; mount --bind /dev/null "$0/dev/console"
+    cd "$0"; pivot_root . mnt; exec chroot . /bin/bash -ec "umount --lazy /mnt
+    exec env --ignore-environment container=other /lib/systemd/systemd --unit=script.service"`;
+  const around = `set -e; groups=$(mktemp --directory); mount -t cgroup2 cgroup "$groups"; mkdir "$groups/davit-$$"
+    (echo $BASHPID > "$groups/davit-$$/cgroup.procs"; 
+      exec setpriv --pdeathsig KILL unshare --cgroup ${namespaces.join(" ")} bash -c "$1" "$0") ||
+      echo "systemd ended: $?" >&2
+    find "$groups/davit-$$" -depth -type d -exec rmdir {} +; umount "$groups"; rmdir "$groups"`;
+  // Not reached unless systemd itself stops: the unit has less time.
+  const limits = { timeout: 800_000, killSignal: "SIGKILL" } as const;
+  const { stderr } = await run("unshare", ["--mount", "bash", "-c", around, debian, inside], limits);
+  return `${await readFile(join(debian, "output"), "utf8")}${stderr}`;
+}
+
+async function writeScript(debian: string, lines: readonly string[]): Promise<void> {
+  const head = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive\nexec 2>&1";
+  await writeFile(join(debian, "script"), [head, ...lines].join("\n"));
+}
+
+const scriptUnit = `[Unit]
+SuccessAction=exit
+FailureAction=exit
+
+[Service]
+Type=exec
+ExecStart=/bin/bash -eu /script
+RuntimeMaxSec=700
+StandardOutput=truncate:/output
+`;
