@@ -107,7 +107,7 @@ bench-memory: install ## the memory of davit: idle, with objects, machines, foll
 bench-pauses: install ## how long requests wait beside a listing, and a snapshot, of a million keys, four minutes
 	@npm --silent run bench:pauses
 
-fuzz: install ## mutants of requests, manifests, templates, matchbox trees, logs, backups and copies, DAVIT_FUZZ_SECONDS (60) for each; DAVIT_FUZZ_SEED repeats a run
+fuzz: install ## mutants of requests, the console's forms, manifests, templates, matchbox trees, logs, backups and copies, DAVIT_FUZZ_SECONDS (60) for each; DAVIT_FUZZ_SEED repeats a run
 	@DAVIT_FUZZ_SECONDS=$${DAVIT_FUZZ_SECONDS:-60} npm --silent run fuzz
 
 fuzz-store: install ## compare the store with etcd 3.4, FUZZ_OPERATIONS (1,000,000) random operations from FUZZ_SEED on

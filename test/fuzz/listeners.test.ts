@@ -4,13 +4,11 @@
  */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setImmediate, setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
-import { readToEnd } from "../http/wire.ts";
+import { answerTo, MachineBeside, residentBytes } from "./beside.ts";
 import { fuzz, fuzzTimeoutMs } from "./fuzz.ts";
 
 const secret = "planted-8f3a1c";
@@ -52,7 +50,6 @@ const statuses = new Set([
   ...[400, 401, 403, 404, 405, 406, 408, 409, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426, 429, 431],
   ...[500, 501, 503],
 ]);
-const answerLimitMs = 5_000;
 const growthLimitBytes = 256 * 2 ** 20;
 
 let folder: string;
@@ -145,8 +142,8 @@ it.each([
   },
 ])("the $name listener", { timeout: fuzzTimeoutMs }, async ({ name, url, inputs, words }) => {
   const port = Number(new URL(url()).port);
-  const before = await residentBytes();
-  const beside = new MachineBeside();
+  const before = await residentBytes(davit.opsUrl);
+  const beside = new MachineBeside(async () => expect(await textOf(`/ipxe?mac=${known}`)).toContain("/assets/disk"));
   await fuzz({
     name: `the ${name} listener`,
     inputs: inputs(),
@@ -160,50 +157,11 @@ it.each([
       for (const [, status] of answer.matchAll(/^HTTP\/1\.1 (\d+) /gm)) expect(statuses).toContain(Number(status));
     },
   });
-  const { count, longestMs } = await beside.leave();
-  expect(count).toBeGreaterThan(0);
-  process.stdout.write(`a machine beside it asked ${count} times and waited ${Math.round(longestMs)} ms at most\n`);
+  await beside.leave();
   expect((await fetch(`${davit.opsUrl}/readyz`)).status).toBe(200);
-  expect((await residentBytes()) - before).toBeLessThan(growthLimitBytes);
+  expect((await residentBytes(davit.opsUrl)) - before).toBeLessThan(growthLimitBytes);
   const lines = davit.log.map((line) => JSON.stringify(line));
   expect(lines.filter((line) => line.includes(secret))).toEqual([]);
   // Errors are davit's own.
   expect(davit.log.filter(({ level }) => Number(level) >= 50)).toEqual([]);
 });
-
-/** A machine that asks all the time, and gets what is its own. */
-class MachineBeside {
-  readonly #asking = this.#ask();
-  #isLeaving = false;
-  #count = 0;
-  #longestMs = 0;
-
-  async leave(): Promise<{ readonly count: number; readonly longestMs: number }> {
-    this.#isLeaving = true;
-    await this.#asking;
-    return { count: this.#count, longestMs: this.#longestMs };
-  }
-
-  async #ask(): Promise<void> {
-    await setImmediate();
-    for (; !this.#isLeaving; this.#count++) {
-      const beganMs = performance.now();
-      expect(await textOf(`/ipxe?mac=${known}`)).toContain("/assets/disk");
-      this.#longestMs = Math.max(this.#longestMs, performance.now() - beganMs);
-      await setTimeout(5);
-    }
-  }
-}
-
-/** Sends the bytes and no more, and reads what comes until davit ends the connection, or all was said. */
-async function answerTo(port: number, bytes: Buffer): Promise<Buffer> {
-  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  socket.setTimeout(answerLimitMs, () => socket.destroy());
-  socket.end(bytes);
-  return await readToEnd(socket);
-}
-
-async function residentBytes(): Promise<number> {
-  const metrics = await (await fetch(`${davit.opsUrl}/metrics`)).text();
-  return Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics)?.[1]);
-}
