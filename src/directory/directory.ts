@@ -65,8 +65,8 @@ export class DirectorySource implements Source {
   #pause = new AbortController();
   #readers: Readers | undefined;
   #running: Promise<void> | undefined;
-  /** Resolves when the view may change. */
-  #frozen: Promise<void> = Promise.resolve();
+  /** Resolves when the view may change; undefined if it may change now. */
+  #frozen: Promise<void> | undefined;
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options;
@@ -85,7 +85,10 @@ export class DirectorySource implements Source {
   freeze(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#frozen = promise;
-    return resolve;
+    return () => {
+      this.#frozen = undefined;
+      resolve();
+    };
   }
 
   writerOf({ kind, namespace, name }: OwnName): ObjectWriter | undefined {
@@ -211,7 +214,8 @@ export class DirectorySource implements Source {
     listener: SourceListener,
   ): Promise<readonly ObjectName[]> {
     const update = await inSlices(this.#holdings.prepare({ files: this.#files.looked, problems, isAtRest }));
-    await this.#frozen;
+    // It can be frozen again before this function goes on.
+    while (this.#frozen !== undefined) await this.#frozen;
     if (this.#ended.signal.aborted) return [];
     const before = this.#holdings.problems;
     const change = update();
