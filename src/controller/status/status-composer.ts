@@ -32,10 +32,14 @@ interface ReportedStatus {
    * was shown as unready. A status that was shown in doubt keeps the time: later ones need not wait as long again.
    */
   readonly heldSinceMs: number | undefined;
+  /** Set if this status was shown because it waited too long. */
+  readonly isShown?: true;
 }
 
 /** For objects that are ready except for their trials. One trial takes milliseconds, 10,000 take seconds. */
 const patienceMs = 30_000;
+// How often davit looks at objects that may wait for this time or longer. 100,000 may wait at a time.
+const longLookMs = 5_000;
 /** For objects that are unready, whatever their trials find. */
 const shortPatienceMs = 1_000;
 // Showing one status takes about 20 µs.
@@ -53,18 +57,22 @@ export class StatusComposer {
   readonly #options: StatusComposerOptions;
   readonly #reported = new Map<string, ReportedStatus>();
   readonly #patience: DelayedNames;
+  /** For objects that may wait for much longer. */
+  readonly #longPatience: DelayedNames;
   #isStopped = false;
 
   constructor(options: StatusComposerOptions) {
     this.#options = options;
     const due = (names: readonly ObjectName[]) => void this.#showAnyway(names);
     this.#patience = new DelayedNames({ clock: options.clock, delayMs: shortPatienceMs, due });
+    this.#longPatience = new DelayedNames({ clock: options.clock, delayMs: longLookMs, due });
   }
 
   /** Stops showing the statuses that still wait; idempotent. */
   stop(): void {
     this.#isStopped = true;
     this.#patience.stop();
+    this.#longPatience.stop();
   }
 
   /** Takes the status that a reconcile reports. The status of a Group waits until `found` is called. */
@@ -72,7 +80,8 @@ export class StatusComposer {
     const key = objectKey(name);
     const heldSinceMs = this.#reported.get(key)?.heldSinceMs ?? this.#options.clock.monotonicMs();
     this.#reported.set(key, { status, heldSinceMs });
-    if (name.kind === "Group" || !this.found(name)) this.#patience.add([name]);
+    if (name.kind === "Group" || !this.found(name))
+      this.#wait(name, leftMsOf(status, heldSinceMs, this.#options.clock.monotonicMs()));
   }
 
   /**
@@ -104,18 +113,28 @@ export class StatusComposer {
     }
   }
 
+  /** Looks at an object again before the time is over, or within a second. */
+  #wait(name: ObjectName, leftMs: number): void {
+    (leftMs >= longLookMs ? this.#longPatience : this.#patience).add([name]);
+  }
+
   #showIfOverdue(name: ObjectName, nowMs: number): void {
     const key = objectKey(name);
-    const { status, heldSinceMs } = this.#reported.get(key) ?? {};
-    if (status === undefined || heldSinceMs === undefined) return;
-    const enoughMs = isReady(status) ? patienceMs : shortPatienceMs;
-    if (nowMs - heldSinceMs < enoughMs) {
-      this.#patience.add([name]);
+    const { status, heldSinceMs, isShown } = this.#reported.get(key) ?? {};
+    if (status === undefined || heldSinceMs === undefined || isShown) return;
+    const leftMs = leftMsOf(status, heldSinceMs, nowMs);
+    if (leftMs > 0) {
+      this.#wait(name, leftMs);
       return;
     }
-    if (!isReady(status)) this.#reported.set(key, { status, heldSinceMs: undefined });
+    this.#reported.set(key, { status, heldSinceMs: isReady(status) ? heldSinceMs : undefined, isShown: true });
     this.#options.show(name, compose(status, { ready: notTriedYet }));
   }
+}
+
+/** How long an object still waits for its trials. */
+function leftMsOf(status: ObjectStatus, heldSinceMs: number, nowMs: number): number {
+  return (isReady(status) ? patienceMs : shortPatienceMs) - (nowMs - heldSinceMs);
 }
 
 /** Adds `Rendered` before `Ready`, so that `Ready` stays last. If `Ready` is true, the trials' `Ready` replaces it. */
