@@ -10,6 +10,8 @@ if (major < oldestMajor) {
   process.exitCode = 1;
 } else {
   const { run } = await import("./commands/run.ts");
+  const { enforceThreadLimits } = await import("./lib/memory-limit.ts");
+  enforceThreadLimits();
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {

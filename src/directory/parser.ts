@@ -5,13 +5,15 @@
  */
 
 import { Worker } from "node:worker_threads";
+import { threadLimits } from "../lib/memory-limit.ts";
 import type { ParsedFile, ParseRequest, WorkerAnswer } from "./parse-worker.ts";
 import { unusableFile } from "./read-file.ts";
 
 // Few enough that one message stays small, enough that 10,000 files need few messages.
 const maxFilesPerBatch = 256;
 
-// About four times what a file with the most marks needs (read-file.ts). At this limit V8 ends the thread. But if
+// About four times what a file with the most marks needs (read-file.ts). The thread may not have more than the first
+// thread, whose heap is often smaller. At its limit V8 ends the thread. But if
 // memory runs out between two of its checks, V8 ends the whole process, so files must not get near the limit.
 const maxHeapMegabytes = 2_048;
 
@@ -92,7 +94,7 @@ function unparsable({ label, signature }: ParseRequest): ParsedFile {
 function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
   const worker = new Worker(url, {
     workerData: crds,
-    resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes },
+    resourceLimits: threadLimits({ maxOldGenerationSizeMb: maxHeapMegabytes }),
   });
   return new Promise((resolve, reject) => {
     let cause: unknown;

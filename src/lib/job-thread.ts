@@ -3,15 +3,17 @@
  * job. If it dies or a job takes too long, the job gets no answer, and the next job gets a new thread.
  */
 
-import { Worker, type WorkerOptions } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import type { Clock } from "./clock.ts";
+import { threadLimits } from "./memory-limit.ts";
 
 export interface JobThreadOptions {
   /** The thread's program. It answers each message with one message. */
   readonly worker: URL;
   /** Passed to the thread at its start. */
   readonly workerData: unknown;
-  readonly resourceLimits: NonNullable<WorkerOptions["resourceLimits"]>;
+  /** At this limit, V8 ends the thread, not the process. */
+  readonly resourceLimits: Parameters<typeof threadLimits>[0];
   /** The longest time for one job; undefined for no limit. */
   readonly limitMs?: number;
   /** The thread ends after this time without a job, because it needs about 30 MiB. */
@@ -82,7 +84,7 @@ export class JobThread<Job, Answer> {
 
   #startWorker(): Worker {
     const { worker: url, workerData, resourceLimits } = this.#options;
-    const worker = new Worker(url, { workerData, resourceLimits });
+    const worker = new Worker(url, { workerData, resourceLimits: threadLimits(resourceLimits) });
     // Without a listener an error would end the process. The event `exit` follows and ends the wait for an answer. The
     // error is not logged, because its text may quote a template.
     worker.on("error", () => {});

@@ -1,35 +1,73 @@
 /**
- * Compares the memory that davit may use with the limit of its container. Beyond that limit, the kernel kills the
- * process without a message. At the limit of its heap, Node ends with a message.
+ * Limits the memory of threads, and compares the memory that davit may use with the limit of its container. Beyond that
+ * limit, the kernel kills the process without a message. At the limit of its heap, Node ends with a message. At the
+ * limit of a thread, only the thread ends.
  */
 
 import { totalmem } from "node:os";
-import { getHeapStatistics } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import type { ResourceLimits } from "node:worker_threads";
 import type { Log } from "./log.ts";
 
 const mebibyte = 2 ** 20;
-/** Code, buffers of requests, and the collector of garbage: of an idle davit, measured by `make bench-memory`. */
+/**
+ * What an idle davit needs beside its heap and the pages of the program, which the kernel can drop: buffers of
+ * requests, and the collector of garbage. Measured by `make bench-memory`.
+ */
 const baseBytes = 64 * mebibyte;
+/** The same for each further boot thread. */
+const threadBaseBytes = 24 * mebibyte;
+/** V8 chooses the size of the young generation itself, unless the image's option does. Then it has this much. */
+const youngMebibytes = 48;
+
+/**
+ * Makes V8 keep to the limits of threads. V8 reads these flags again for each thread that starts, and they override the
+ * thread's own limits. The first thread's heap keeps the limit that it has.
+ */
+export function enforceThreadLimits(): void {
+  setFlagsFromString("--max-old-space-size=0");
+  setFlagsFromString("--max-heap-size=0");
+}
+
+/** @returns the limits of a thread that needs as much as the first one. */
+export function firstThreadLimits(): ResourceLimits & { readonly maxOldGenerationSizeMb: number } {
+  const heapMebibytes = Math.floor(getHeapStatistics().heap_size_limit / mebibyte);
+  return {
+    maxOldGenerationSizeMb: Math.max(heapMebibytes - youngMebibytes, 1),
+    maxYoungGenerationSizeMb: youngMebibytes,
+  };
+}
+
+/** @returns limits of a thread, but no more than the first thread has: the container may be small. */
+export function threadLimits(limits: ResourceLimits & { readonly maxOldGenerationSizeMb: number }): ResourceLimits {
+  const { maxOldGenerationSizeMb } = firstThreadLimits();
+  return { ...limits, maxOldGenerationSizeMb: Math.min(limits.maxOldGenerationSizeMb, maxOldGenerationSizeMb) };
+}
 
 export interface MemoryUse {
   /** The limit of the container. Undefined, 0, or more than the computer has, if there is no limit. */
   readonly limitBytes: number | undefined;
   /** The limit of cached assets. */
   readonly cacheBytes: number;
+  /** The number of threads that answer machines, the first one included. */
+  readonly bootThreads: number;
 }
 
 /**
- * Logs a warning if a full heap and a full cache together exceed the limit. davit cannot change the heap's limit: V8
- * reads it before a program starts. Heaps of other threads are not counted.
+ * Logs a warning if the full heaps of the boot threads and a full cache together exceed the limit. davit cannot change
+ * the limit of the first heap: V8 reads it before a program starts. Threads for jobs are not counted.
  */
-export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes }: MemoryUse): void {
+export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes, bootThreads }: MemoryUse): void {
   if (limitBytes === 0 || limitBytes >= totalmem()) return;
   const heapBytes = getHeapStatistics().heap_size_limit;
-  if (heapBytes + cacheBytes + baseBytes <= limitBytes) return;
+  const threadsBytes = (bootThreads - 1) * (heapBytes + threadBaseBytes);
+  if (heapBytes + threadsBytes + cacheBytes + baseBytes <= limitBytes) return;
   const facts = { memoryLimit: limitBytes, heap: heapBytes, assetsCache: cacheBytes };
+  const mebibytes = Object.entries(facts).map(([name, bytes]) => [`${name}MiB`, Math.round(bytes / mebibyte)]);
+  const [each, fewer] = bootThreads > 1 ? [" of each boot thread", "lower --boot-threads, "] : ["", ""];
   log.warn(
-    Object.fromEntries(Object.entries(facts).map(([name, bytes]) => [`${name}MiB`, Math.round(bytes / mebibyte)])),
-    "the memory limit is less than a full heap and a full asset cache need: " +
-      "raise the limit, lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB",
+    { ...Object.fromEntries(mebibytes), ...(bootThreads > 1 && { bootThreads }) },
+    `the memory limit is less than a full heap${each} and a full asset cache need: raise the limit, ${fewer}` +
+      "lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB",
   );
 }

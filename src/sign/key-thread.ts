@@ -9,6 +9,7 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../lib/clock.ts";
 import { FileError } from "../lib/files/watched-files.ts";
+import { threadLimits } from "../lib/memory-limit.ts";
 import type { DetachedSignature } from "./detached.ts";
 import type { KeyOrder, KeyReport, SignAnswer, SignOrder } from "./sign-worker.ts";
 import { SigningError } from "./signing-error.ts";
@@ -174,7 +175,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 /** Starts a thread and waits for its report. */
 function openKey({ material, worker: url = workerUrl }: KeyThreadOptions, nowMs: number): Promise<OpenedKey> {
   const order: KeyOrder = { ...material, nowMs };
-  const worker = new Worker(url, { workerData: order, resourceLimits });
+  const worker = new Worker(url, { workerData: order, resourceLimits: threadLimits(resourceLimits) });
   return new Promise((resolve, reject) => {
     let cause: unknown;
     // An unhandled error would end the process. The `exit` event follows, and its listeners refuse the waiting

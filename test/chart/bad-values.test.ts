@@ -160,6 +160,10 @@ const byTemplate: readonly BadValues[] = [
     told: "resources.limits.memory is 1Gi, which leaves 576 MiB for the heap beside assets.cacheBytes, and store.quotaBytes needs 6272 MiB",
   },
   {
+    set: "bootThreads=2",
+    told: "resources.limits.memory is 1Gi, which leaves 288 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes, and store.quotaBytes needs 512 MiB",
+  },
+  {
     set: "boot.replicas=1,boot.resources.limits.memory=300Mi",
     told: "boot.resources.limits.memory is 300Mi, which leaves 33 MiB for the heap",
   },

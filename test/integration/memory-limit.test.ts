@@ -1,6 +1,6 @@
-/** davit in a container, whose memory limit may be too small for its heap and its cache of assets. */
+/** davit in a container, whose memory limit may be too small, and threads that take more memory than they may. */
 
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -20,8 +20,8 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 /** Starts davit, ends it, and returns its warning about memory. */
-async function warningWith(cacheBytes: number, nodeArgs: readonly string[]) {
-  const args = ["--assets-dir", join(folder, "assets"), "--assets-cache-bytes", String(cacheBytes)];
+async function warningWith(cacheBytes: number, nodeArgs: readonly string[], more: readonly string[] = []) {
+  const args = [...more, "--assets-dir", join(folder, "assets"), "--assets-cache-bytes", String(cacheBytes)];
   const davit = await startDavit({ manifests, dataDir: join(folder, "data"), args, nodeArgs });
   await davit.stop();
   return davit.log.find(({ msg }) => String(msg).startsWith("the memory limit is less"));
@@ -40,4 +40,26 @@ it("says nothing if they fit, or if there is no limit", { timeout: limitMs }, as
   const heap = ["--max-old-space-size=256", "--max-semi-space-size=16"];
   expect(await warningWith(64 * mebibyte, [...heap, "--import", limited])).toBeUndefined();
   expect(await warningWith(1_024 * mebibyte, heap)).toBeUndefined();
+});
+
+it("counts the heap of each boot thread", { timeout: limitMs }, async () => {
+  const heap = ["--max-old-space-size=256", "--max-semi-space-size=16", "--import", limited];
+  const warning = await warningWith(64 * mebibyte, heap, ["--boot-threads", "2"]);
+  expect(warning).toMatchObject({ memoryLimitMiB: 512, heapMiB: 304, assetsCacheMiB: 64, bootThreads: 2 });
+  expect(warning?.msg).toContain("lower --boot-threads");
+});
+
+it("a thread that allocates without end dies by its own limit, and davit goes on", { timeout: limitMs }, async () => {
+  // The chart sets the heap's limit in this way. The thread of trials has a limit of 520 MiB.
+  const variables = { NODE_OPTIONS: "--max-old-space-size=1500" };
+  const eater = 'if (process.argv[1]?.includes("trial-worker")) for (const all = []; ;) all.push(Array(1e5).fill(0.5))';
+  const nodeArgs = ["--max-semi-space-size=16", "--import", `data:text/javascript,${encodeURIComponent(eater)}`];
+  const davit = await startDavit({ manifests, dataDir: join(folder, "data"), nodeArgs, variables });
+  const lost = () => davit.log.some(({ msg }) => msg === "a trial rendering did not end");
+  await expect.poll(lost, { timeout: limitMs / 2 }).toBe(true);
+  const peak = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile(`/proc/${davit.pid}/status`, "utf8"))?.[1];
+  expect(Number(peak)).toBeLessThan(1_000 * 1_024);
+  const answer = await fetch(`${davit.bootUrl}/ipxe?mac=52-54-00-a1-9c-ae`);
+  expect(await answer.text()).toContain("davit.role=lookout");
+  expect(await davit.stop()).toBe(0);
 });

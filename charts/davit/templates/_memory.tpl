@@ -14,14 +14,19 @@
 
 {{- /*
   Three quarters of what the limit leaves beside the cache of assets; the rest is for Node itself, buffers of requests and
-  the collector of garbage. Takes root and resources; "" without a limit, or with one in words that are not known here.
+  the collector of garbage. Each boot thread has a heap of the same size; `auto` counts as one. Takes root and resources;
+  "" without a limit, or with one in words that are not known here.
 */ -}}
 {{- define "davit.heapMebibytes" -}}
 {{- $limit := dig "limits" "memory" "" (.resources | default dict) -}}
 {{- with include "davit.mebibytes" $limit -}}
 {{- $rest := sub (int64 .) (include "davit.mebibytes" $.root.Values.assets.cacheBytes | int64) -}}
-{{- div (mul $rest 3) 4 -}}
+{{- div (mul $rest 3) (mul 4 (include "davit.bootThreads" $.root | int64)) -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "davit.bootThreads" -}}
+{{- if kindIs "string" .Values.bootThreads }}1{{ else }}{{ .Values.bootThreads | int64 }}{{ end -}}
 {{- end -}}
 
 {{- /*

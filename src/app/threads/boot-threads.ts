@@ -13,6 +13,7 @@ import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { firstThreadLimits } from "../../lib/memory-limit.ts";
 import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Feed, FeedListener } from "../../model/feed.ts";
@@ -148,7 +149,7 @@ class RunningThread {
   constructor(options: BootThreadsOptions) {
     this.#options = options;
     const { feeds, wanted, worker = workerUrl } = options;
-    this.#worker = new Worker(worker, { workerData: options.start });
+    this.#worker = new Worker(worker, { workerData: options.start, resourceLimits: firstThreadLimits() });
     this.#requests = new ThreadRequests(options);
     this.outbox = new Outbox((message: ToThread) => this.#worker.postMessage(message));
     this.#worker.on("message", (message: FromThread) => this.#take(message));

@@ -58,6 +58,7 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
   warnOfMemory(log, {
     limitBytes: host.memoryLimitBytes,
     cacheBytes: config.assetsDir === undefined ? 0 : config.assetsCacheBytes,
+    bootThreads: config.bootThreads,
   });
   const { writeLine } = log;
   const around = { log, writeLine, clock: systemClock, environment: host.environment };
