@@ -5,7 +5,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { Clock } from "./clock.ts";
-import { threadLimits } from "./memory-limit.ts";
+import { type ThreadLimits, threadLimits } from "./memory-limit.ts";
 
 export interface JobThreadOptions {
   /** The thread's program. It answers each message with one message. */
@@ -13,7 +13,7 @@ export interface JobThreadOptions {
   /** Passed to the thread at its start. */
   readonly workerData: unknown;
   /** At this limit, V8 ends the thread, not the process. */
-  readonly resourceLimits: Parameters<typeof threadLimits>[0];
+  readonly resourceLimits: ThreadLimits;
   /** The longest time for one job; undefined for no limit. */
   readonly limitMs?: number;
   /** The thread ends after this time without a job, because it needs about 30 MiB. */

@@ -17,8 +17,11 @@ const mebibyte = 2 ** 20;
 const baseBytes = 64 * mebibyte;
 /** The same for each further boot thread. */
 const threadBaseBytes = 24 * mebibyte;
-/** V8 chooses the size of the young generation itself, unless the image's option does. Then it has this much. */
+/** Of the young generation, with `--max-semi-space-size=16` as in the image. */
 const youngMebibytes = 48;
+
+/** In MiB. */
+export type ThreadLimits = ResourceLimits & { readonly maxOldGenerationSizeMb: number };
 
 /**
  * Makes V8 keep to the limits of threads. V8 reads these flags again for each thread that starts, and they override the
@@ -30,7 +33,7 @@ export function enforceThreadLimits(): void {
 }
 
 /** @returns the limits of a thread that needs as much as the first one. */
-export function firstThreadLimits(): ResourceLimits & { readonly maxOldGenerationSizeMb: number } {
+export function firstThreadLimits(): ThreadLimits {
   const heapMebibytes = Math.floor(getHeapStatistics().heap_size_limit / mebibyte);
   return {
     maxOldGenerationSizeMb: Math.max(heapMebibytes - youngMebibytes, 1),
@@ -39,7 +42,7 @@ export function firstThreadLimits(): ResourceLimits & { readonly maxOldGeneratio
 }
 
 /** @returns limits of a thread, but no more than the first thread has: the container may be small. */
-export function threadLimits(limits: ResourceLimits & { readonly maxOldGenerationSizeMb: number }): ResourceLimits {
+export function threadLimits(limits: ThreadLimits): ResourceLimits {
   const { maxOldGenerationSizeMb } = firstThreadLimits();
   return { ...limits, maxOldGenerationSizeMb: Math.min(limits.maxOldGenerationSizeMb, maxOldGenerationSizeMb) };
 }
