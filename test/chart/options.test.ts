@@ -27,7 +27,10 @@ describe.skipIf(missing("helm"))("the command lines of", () => {
 
 describe.skipIf(missing("helm"))("bootThreads", () => {
   it.each(["2", "auto"])("%s is for davit serve and its followers", async (count) => {
-    const lines = await commandLines("default", ["--set", `bootThreads=${count},boot.replicas=1,resources.limits.memory=1630Mi`]);
+    const lines = await commandLines("default", [
+      "--set",
+      `bootThreads=${count},boot.replicas=1,resources.limits.memory=1630Mi`,
+    ]);
     expect(lines.length).toBe(2);
     for (const line of lines) expect(line).toContain(`--boot-threads=${count}`);
     for (const line of lines) expect(problemsOf(line)).toEqual([]);
