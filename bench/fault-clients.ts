@@ -21,7 +21,7 @@ export interface Outcome {
   readonly repeated: number;
   readonly longestWaitMs: number;
   readonly writes: number;
-  /** Keys that are older than the last write that was acknowledged. */
+  /** Times that a key was older than the last write that was acknowledged: at each next write, and at the end. */
   readonly lost: number;
   readonly refused: number;
   /** The longest time in which a davit took no write. */
@@ -86,6 +86,7 @@ export class FaultClients {
   #longestWaitMs = 0;
   #writes = 0;
   #refused = 0;
+  #overwrittenLosses = 0;
 
   constructor(asked: Asked) {
     this.#asked = asked;
@@ -160,9 +161,13 @@ export class FaultClients {
     };
     for (let number = 1; !this.#over.signal.aborted; number++) {
       const body = new URLSearchParams({ value: `${number} ${filler}` });
-      const { status } = await ask(`${this.#asked.store()[davit]?.storeUrl}${path}`, { method: "PUT", body });
+      const url = `${this.#asked.store()[davit]?.storeUrl}${path}`;
+      const { status, body: answer } = await ask(url, { method: "PUT", body });
       if (status === "200" || status === "201") {
         this.#writes += 1;
+        // Else this write would hide the loss of the last one.
+        const before = numberIn(answer.slice(answer.indexOf('"prevNode"')));
+        if (before < (this.#acknowledged.get(path) ?? 0)) this.#overwrittenLosses += 1;
         this.#acknowledged.set(path, number);
         noteGap();
         takenAtMs = performance.now();
@@ -177,11 +182,10 @@ export class FaultClients {
 
   async #countLost(): Promise<number> {
     const [store] = this.#asked.store();
-    let lost = 0;
+    let lost = this.#overwrittenLosses;
     for (const [path, acknowledged] of this.#acknowledged) {
       const { body } = await ask(`${store?.storeUrl}${path}`);
-      const found = Number(/"value":"(\d+) /.exec(body)?.[1] ?? 0);
-      if (found < acknowledged) lost += 1;
+      if (numberIn(body) < acknowledged) lost += 1;
     }
     return lost;
   }
@@ -211,4 +215,9 @@ async function ask(url: string, init: RequestInit = {}): Promise<{ readonly stat
 /** Milliseconds. */
 export async function pause(durationMs: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, durationMs));
+}
+
+/** @returns the number in the first value of an answer; 0 without one. */
+function numberIn(answer: string): number {
+  return Number(/"value":"(\d+) /.exec(answer)?.[1] ?? 0);
 }
