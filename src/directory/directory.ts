@@ -137,12 +137,12 @@ export class DirectorySource implements Source {
 
   /**
    * Waits for this time. If a watch reports a change, it waits only `pauseMs` longer: one change makes several events,
-   * and one look is enough for them. It waits at least as long as the last look took, because each look handles all
-   * files: with very many files, a look for every few files that were read would take most of the time.
+   * and one look is enough for them. While it reads new files, it waits at least as long as the last look took, because
+   * each look handles all files: with very many files, a look for every few that were read would take most of the time.
    */
   async #wait(durationMs: number, lookMs: number): Promise<void> {
     const { clock } = this.#options;
-    const leastMs = Math.max(pauseMs, Math.min(lookMs, maxRestMs));
+    const leastMs = this.#files.isReadingNew ? Math.max(pauseMs, Math.min(lookMs, maxRestMs)) : pauseMs;
     if (!this.#isStirred) await clock.sleep(Math.max(durationMs, leastMs), this.#pause.signal);
     if (this.#isStirred) await clock.sleep(leastMs, this.#ended.signal);
     if (!this.#ended.signal.aborted) this.#pause = new AbortController();
