@@ -62,34 +62,39 @@ async function goOn<Result>(work: Generator<undefined, Result>): Promise<Result>
 }
 
 /**
- * Like `nextTurn`, for several tasks. Only one of the tasks continues at a time, so other work waits for one slice and
- * not for one slice of each task.
+ * Like `nextTurn`, for several tasks. In each turn only some of the tasks continue, so other work does not wait for one
+ * slice of each task.
  */
 export class Turns {
-  readonly #waiting: (() => void)[] = [];
-  readonly #restOf: (waiting: number) => number;
+  readonly #size: number;
+  readonly #waiting: { readonly cost: number; readonly begin: () => void }[] = [];
 
-  /** @param restOf returns how many turns of the event loop stay free between two tasks. */
-  constructor(restOf: (waiting: number) => number = () => 0) {
-    this.#restOf = restOf;
+  /** @param size the amount of work in one turn of the event loop. A slice that is larger has a turn of its own. */
+  constructor(size = 1) {
+    this.#size = size;
   }
 
-  /** Resolves when it is this caller's turn: after all earlier callers and the other waiting work. */
-  next(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+  /**
+   * Resolves when it is this caller's turn: after all earlier callers and the other waiting work.
+   * @param cost the work in the caller's slice, in the unit of `size`.
+   */
+  next(cost = 1): Promise<void> {
+    return new Promise((begin) => {
+      this.#waiting.push({ cost, begin });
       if (this.#waiting.length === 1) this.#schedule();
     });
   }
 
-  #schedule(rest = 0): void {
+  #schedule(): void {
     setImmediate(() => {
-      if (rest > 0) {
-        this.#schedule(rest - 1);
-        return;
+      let left = this.#size;
+      for (let next = this.#waiting.shift(); next !== undefined; ) {
+        next.begin();
+        left -= next.cost;
+        const [following] = this.#waiting;
+        next = following !== undefined && following.cost <= left ? this.#waiting.shift() : undefined;
       }
-      this.#waiting.shift()?.();
-      if (this.#waiting.length > 0) this.#schedule(this.#restOf(this.#waiting.length));
+      if (this.#waiting.length > 0) this.#schedule();
     });
   }
 }

@@ -19,7 +19,10 @@ export interface AssetServer {
 }
 
 /** The machine's clock, an hour ahead: to it every file is old enough to be kept. */
-export const laterClock: Pick<Clock, "nowMs"> = { nowMs: () => systemClock.nowMs() + 3_600_000 };
+export const laterClock: Pick<Clock, "nowMs" | "sleep"> = {
+  nowMs: () => systemClock.nowMs() + 3_600_000,
+  sleep: systemClock.sleep,
+};
 
 /** Starts it; the cache is 64 MiB, and takes every file, unless told otherwise. */
 export async function startAssets(

@@ -20,17 +20,18 @@ it("of several who take turns one gets on each time, and all of them alike", asy
   expect(seen.join("").replaceAll(/-+/g, "-").replace(/^-|-$/g, "")).toBe("a-b-a-b-a-b");
 });
 
-it("where many wait, other turns pass between two of them", async () => {
-  const turns = new Turns((waiting) => (waiting < 2 ? 0 : 3));
+it("in one turn as much work is done as its size allows, and work that is larger has a turn of its own", async () => {
+  const turns = new Turns(10);
   let others = 0;
   let isOver = false;
   const counting = (async () => {
     for (; !isOver; others++) await nextTurn();
   })();
-  const seen = await Promise.all(Array.from({ length: 4 }, () => turns.next().then(() => others)));
+  const costs = [4, 6, 1, 10, 25, 5, 5];
+  const seen = await Promise.all(costs.map((cost) => turns.next(cost).then(() => others)));
   isOver = true;
   await counting;
-  expect(seen.slice(1).map((at, number) => at - (seen[number] ?? 0))).toEqual([4, 4, 1]);
+  expect(seen.map((at) => at - (seen[0] ?? 0))).toEqual([0, 0, 1, 2, 3, 4, 4]);
 });
 
 it("who comes when nobody waits any more gets a turn, too", async () => {

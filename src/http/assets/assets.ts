@@ -14,7 +14,7 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { Clients } from "../client-shares.ts";
-import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
+import { maxOpenAssets } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import type { Route } from "../route-table.ts";
@@ -35,17 +35,17 @@ export interface AssetsOptions {
   readonly digests: AssetDigests;
   /** The names that Profiles list. Under them davit sends only the listed files, and machines wait for these. */
   readonly wanted?: ListedAssets | undefined;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "nowMs" | "sleep">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** The most open files of assets. All but a few are for downloads; davit answers 503 to any further download. */
+  /** The most open files of assets, so also the most downloads at one time. */
   readonly maxOpen?: number | undefined;
   /** Called with a client's address when the client has got a whole file. */
   readonly fetched?: ((address: string, path: string) => void) | undefined;
-  /** The most downloads at one time, in place of the number that `maxOpen` allows. */
-  readonly maxStreams?: number;
+  /** How long a request waits while there are too many downloads. Then davit answers 503. */
+  readonly maxWaitMs?: number;
 }
 
 export interface ListedAssets {
@@ -59,10 +59,20 @@ const nothingListed: ListedAssets = { lists: () => false, accepts: () => true };
 
 export interface AssetRoute extends Route {
   readonly answer: (exchange: Exchange) => Promise<Answer | undefined>;
+  readonly end: () => void;
 }
 
 /** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
 const maxLooks = 3;
+
+/**
+ * The most assets that are opened or checked at one time. More would not be faster, because Node has four threads for
+ * files.
+ */
+const maxOpening = 64;
+
+/** GRUB waits 30 s for the head of an answer, and does not retry after a 503. */
+const defaultMaxWaitMs = 20_000;
 
 const prefix = "/assets/";
 
@@ -84,16 +94,15 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     maxOpen = maxOpenAssets,
     clients = new Clients(),
     fetched,
+    maxWaitMs = defaultMaxWaitMs,
   } = options;
-  const opening = Math.min(maxOpening, Math.ceil(maxOpen / 4));
-  const { maxStreams = maxOpen - opening } = options;
+  const streams = new AssetStreams({ limit: maxOpen, maxWaitMs, clock, running: metrics.assetStreams });
   const sending: DownloadContext = {
-    openings: new Openings(opening),
+    openings: new Openings(maxOpening),
     digests,
     wanted,
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
-    streams: new AssetStreams(maxStreams, metrics.assetStreams),
     clients,
     log,
     fetched,
@@ -104,8 +113,15 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
       // The route matched the decoded path. If the path as sent spells the prefix with escapes, the prefix cannot be
       // cut off, so the answer is 404.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
-      return await answer(root, sending, exchange);
+      const client = clients.ofRequest(exchange.request);
+      await streams.enter(client, exchange.response);
+      try {
+        return await answer(root, sending, exchange);
+      } finally {
+        streams.leave(client);
+      }
     },
+    end: () => streams.end(),
   };
 }
 
@@ -116,7 +132,6 @@ interface DownloadContext {
   readonly wanted: ListedAssets;
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
-  readonly streams: AssetStreams;
   readonly clients: Clients;
   readonly log: AssetsOptions["log"];
   readonly fetched: AssetsOptions["fetched"];
@@ -138,7 +153,7 @@ async function answer(root: string, sending: DownloadContext, exchange: Exchange
 }
 
 interface OneDownload extends DownloadContext {
-  /** Gives back the place of an asset that is being opened: the open file now counts as a download. */
+  /** Lets the next request open its asset. */
   readonly opened: () => void;
 }
 
@@ -156,22 +171,15 @@ async function answerOnce(root: string, sending: OneDownload, exchange: Exchange
   }
 }
 
-/** Checks an asset's digest. A request that waits for it counts as a download, so that it delays no other opening. */
+/** Checks an asset's digest. A request that waits for it delays no other opening. */
 async function checkDigest(
   asset: Asset,
   accepts: (sha256: string) => boolean,
-  { digests, streams, clients, opened }: OneDownload,
-  { request, path }: Exchange,
+  { digests, opened }: OneDownload,
+  { path }: Exchange,
 ): Promise<void> {
-  if (digests.knows(asset)) return await digests.check(asset, accepts, path);
-  const client = clients.ofRequest(request);
-  if (!streams.enter(client)) throw new RequestError("overloaded");
-  opened();
-  try {
-    await digests.check(asset, accepts, path);
-  } finally {
-    streams.leave(client);
-  }
+  if (!digests.knows(asset)) opened();
+  await digests.check(asset, accepts, path);
 }
 
 async function openOrRefuse(root: string, path: string, { wanted }: DownloadContext): Promise<Asset> {
@@ -200,8 +208,6 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
     byteLength,
   };
   if (request.method === "HEAD" || byteLength === 0) return { ...head, body: "" };
-  const client = sending.clients.ofRequest(request);
-  if (!sending.streams.enter(client)) throw new RequestError("overloaded");
   sending.opened();
   const pieces = new AssetPieces(asset, range, sending);
   try {
@@ -209,9 +215,6 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
     if (isSent && byteLength === asset.version.sizeBytes) noteFetched(sending, exchange);
   } finally {
     pieces.close();
-    // An open file counts until it is closed. The caller closes it again, which does nothing.
-    await asset.handle.close();
-    sending.streams.leave(client);
   }
 }
 

@@ -1,7 +1,6 @@
 /**
- * Limits how many assets are open without being a download: they are being opened, checked or closed. Further requests
- * wait for their turn. Without this limit, thousands of requests at once would open all their files before the first
- * of them is refused.
+ * Limits how many assets are opened or checked at one time. Further requests wait for their turn. Without this limit,
+ * other work that needs Node's threads for files would wait for thousands of requests.
  */
 export class Openings {
   readonly #limit: number;

@@ -1,47 +1,106 @@
 /**
  * Sends assets piece by piece. A piece is read only after the kernel has taken the one before. So davit holds one piece
  * of each download, and the rest is in the kernel's buffer or still in the file. The number of downloads at one time is
- * limited.
+ * limited: any further request waits for a place.
  */
 
+import type { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
+import type { Clock } from "../../lib/clock.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { Shares } from "../../lib/shares.ts";
 import { Turns } from "../../lib/slices.ts";
 import type { Holder } from "../client-shares.ts";
+import { RequestError } from "../errors.ts";
 import { WireResponse } from "../response-headers.ts";
+import { chunkBytes } from "./cache.ts";
 import type { AssetPiece, AssetPieces } from "./pieces.ts";
 
 /**
- * At most one download writes in each turn of the event loop, because the kernel copies a piece during the call. Node
- * accepts one connection in each turn. If all downloads wrote in each turn, a new connection would wait for all of
- * them. If 128 or more wait to write, 32 turns pass between two writes.
+ * In each turn of the event loop, all downloads together write as much as one large piece, because the kernel copies a
+ * piece during the call. If each download wrote in each turn, a new connection would wait for all of them.
  */
-const turns = new Turns((waiting) => (waiting < 128 ? 0 : 32));
+const turns = new Turns(chunkBytes);
+
+export interface AssetStreamsOptions {
+  /** The most downloads at one time. No client may have more than remain free. */
+  readonly limit: number;
+  /** How long a request waits for a place. */
+  readonly maxWaitMs: number;
+  readonly clock: Pick<Clock, "sleep">;
+  readonly running: Metrics["assetStreams"];
+}
 
 export class AssetStreams {
+  readonly #options: AssetStreamsOptions;
   readonly #shares: Shares;
-  readonly #running: Metrics["assetStreams"];
+  /** The requests that wait for a place, by client. The first client has the next turn. */
+  readonly #waiting = new Map<Holder, Set<(isIn: boolean) => void>>();
+  #isEnding = false;
 
-  /** @param limit the most downloads at one time. No client may have more than remain free. */
-  constructor(limit: number, running: Metrics["assetStreams"]) {
-    this.#shares = new Shares({ limit });
-    this.#running = running;
+  constructor(options: AssetStreamsOptions) {
+    this.#options = options;
+    this.#shares = new Shares({ limit: options.limit });
   }
 
   /**
-   * Counts a download.
-   * @returns false when the limit is reached. Otherwise the caller must call `leave` when the download ends.
+   * Waits for a place. Clients take turns, and requests of one client keep their order. The caller must call `leave`
+   * when the download ends.
+   * @param response emits `close` when its client has gone.
+   * @throws {RequestError} overloaded, if the request has no place after `maxWaitMs`, if its client has gone, or if
+   * davit ends.
    */
-  enter(client: Holder): boolean {
-    const isIn = this.#shares.take(client);
-    if (isIn) this.#running.inc();
-    return isIn;
+  async enter(client: Holder, response: EventEmitter): Promise<void> {
+    if (!this.#waiting.has(client) && this.#shares.take(client)) this.#options.running.inc();
+    else if (this.#isEnding || !(await this.#wait(client, response))) throw new RequestError("overloaded");
   }
 
   leave(client: Holder): void {
     this.#shares.release(client);
-    this.#running.dec();
+    this.#options.running.dec();
+    this.#admitNext();
+  }
+
+  /** Refuses the requests that wait, and those that would have to. */
+  end(): void {
+    this.#isEnding = true;
+    for (const line of [...this.#waiting.values()]) for (const settle of [...line]) settle(false);
+  }
+
+  /** @returns false if the request gives up. */
+  #wait(client: Holder, response: EventEmitter): Promise<boolean> {
+    const line = this.#waiting.get(client) ?? new Set();
+    this.#waiting.set(client, line);
+    return new Promise((resolve) => {
+      const settled = new AbortController();
+      const settle = (isIn: boolean) => {
+        if (settled.signal.aborted) return;
+        settled.abort();
+        response.off("close", giveUp);
+        line.delete(settle);
+        if (line.size === 0) this.#waiting.delete(client);
+        resolve(isIn);
+      };
+      const giveUp = () => settle(false);
+      const { clock, maxWaitMs } = this.#options;
+      void clock.sleep(maxWaitMs, settled.signal).then(giveUp);
+      response.once("close", giveUp);
+      line.add(settle);
+    });
+  }
+
+  /** Gives a free place to the next request whose client may have it. */
+  #admitNext(): void {
+    for (const [client, line] of this.#waiting) {
+      if (!this.#shares.take(client)) continue;
+      this.#options.running.inc();
+      // The client moves to the end. `settle` removes it if it has no other request that waits.
+      this.#waiting.delete(client);
+      this.#waiting.set(client, line);
+      const [settle] = line;
+      settle?.(true);
+      return;
+    }
   }
 }
 
@@ -70,7 +129,7 @@ export async function sendPieces(response: ServerResponse, first: AssetPiece, pi
  */
 async function write(response: ServerResponse, { bytes, release }: AssetPiece): Promise<boolean> {
   try {
-    await turns.next();
+    await turns.next(bytes.length);
     // Node keeps what is written to an ended socket, and never calls back.
     if (response.destroyed || response.socket?.writable === false) return false;
     // Node has kept the head until now. It passes head and bytes to the kernel in one call.

@@ -54,6 +54,8 @@ export interface BootRoute extends Route {
   /** GET and HEAD unless given. */
   readonly methods?: readonly string[];
   readonly answer: (exchange: Exchange, visit: BootVisit) => Handled;
+  /** Called when the server closes: answers the requests that wait. */
+  readonly end?: () => void;
 }
 
 /** A request, with what `begin` has found for `handle`. */
@@ -120,6 +122,9 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
       if (!hasMethod(route, exchange))
         throw new RequestError("methodNotAllowed", { allow: methodsOf(route).join(", ") });
       return route.answer(exchange, visit);
+    },
+    end: () => {
+      for (const { end } of routes) end?.();
     },
     // GRUB ignores the status (GRUB 2.06 grub-core/net/http.c): it would boot with the text of a 503 as its initrd.
     cutsErrors: ({ request, path }) => isGrub(request.headers["user-agent"]) && path.startsWith("/assets/"),

@@ -1,0 +1,78 @@
+/** Requests that wait until another download ends. */
+
+import { EventEmitter } from "node:events";
+import { expect, it } from "vitest";
+import { AssetStreams } from "../../src/http/assets/streams.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+
+function makeStreams(limit: number, maxWaitMs = 60_000) {
+  const running = createMetrics("test").assetStreams;
+  const streams = new AssetStreams({ limit, maxWaitMs, clock: systemClock, running });
+  const entered: string[] = [];
+  const enter = (client: string | undefined, response = new EventEmitter()) => {
+    const entering = streams.enter(client, response);
+    return entering.then(
+      () => void entered.push(client ?? "exempt"),
+      () => void entered.push(`${client ?? "exempt"} refused`),
+    );
+  };
+  /** Ends downloads, one after the other, and lets the next one begin each time. */
+  const leave = async (...clients: readonly (string | undefined)[]) => {
+    for (const client of clients) {
+      streams.leave(client);
+      await new Promise(setImmediate);
+    }
+  };
+  const isRunning = async () => (await running.get()).values[0]?.value;
+  return { streams, enter, leave, entered, isRunning };
+}
+
+it("clients take turns, whoever has more requests, and those of one client keep their order", async () => {
+  const { enter, leave, entered, isRunning } = makeStreams(1);
+  await enter("first");
+  for (const client of ["a", "a", "a", undefined, "b", "b"]) void enter(client);
+  await leave("first", "a", undefined, "b", "a", "b");
+  expect(entered).toEqual(["first", "a", "exempt", "b", "a", "b", "a"]);
+  expect(await isRunning()).toBe(1);
+  await leave("a");
+  expect(await isRunning()).toBe(0);
+  await enter("last");
+  expect(entered.at(-1)).toBe("last");
+});
+
+it("a client with as many as remain free waits for its own, and keeps nobody waiting", async () => {
+  const { enter, leave, entered } = makeStreams(4);
+  for (const client of ["a", "a", "a"]) void enter(client);
+  await enter("b");
+  expect(entered).toEqual(["a", "a", "b"]);
+  await enter("c");
+  await leave("b");
+  expect(entered).toEqual(["a", "a", "b", "c"]);
+  await leave("a");
+  expect(entered).toEqual(["a", "a", "b", "c", "a"]);
+});
+
+it("a request waits no longer than it may, and not when its client has gone", async () => {
+  const { enter, leave, entered, isRunning } = makeStreams(1, 20);
+  await enter("a");
+  await enter("b");
+  const response = new EventEmitter();
+  const waits = enter("c", response);
+  response.emit("close");
+  await waits;
+  expect(entered).toEqual(["a", "b refused", "c refused"]);
+  await leave("a");
+  expect(await isRunning()).toBe(0);
+});
+
+it("no request waits when davit ends, and downloads go on", async () => {
+  const { streams, enter, entered, isRunning } = makeStreams(1);
+  await enter("a");
+  const waits = [enter("b"), enter("b"), enter(undefined)];
+  streams.end();
+  await Promise.all(waits);
+  await enter("c");
+  expect(entered.toSorted()).toEqual(["a", "b refused", "b refused", "c refused", "exempt refused"]);
+  expect(await isRunning()).toBe(1);
+});
