@@ -13,9 +13,10 @@
 {{- end -}}
 
 {{- /*
-  Three quarters of what the limit leaves beside the cache of assets; the rest is for Node itself, buffers of requests and
-  the collector of garbage. Each boot thread has a heap of the same size; `auto` counts as one. Takes root and resources;
-  "" without a limit, or with one in words that are not known here.
+  The limit of one heap. All heaps together have three quarters of what the memory limit leaves beside the cache of
+  assets; the rest is for Node itself, buffers of requests and the collector of garbage. Each boot thread has a heap of
+  the same size; `auto` counts as one. Takes root and resources. Returns "" without a limit, or for a limit in an
+  unknown unit.
 */ -}}
 {{- define "davit.heapMebibytes" -}}
 {{- $limit := dig "limits" "memory" "" (.resources | default dict) -}}
