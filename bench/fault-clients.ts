@@ -21,7 +21,7 @@ export interface Outcome {
   readonly repeated: number;
   readonly longestWaitMs: number;
   readonly writes: number;
-  /** Times that a key was older than the last write that was acknowledged: at each next write, and at the end. */
+  /** How often a key was older than its last acknowledged write. Checked at the next write, and at the end. */
   readonly lost: number;
   readonly refused: number;
   /** The longest time in which a davit took no write. */
@@ -165,7 +165,7 @@ export class FaultClients {
       const { status, body: answer } = await ask(url, { method: "PUT", body });
       if (status === "200" || status === "201") {
         this.#writes += 1;
-        // Else this write would hide the loss of the last one.
+        // Otherwise this write would hide a loss of the last one.
         const before = numberIn(answer.slice(answer.indexOf('"prevNode"')));
         if (before < (this.#acknowledged.get(path) ?? 0)) this.#overwrittenLosses += 1;
         this.#acknowledged.set(path, number);

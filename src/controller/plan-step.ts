@@ -1,4 +1,4 @@
-/** Plans a step beside other work. */
+/** Plans a step while other work continues. */
 
 import { nextTurn } from "../lib/slices.ts";
 import type { ObjectName, Source } from "../model/objects/source.ts";
@@ -8,7 +8,7 @@ import type { Step } from "./step.ts";
 /**
  * Plans a step in slices, while the source's view is frozen: a step that mixed two states of the source could give a
  * machine an answer that neither has. If the view cannot wait, davit plans the step in one turn.
- * @returns undefined if `signal` was aborted meanwhile. Then this planner must plan no further step.
+ * @returns undefined if `signal` was aborted meanwhile. Then do not plan another step with this planner.
  */
 export async function planStep(
   planner: Pick<Planner, "plan" | "planInSlices">,

@@ -76,7 +76,7 @@ export class Planner {
   readonly #installs: PlannedInstalls;
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
-  /** Of the step that is planned now: all claims that it makes are equally old. */
+  /** The index of all claims that the current step makes, so that they are equally old. */
   #claimIndex = 0;
 
   constructor(options: PlannerOptions) {
@@ -152,7 +152,7 @@ export class Planner {
     return atOnce(this.planInSlices(names));
   }
 
-  /** Like `plan`, in slices. The source's view must not change, and no other step may be planned, until it ends. */
+  /** Like `plan`, but in slices. Until it ends, the source's view must not change. Plan no other step meanwhile. */
   *planInSlices(names: Iterable<ObjectName>): Generator<undefined, Step> {
     this.#claimIndex = this.#options.documents.claimIndex;
     const draft = newDraft(names);

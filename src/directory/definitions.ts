@@ -1,4 +1,4 @@
-/** What the definitions of one name in files mean: an object, a refusal or a problem. Pure. */
+/** Converts the definitions of one name in files to an object, a refusal or a problem. Pure. */
 
 import type { GroupSpec } from "../model/objects/group.ts";
 import type { ProfileCaution } from "../model/objects/profile.ts";
@@ -67,7 +67,7 @@ export function duplicateProblem(first: Definition, second: Definition): FilePro
   return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
 }
 
-/** Returns what counts of an object whose newest version is refused; undefined for nothing. */
+/** Returns the object that takes effect when its newest version is refused; undefined if none does. */
 export function refusedObject(
   held: SourceObject | undefined,
   read: readonly (SourceObject | undefined)[],

@@ -43,7 +43,7 @@ const anxiousRescanMs = 5_000;
 // earlier. The first read of a file has no limit: the file may be large, or on a volume that hangs, and it may hold a
 // hold, or the own Group of any machine. Until then machines get what the store has, or wait.
 const maxFirstWaitMs = 15_000;
-// The most that davit waits after a long look: the listing of a volume that hangs must not delay further looks more.
+// The longest wait after a slow look. A volume whose listing hangs must not delay the next look by more.
 const maxRestMs = 5_000;
 
 export class DirectorySource implements Source {
@@ -137,8 +137,8 @@ export class DirectorySource implements Source {
 
   /**
    * Waits for this time. If a watch reports a change, it waits only `pauseMs` longer: one change makes several events,
-   * and one look is enough for them. While it reads new files, it waits at least as long as the last look took, because
-   * each look handles all files: with very many files, a look for every few that were read would take most of the time.
+   * and one look is enough for them. While davit reads new files, it waits at least as long as the last look took. Each
+   * look handles all files, so with very many files, frequent looks would take most of the processor time.
    */
   async #wait(durationMs: number, lookMs: number): Promise<void> {
     const { clock } = this.#options;
@@ -214,7 +214,7 @@ export class DirectorySource implements Source {
     listener: SourceListener,
   ): Promise<readonly ObjectName[]> {
     const update = await inSlices(this.#holdings.prepare({ files: this.#files.looked, problems, isAtRest }));
-    // It can be frozen again before this function goes on.
+    // The view can be frozen again before this function continues.
     while (this.#frozen !== undefined) await this.#frozen;
     if (this.#ended.signal.aborted) return [];
     const before = this.#holdings.problems;

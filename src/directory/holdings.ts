@@ -135,14 +135,14 @@ export class Holdings implements SourceView {
     return this.#objects[kind].values();
   }
 
-  /** Updates the view by a look. Returns what changed. */
+  /** Updates the view from a look. Returns what changed. */
   take(look: DirectoryLook): HoldingsChange {
     return atOnce(this.prepare(look))();
   }
 
   /**
    * Finds out, in slices, how a look changes the view.
-   * @returns a function that changes the view in one turn, and returns what changed. Prepare no other look before.
+   * @returns a function that changes the view in one turn, and returns what changed. Call it before the next look.
    */
   *prepare(look: DirectoryLook): Generator<undefined, () => HoldingsChange> {
     const slices = new Slices(definitionsPerSlice);

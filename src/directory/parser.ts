@@ -12,9 +12,9 @@ import { unusableFile } from "./read-file.ts";
 // Few enough that one message stays small, enough that 10,000 files need few messages.
 const maxFilesPerBatch = 256;
 
-// About four times what a file with the most marks needs (read-file.ts). The thread may not have more than the first
-// thread, whose heap is often smaller. At its limit V8 ends the thread. But if
-// memory runs out between two of its checks, V8 ends the whole process, so files must not get near the limit.
+// About four times what a file with the most marks needs (read-file.ts). If the heap of the first thread has a lower
+// limit, this thread has that limit. At its limit V8 ends the thread. But if memory runs out between two of its checks,
+// V8 ends the whole process, so files must not get near the limit.
 const maxHeapMegabytes = 2_048;
 
 // Node runs the TypeScript sources directly. In a build the same file is JavaScript.

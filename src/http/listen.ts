@@ -21,8 +21,8 @@ export interface ListenOptions {
   /** The command line option that sets this address, for the error's advice. */
   readonly option: string;
   /**
-   * Set if several sockets listen on the address: see `socketsOfCrowd`. `first` is for the first thread that listens on
-   * it; absent: one socket.
+   * Set if several sockets listen on the address (`socketsOfCrowd`): `first` for the first thread that listens on it,
+   * `other` for further threads. Absent: one socket.
    */
   readonly shared?: "first" | "other" | undefined;
 }
@@ -43,10 +43,10 @@ const listenRefusals: Readonly<Record<string, string>> = {
 const backlog = 16_384;
 
 /**
- * How many sockets a thread listens with, if it has to expect a crowd. In each turn of its event loop, libuv accepts
+ * The number of sockets that a thread listens with if it expects a crowd. In each turn of its event loop, libuv accepts
  * one connection of each socket (libuv 1.52 src/unix/stream.c, `uv__server_io`), and handles all requests that have
  * arrived. So with one socket, a thread with 1,000 busy connections accepts few new ones in a second. Linux keeps 4,096
- * waiting connections for each socket, and after about 30 s resets those that found no place.
+ * waiting connections for each socket. After about 30 s, it resets connections that found no place.
  */
 const socketsOfCrowd = 8;
 
@@ -71,7 +71,7 @@ async function listen(server: Server, options: ListenOptions): Promise<Listening
 
 async function listenForCrowd(server: Server, options: ListenOptions): Promise<ListeningSockets> {
   const address = await listenOn(server, options, true);
-  // As node:http and node:https make the sockets of their own connections.
+  // The options that node:http and node:https use for their own connections.
   const socketOptions = { allowHalfOpen: !(server instanceof TlsServer), noDelay: true };
   const others = Array.from({ length: socketsOfCrowd - 1 }, () =>
     createTcpServer(socketOptions, (socket) => server.emit("connection", socket)),
@@ -81,9 +81,9 @@ async function listenForCrowd(server: Server, options: ListenOptions): Promise<L
 }
 
 /**
- * Runs `listen` if nobody listens on the address. Sockets that share an address get no error from each other, not even
- * those of two processes. So this function first takes the address alone. A lock keeps another davit from doing so
- * until this one shares the address: a Unix socket with a name that is not in the file system.
+ * Runs `listen` if nobody listens on the address. Sockets that share an address get no error from each other, even if
+ * they are of two processes. So this function first takes the address alone, and then frees it for `listen`. Meanwhile
+ * a lock keeps other davits away: a Unix socket whose name is not in the file system.
  * @param listen gets the port.
  * @throws {Error} with the code EADDRINUSE.
  */
@@ -95,7 +95,7 @@ async function alone<T>(
   try {
     await listened(lock, { path: `\0davit ${host} ${port}` });
   } catch (error) {
-    // Some sandboxes have no such sockets.
+    // Some sandboxes do not support such sockets. davit then works without the lock.
     if (port !== 0 && codeOf(error) === "EADDRINUSE") throw error;
   }
   try {

@@ -1,7 +1,7 @@
 /**
- * Limits the memory of threads, and compares the memory that davit may use with the limit of its container. Beyond that
- * limit, the kernel kills the process without a message. At the limit of its heap, Node ends with a message. At the
- * limit of a thread, only the thread ends.
+ * Limits the memory of threads, and compares the memory that davit may use with the limit of its container. Beyond the
+ * container's limit, the kernel kills the process without a message. At the limit of its heap, Node ends with a
+ * message. At the limit of a thread, only the thread ends.
  */
 
 import { totalmem } from "node:os";
@@ -11,21 +11,21 @@ import type { Log } from "./log.ts";
 
 const mebibyte = 2 ** 20;
 /**
- * What an idle davit needs beside its heap and the pages of the program, which the kernel can drop: buffers of
- * requests, and the collector of garbage. Measured by `make bench-memory`.
+ * What an idle davit needs beside its heap: buffers of requests, and the collector of garbage. The pages of the program
+ * are not counted, because the kernel can drop them. Measured by `make bench-memory`.
  */
 const baseBytes = 64 * mebibyte;
 /** The same for each further boot thread. */
 const threadBaseBytes = 24 * mebibyte;
-/** Of the young generation, with `--max-semi-space-size=16` as in the image. */
+/** The size of the young generation with `--max-semi-space-size=16`, as in the image. */
 const youngMebibytes = 48;
 
 /** In MiB. */
 export type ThreadLimits = ResourceLimits & { readonly maxOldGenerationSizeMb: number };
 
 /**
- * Makes V8 keep to the limits of threads. V8 reads these flags again for each thread that starts, and they override the
- * thread's own limits. The first thread's heap keeps the limit that it has.
+ * Makes V8 apply the limits of threads. V8 reads these flags again for each thread that starts, and they override the
+ * thread's own limits. The first thread's heap keeps its limit.
  */
 export function enforceThreadLimits(): void {
   setFlagsFromString("--max-old-space-size=0");
@@ -41,7 +41,7 @@ export function firstThreadLimits(): ThreadLimits {
   };
 }
 
-/** @returns limits of a thread, but no more than the first thread has: the container may be small. */
+/** @returns these limits, but no more than the first thread has: the container may be small. */
 export function threadLimits(limits: ThreadLimits): ResourceLimits {
   const { maxOldGenerationSizeMb } = firstThreadLimits();
   return { ...limits, maxOldGenerationSizeMb: Math.min(limits.maxOldGenerationSizeMb, maxOldGenerationSizeMb) };
@@ -58,7 +58,7 @@ export interface MemoryUse {
 
 /**
  * Logs a warning if the full heaps of the boot threads and a full cache together exceed the limit. davit cannot change
- * the limit of the first heap: V8 reads it before a program starts. Threads for jobs are not counted.
+ * the limit of the first heap: V8 reads it before a program starts. The warning does not count threads for jobs.
  */
 export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes, bootThreads }: MemoryUse): void {
   if (limitBytes === 0 || limitBytes >= totalmem()) return;

@@ -24,7 +24,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Calls `work` for each item. It yields when a slice is full. @param cost of one item, in the unit of the slices. */
+/** Calls `work` for each item, and yields when a slice is full. @param cost of an item, in the unit of the slices. */
 export function* forEachInSlices<Item>(
   items: Iterable<Item>,
   { slices, cost = 1 }: { readonly slices: Slices; readonly cost?: number },
@@ -36,7 +36,7 @@ export function* forEachInSlices<Item>(
   }
 }
 
-/** Runs work to its end in this turn, and returns its result. For callers that answer nobody meanwhile. */
+/** Runs work to its end in this turn, and returns its result. Other work waits meanwhile. */
 export function atOnce<Result>(work: Generator<undefined, Result>): Result {
   for (;;) {
     const slice = work.next();
@@ -69,7 +69,7 @@ export class Turns {
   readonly #size: number;
   readonly #waiting: { readonly cost: number; readonly begin: () => void }[] = [];
 
-  /** @param size the amount of work in one turn of the event loop. A slice that is larger has a turn of its own. */
+  /** @param size the amount of work in one turn of the event loop. A larger slice has a turn of its own. */
   constructor(size = 1) {
     this.#size = size;
   }

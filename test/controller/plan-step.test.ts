@@ -1,4 +1,4 @@
-/** A step that is planned in slices has one state of the source and of the store, whatever happens meanwhile. */
+/** A step that is planned in slices has one state of the source and of the store, even if both change meanwhile. */
 
 import { hash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -87,7 +87,7 @@ it("freezes the view for as long as it plans, and no longer", async () => {
 it("plans in one turn if the view cannot wait", async () => {
   const { signal } = new AbortController();
   const planning = planStep(planner, {}, { names: planner.names(), signal });
-  // What was planned does not have this version.
+  // The plan does not have this version.
   source.put(groupObject(groupSpec({ hold: true, selector: { serial: "s299" } }), "node299"));
   const step = await planning;
   await documents.write(step?.writes ?? []);

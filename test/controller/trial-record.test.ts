@@ -1,4 +1,4 @@
-/** The summary for a Profile, whatever happens to its Groups and in which order. */
+/** The summary for a Profile, after random changes of its Groups. */
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -19,7 +19,7 @@ const change = fc.record({
   of: fc.constantFrom(profile, profile, other),
 });
 
-it("a summary names the first failed Group, and shows it to each reader", () => {
+it("a summary names the first failed Group, read once or after each change", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40 }), fc.boolean(), (changes, readsEach) => {
       const record = new TrialRecord();

@@ -67,7 +67,7 @@ export function installSteps(stage: Stage): void {
         ...["kubectl rollout", "kubectl apply", expect.stringMatching(/^curl /)],
         ...["kubectl port-forward", "kubectl create"],
       ]);
-      // The last two are for the console: one goes on until it is ended, the other names an account of the user.
+      // The last two are for the console. One runs until the user ends it, the other names an account of the user.
       for (const command of commands.slice(0, 3)) {
         const ended = await attempt(["bash", "-c", `cd ${repository} && ${command}`]);
         await annotate(`$ ${command.trim()}\n${ended.stdout}${ended.code === 0 ? "" : ended.stderr}`);

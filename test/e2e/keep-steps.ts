@@ -57,7 +57,7 @@ export function keepSteps(stage: Stage): void {
     it("tell of nothing that the API server refused", async ({ annotate }) => {
       const lines = logs.lines("davit");
       await annotate(`${lines.length} lines of ${logs.containers} containers`);
-      // The Role of the earlier chart has no rule for Machines. `keys` logs what davit itself refuses to its clients.
+      // The Role of the earlier chart has no rule for Machines. The part `keys` logs what davit refuses to its clients.
       const refused = lines.filter(
         ({ msg, part, what, ...rest }) =>
           msg !== "request" &&

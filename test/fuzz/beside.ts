@@ -1,4 +1,4 @@
-/** What the suites of listeners share: a machine that asks beside the mutants, and requests as bytes. */
+/** What the suites of listeners share: a machine that sends requests beside the mutants, and requests as bytes. */
 
 import { connect } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { readToEnd } from "../http/wire.ts";
 
 const answerLimitMs = 5_000;
 
-/** A machine that asks all the time, and gets what is its own. */
+/** A machine that sends requests all the time, and must always get its own answer. */
 export class MachineBeside {
   readonly #check: () => Promise<void>;
   readonly #asking: Promise<void>;
@@ -15,7 +15,7 @@ export class MachineBeside {
   #count = 0;
   #longestMs = 0;
 
-  /** @param check asks once. @throws {Error} for a wrong answer. */
+  /** @param check sends one request. @throws {Error} for a wrong answer. */
   constructor(check: () => Promise<void>) {
     this.#check = check;
     this.#asking = this.#ask();
@@ -23,7 +23,7 @@ export class MachineBeside {
     this.#asking.catch(() => undefined);
   }
 
-  /** Prints how often it asked and how long it waited. @throws {Error} if it did not ask, or for a wrong answer. */
+  /** Prints the number of requests and the longest wait. @throws {Error} without a request, or for a wrong answer. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     await this.#asking;
@@ -43,7 +43,7 @@ export class MachineBeside {
   }
 }
 
-/** Sends the bytes and no more, and reads what comes until davit ends the connection, or all was said. */
+/** Sends these bytes, ends its side of the connection, and reads until davit ends or cuts the connection. */
 export async function answerTo(port: number, bytes: Buffer): Promise<Buffer> {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   socket.setTimeout(answerLimitMs, () => socket.destroy());

@@ -1,6 +1,6 @@
 /**
  * A grammar of requests that send a form of the console: who sends it, what proves that the console's own page made it,
- * and its fields. One part in twelve is odd. Some bodies are mutants.
+ * and its fields. Some parts are odd, and some bodies are mutants.
  */
 
 import type { Pick } from "../helpers/fault-files.ts";
@@ -143,7 +143,7 @@ const wrongOrigins = (host: string): readonly (readonly string[])[] => [
   [`Referer: http://${host}/console/`],
 ];
 
-/** The same fields in other bytes, none of which is the form. */
+/** The same fields in bodies that davit must not accept as the form. */
 function oddBodies(plain: Buffer): readonly Buffer[] {
   const text = plain.toString();
   return [

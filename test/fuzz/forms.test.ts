@@ -1,6 +1,7 @@
 /**
- * The forms of the console of a real davit, and of one with a cluster's accounts. No form changes a machine unless the
- * console's own page made it for a sender with the right. No answer or log has a token or the text of a Secret.
+ * Sends forms to the console of a real davit, and to a console with a cluster's accounts. A form changes a machine only
+ * if the console's own page made it for a sender who has the right. Answers and the log of the real davit have no token
+ * and no text of a Secret. Answers of the other console have no token.
  */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -83,10 +84,10 @@ async function sendForms(target: FormCheck): Promise<void> {
     });
     if (isChanged) changes.made += 1;
     if (status >= 400) changes.refused += 1;
-    // Its session is over.
+    // This sender's session is over.
     if (sent.path === "/console/sign-out" && status === 303) world = await target.world();
   }
-  // Else the oracle looks at nothing.
+  // Otherwise the run checked no change or no refusal.
   expect(changes.made).toBeGreaterThan(0);
   expect(changes.refused).toBeGreaterThan(0);
   process.stdout.write(`fuzz forms: seed ${fuzzSeed}, ${count} forms, ${changes.made} changes\n`);
@@ -123,7 +124,7 @@ async function sendersOf(url: string, name: string, token: string, actions: read
   return [sender, { ...sender, name: `${name}, by session`, headers: [`Cookie: ${cookie}`] }];
 }
 
-it("forms of token files change the ledger for administrators alone", { timeout: fuzzTimeoutMs }, async () => {
+it("with token files, only forms of administrators change the ledger", { timeout: fuzzTimeoutMs }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "davit-fuzz-"));
   const file = (name: string, text: string) => {
     const path = join(folder, name);
@@ -149,7 +150,7 @@ it("forms of token files change the ledger for administrators alone", { timeout:
     const before = await residentBytes(davit.opsUrl);
     const beside = new MachineBeside(async () => {
       expect(await bootText(davit, known)).toContain("/assets/disk");
-      // Its disk, or after an operator forgot it the refusal of a closed grant.
+      // It boots from its disk. After an administrator's form `forget`, davit refuses it, because its grant is closed.
       expect(await bootText(davit, installed)).toMatch(/exit|^503 /);
     });
     const { host, port } = new URL(davit.opsUrl);
@@ -170,7 +171,7 @@ it("forms of token files change the ledger for administrators alone", { timeout:
       state: async () => await ledgerText(davit),
       check: (answer, { isMutant }) => {
         for (const token of [secret, readToken, adminToken]) expect(answer).not.toContain(token);
-        // A mutant's kind may be another word, which is text that the sender sees again.
+        // A mutant may have another kind than Secret. Then its text is no secret, and the answer may repeat it.
         if (!isMutant) expect(answer).not.toContain(pasted);
       },
     });
@@ -180,7 +181,7 @@ it("forms of token files change the ledger for administrators alone", { timeout:
     const lines = davit.log.map((line) => JSON.stringify(line));
     const planted = [secret, pasted, readToken, adminToken];
     expect(lines.filter((line) => planted.some((text) => line.includes(text)))).toEqual([]);
-    // Errors are davit's own.
+    // Only davit's own failures are errors in the log.
     expect(davit.log.filter(({ level }) => Number(level) >= 50)).toEqual([]);
   } finally {
     await davit.stop();
@@ -201,7 +202,7 @@ async function ledgerText({ opsUrl }: DavitProcess): Promise<string> {
   return `${ledger?.replace(/"now": ?"[^"]*"/, "")}${machines}`;
 }
 
-/** Counts the machine as installed, and then grants the install of machines that are not. */
+/** Records the machine as installed, and then opens a grant for machines that are not. */
 async function prepare(davit: DavitProcess, write: (grant: string) => void): Promise<void> {
   await vi.waitFor(async () => expect(await bootText(davit, known)).toContain("/assets/disk"), { timeout: 30_000 });
   const authorization = `Bearer ${adminToken}`;
@@ -226,7 +227,7 @@ async function prepare(davit: DavitProcess, write: (grant: string) => void): Pro
 describe("forms of a cluster's accounts", () => {
   const listener = consoleListener();
 
-  it("change Machines for accounts that may, by the version that they saw", { timeout: fuzzTimeoutMs }, async () => {
+  it("change Machines only for accounts that may, at the version they saw", { timeout: fuzzTimeoutMs }, async () => {
     const patches: { readonly token: string; readonly patch: MachinePatch }[] = [];
     const accounts = ["approver-token-0123456789", "viewer-token-0123456789"];
     const callers: ClusterCallers = {

@@ -253,7 +253,7 @@ describe("clients that do not read", () => {
     expect(statusOf(await ask(port, "/assets/first"))).toBe(200);
   });
 
-  it("let others wait, who get their file as soon as there is a place", async () => {
+  it("make others wait, which get their file when a place is free", async () => {
     write("held", "h");
     write("small", "s", 10);
     const { port, metric } = await start({ maxOpen: 1 });

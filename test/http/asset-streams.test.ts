@@ -17,7 +17,7 @@ function makeStreams(limit: number, maxWaitMs = 60_000) {
       () => void entered.push(`${client ?? "exempt"} refused`),
     );
   };
-  /** Ends downloads, one after the other, and lets the next one begin each time. */
+  /** Ends downloads one after the other. After each, the next one can begin. */
   const leave = async (...clients: readonly (string | undefined)[]) => {
     for (const client of clients) {
       streams.leave(client);
@@ -28,7 +28,7 @@ function makeStreams(limit: number, maxWaitMs = 60_000) {
   return { streams, enter, leave, entered, isRunning };
 }
 
-it("clients take turns, whoever has more requests, and those of one client keep their order", async () => {
+it("clients take turns, even if one has more requests, and each client's requests keep their order", async () => {
   const { enter, leave, entered, isRunning } = makeStreams(1);
   await enter("first");
   for (const client of ["a", "a", "a", undefined, "b", "b"]) void enter(client);
@@ -41,7 +41,7 @@ it("clients take turns, whoever has more requests, and those of one client keep 
   expect(entered.at(-1)).toBe("last");
 });
 
-it("a client with as many as remain free waits for its own, and keeps nobody waiting", async () => {
+it("a client that has as many downloads as remain free waits, and others pass it", async () => {
   const { enter, leave, entered } = makeStreams(4);
   for (const client of ["a", "a", "a"]) void enter(client);
   await enter("b");
@@ -53,7 +53,7 @@ it("a client with as many as remain free waits for its own, and keeps nobody wai
   expect(entered).toEqual(["a", "a", "b", "c", "a"]);
 });
 
-it("a request waits no longer than it may, and not when its client has gone", async () => {
+it("a request stops waiting after the limit, or when its client has gone", async () => {
   const { enter, leave, entered, isRunning } = makeStreams(1, 20);
   await enter("a");
   await enter("b");
@@ -66,7 +66,7 @@ it("a request waits no longer than it may, and not when its client has gone", as
   expect(await isRunning()).toBe(0);
 });
 
-it("no request waits when davit ends, and downloads go on", async () => {
+it("no request waits when davit ends, and downloads continue", async () => {
   const { streams, enter, entered, isRunning } = makeStreams(1);
   await enter("a");
   const waits = [enter("b"), enter("b"), enter(undefined)];

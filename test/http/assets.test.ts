@@ -290,7 +290,7 @@ describe("conditions", () => {
 });
 
 describe("downloads", () => {
-  it("beyond the limit wait for their turn, and are told to come again when it does not come", async () => {
+  it("beyond the limit wait for their turn, and get 503 with Retry-After if it does not come", async () => {
     const limited = await start(root, { maxOpen: 1, maxWaitMs: 100 });
     const slow = connect(limited, "127.0.0.1");
     slow.write("GET /assets/large HTTP/1.1\r\nHost: davit\r\n\r\n");

@@ -45,7 +45,7 @@ function crowd(port: number, count: number): void {
   }
 }
 
-/** @returns in how many turns of the event loop the server accepts this many waiting connections. */
+/** @returns the number of turns of the event loop in which the server accepts this many waiting connections. */
 async function turnsToAccept(count: number, shared?: "first"): Promise<number> {
   const server = makeServer();
   let accepted = 0;
@@ -60,21 +60,21 @@ async function turnsToAccept(count: number, shared?: "first"): Promise<number> {
 describe("a listener that expects a crowd", () => {
   it("accepts several connections in each turn of its event loop", async () => {
     expect(await turnsToAccept(400, "first")).toBeLessThan(400 / 4);
-    // One socket alone: if this fails, davit needs no more of them.
+    // With one socket. If this fails, davit no longer needs several.
     expect(await turnsToAccept(400)).toBeGreaterThanOrEqual(400);
   });
 
-  it("is the only one of its address", async () => {
+  it("is the only one on its address", async () => {
     const { port } = await makeServer().listen({ ...address, shared: "first" });
     const refused = `Cannot listen on "127.0.0.1:${port}": the port is in use`;
     await expect(makeServer().listen({ ...address, port, shared: "first" })).rejects.toThrow(refused);
   });
 
-  it("is refused while another davit looks whether the address is free", async () => {
+  it("is refused while another davit checks whether the address is free", async () => {
     const server = makeServer();
     const { port } = await server.listen({ ...address, shared: "first" });
     await server.close();
-    // What a davit holds between its look and its listening.
+    // A davit holds this lock from its check until it listens.
     const lock = createServerOfNet().listen({ path: `\0davit 127.0.0.1 ${port}` });
     await once(lock, "listening");
     await expect(makeServer().listen({ ...address, port, shared: "first" })).rejects.toThrow(StartError);
@@ -87,7 +87,7 @@ describe("a listener that expects a crowd", () => {
     const server = makeServer();
     const { port } = await server.listen({ ...address, shared: "first" });
     await server.close();
-    // With one socket, without sharing: the system refuses this while anybody listens.
+    // This server does not share the address: the system refuses it while any socket listens.
     expect(await makeServer().listen({ ...address, port })).toMatchObject({ port });
   });
 });

@@ -1,7 +1,7 @@
 /**
  * `make dist`: two builds are the same bytes, and the Debian package works in a bare Debian. The chroot has namespaces of
- * its own, so nothing of this computer changes. It runs twice: without systemd, where davit starts by the unit's own words,
- * and with systemd as its first process.
+ * its own, so nothing of this computer changes. davit runs there twice: without systemd, started by the unit's own
+ * command, and under systemd as the first process.
  */
 
 import { execFile } from "node:child_process";
@@ -108,7 +108,7 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
     expect(stdout).toContain("\nledger\n");
   });
 
-  it.skipIf(missing("cgroup2"))("serve under systemd, and start anew after a crash only", long, async () => {
+  it.skipIf(missing("cgroup2"))("serve under systemd, and restart by themselves only after a crash", long, async () => {
     const ready = "until ask http://127.0.0.1:8081/readyz >/dev/null; do sleep 0.2; done";
     const other = 'until [ "$(of MainPID)" != $old ] && [ "$(of ActiveState)" = active ]; do sleep 0.2; done';
     const started = `${other}; ${ready}; old=$(of MainPID)`;
@@ -190,7 +190,7 @@ print completed in zsh
 zpty -d shell
 `;
 
-/** Asks as curl does, which a bare Debian does not have. */
+/** Works like curl, which a bare Debian does not have. */
 const ask = `ask() { /usr/lib/davit/bin/node --eval 'fetch(process.argv[1]).then(async (answer) => {
   if (!answer.ok) process.exit(1); process.stdout.write(await answer.text()); }, () => process.exit(1))' $1; }`;
 
@@ -206,9 +206,9 @@ async function inDebian(debian: string, lines: readonly string[]) {
 }
 
 /**
- * The same below a systemd, which ends with the lines. This computer's settings (/proc/sys, /sys), console and control
- * groups stay out of its reach.
- * @returns what the lines wrote.
+ * Like `inDebian`, but under a systemd that ends after these lines. It cannot change this computer's settings
+ * (/proc/sys, /sys), console and control groups.
+ * @returns the output of the lines.
  */
 async function underSystemd(debian: string, lines: readonly string[]): Promise<string> {
   await writeScript(debian, lines);
@@ -224,7 +224,7 @@ async function underSystemd(debian: string, lines: readonly string[]): Promise<s
       exec setpriv --pdeathsig KILL unshare --cgroup ${namespaces.join(" ")} bash -c "$1" "$0") ||
       echo "systemd ended: $?" >&2
     find "$groups/davit-$$" -depth -type d -exec rmdir {} +; umount "$groups"; rmdir "$groups"`;
-  // Not reached unless systemd itself stops: the unit has less time.
+  // Applies only if systemd itself hangs: the unit has a shorter limit.
   const limits = { timeout: 800_000, killSignal: "SIGKILL" } as const;
   const { stderr } = await run("unshare", ["--mount", "bash", "-c", around, debian, inside], limits);
   return `${await readFile(join(debian, "output"), "utf8")}${stderr}`;

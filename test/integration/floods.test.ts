@@ -163,7 +163,7 @@ describe("one client", () => {
     { listener: "ops", url: () => davit.opsUrl, target: "/livez", share: 32 },
   ])("that takes the connections of the $listener listener leaves others theirs", async ({ url, target, share }) => {
     for (let at = 0; at < share + 1; at++) await open(url(), flooder);
-    // Several sockets listen for machines, so connections are not accepted in their order.
+    // Several sockets listen for machines, so davit may accept connections in another order.
     const refused = expect.poll(() => ask(url(), target, flooder));
     await refused.toMatch(/^HTTP\/1\.1 503 .*\r\nRetry-After: 5\r\n/is);
     expect(await ask(url(), target)).toMatch(/^HTTP\/1\.1 200 /);

@@ -1,4 +1,4 @@
-/** davit in a container, whose memory limit may be too small, and threads that take more memory than they may. */
+/** davit in a container whose memory limit may be too small, and threads that allocate more than their limit. */
 
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -49,8 +49,8 @@ it("counts the heap of each boot thread", { timeout: limitMs }, async () => {
   expect(warning?.msg).toContain("lower --boot-threads");
 });
 
-it("a thread that allocates without end dies by its own limit, and davit goes on", { timeout: limitMs }, async () => {
-  // The chart sets the heap's limit in this way. The thread of trials has a limit of 520 MiB.
+it("a thread that allocates without end ends at its own limit, and davit continues", { timeout: limitMs }, async () => {
+  // The chart sets the heap's limit like this. The thread of trials has a limit of 520 MiB.
   const variables = { NODE_OPTIONS: "--max-old-space-size=1500" };
   const eater = 'if (process.argv[1]?.includes("trial-worker")) for (const all = []; ;) all.push(Array(1e5).fill(0.5))';
   const nodeArgs = ["--max-semi-space-size=16", "--import", `data:text/javascript,${encodeURIComponent(eater)}`];

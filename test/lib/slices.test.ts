@@ -20,7 +20,7 @@ it("of several who take turns one gets on each time, and all of them alike", asy
   expect(seen.join("").replaceAll(/-+/g, "-").replace(/^-|-$/g, "")).toBe("a-b-a-b-a-b");
 });
 
-it("in one turn as much work is done as its size allows, and work that is larger has a turn of its own", async () => {
+it("a turn has as much work as its size allows, and larger work has a turn of its own", async () => {
   const turns = new Turns(10);
   let others = 0;
   let isOver = false;

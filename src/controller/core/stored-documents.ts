@@ -72,7 +72,7 @@ export class StoredDocuments implements FeedListener {
     return { document: text === undefined ? undefined : this.#decoded(text), secrets };
   }
 
-  /** Each Group of a step reads its Profile's document, and thousands of Groups may have one Profile. */
+  /** Keeps the last one: each Group of a step reads its Profile's document, and thousands may have one Profile. */
   #decoded(text: string): ProfileDocument | undefined {
     if (this.#lastProfile?.text !== text) this.#lastProfile = { text, document: decodeProfile(text) };
     return this.#lastProfile.document;

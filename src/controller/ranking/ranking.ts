@@ -94,8 +94,8 @@ export class Ranking {
   }
 
   /**
-   * Ends a series of updates, and renews the limit on comparisons. It works in slices: `update` must not be called
-   * before it ends.
+   * Ends a series of updates, and renews the limit on comparisons. It works in slices: do not call `update` before it
+   * ends.
    * @returns the Groups whose standing these updates may have changed.
    */
   *takeAffected(): Generator<undefined, Affected> {

@@ -1,6 +1,6 @@
-/** Records which Group wins over which other Groups. */
+/** A map from each Group that loses all of its machines to the Group that wins them, and back. */
 
-/** Records which Group loses all of its machines to which other Group, by their ids. */
+/** By the ids of the Groups. */
 export class ShadowMap {
   readonly #winners = new Map<string, string>();
   readonly #losers = new Map<string, Set<string>>();

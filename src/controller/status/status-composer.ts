@@ -32,13 +32,13 @@ interface ReportedStatus {
    * was shown as unready. A status that was shown in doubt keeps the time: later ones need not wait as long again.
    */
   readonly heldSinceMs: number | undefined;
-  /** Set if this status was shown because it waited too long. */
+  /** Set if davit showed this status before its trials were over. */
   readonly isShown?: true;
 }
 
 /** For objects that are ready except for their trials. One trial takes milliseconds, 10,000 take seconds. */
 const patienceMs = 30_000;
-// How often davit looks at objects that may wait for this time or longer. 100,000 may wait at a time.
+// How often davit checks objects that have this much time or more left. 100,000 objects can wait at a time.
 const longLookMs = 5_000;
 /** For objects that are unready, whatever their trials find. */
 const shortPatienceMs = 1_000;
@@ -57,7 +57,7 @@ export class StatusComposer {
   readonly #options: StatusComposerOptions;
   readonly #reported = new Map<string, ReportedStatus>();
   readonly #patience: DelayedNames;
-  /** For objects that may wait for much longer. */
+  /** For objects that have `longLookMs` or more left. */
   readonly #longPatience: DelayedNames;
   #isStopped = false;
 
@@ -113,7 +113,7 @@ export class StatusComposer {
     }
   }
 
-  /** Looks at an object again before the time is over, or within a second. */
+  /** Schedules the next check of an object: before `leftMs` is over, or within a second. */
   #wait(name: ObjectName, leftMs: number): void {
     (leftMs >= longLookMs ? this.#longPatience : this.#patience).add([name]);
   }
@@ -132,7 +132,7 @@ export class StatusComposer {
   }
 }
 
-/** How long an object still waits for its trials. */
+/** How much longer an object may wait for its trials. */
 function leftMsOf(status: ObjectStatus, heldSinceMs: number, nowMs: number): number {
   return (isReady(status) ? patienceMs : shortPatienceMs) - (nowMs - heldSinceMs);
 }

@@ -100,7 +100,7 @@ interface Grave {
 // How many selectors of one namespace a tombstone may have. Each request of a machine is compared with all of them, and
 // each change of a Group's selector adds one.
 const mostSelectors = 16;
-// Making one takes about 20 µs.
+// Making one grave takes about 20 µs.
 const gravesPerSlice = 512;
 
 /**
@@ -125,7 +125,7 @@ export function tombstoneWrites(
   return atOnce(tombstoneWritesInSlices(groupChanges, options));
 }
 
-/** As `tombstoneWrites`, in slices. */
+/** Like `tombstoneWrites`, but in slices. */
 export function* tombstoneWritesInSlices(
   groupChanges: readonly GroupChange[],
   options: TombstoneOptions,

@@ -26,7 +26,7 @@ interface TrialsByGroup {
   readonly pending: Set<string>;
   readonly lost: Set<string>;
   readonly failed: Map<string, FailedGroup>;
-  /** The first of `failed` by name. Undefined if it must be searched for. */
+  /** The first of `failed` by name. Undefined if `failed` is empty, or must be searched. */
   first: FailedGroup | undefined;
 }
 
@@ -90,7 +90,7 @@ function newTrials(): TrialsByGroup {
   return { pending: new Set(), lost: new Set(), failed: new Map(), first: undefined };
 }
 
-/** Keeps `first` up to date: thousands of Groups may fail one after the other. */
+/** Keeps `first` up to date, because a search takes long: thousands of Groups may fail one after the other. */
 function addFailed(trials: TrialsByGroup, key: string, failed: FailedGroup): void {
   const { first } = trials;
   if (first === undefined ? trials.failed.size === 0 : isBefore(failed, first)) trials.first = failed;

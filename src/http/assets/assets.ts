@@ -40,11 +40,11 @@ export interface AssetsOptions {
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** The most open files of assets, so also the most downloads at one time. */
+  /** The most open files of assets. Each download has one, so this also limits the downloads. */
   readonly maxOpen?: number | undefined;
   /** Called with a client's address when the client has got a whole file. */
   readonly fetched?: ((address: string, path: string) => void) | undefined;
-  /** How long a request waits while there are too many downloads. Then davit answers 503. */
+  /** How long a request waits if too many downloads run. Then davit answers 503. */
   readonly maxWaitMs?: number;
 }
 

@@ -17,8 +17,8 @@ import { chunkBytes } from "./cache.ts";
 import type { AssetPiece, AssetPieces } from "./pieces.ts";
 
 /**
- * In each turn of the event loop, all downloads together write as much as one large piece, because the kernel copies a
- * piece during the call. If each download wrote in each turn, a new connection would wait for all of them.
+ * In each turn of the event loop, all downloads together write at most as much as one large piece, because the kernel
+ * copies a piece during the call. If each download wrote in each turn, a new connection would wait for all of them.
  */
 const turns = new Turns(chunkBytes);
 
@@ -61,7 +61,7 @@ export class AssetStreams {
     this.#admitNext();
   }
 
-  /** Refuses the requests that wait, and those that would have to. */
+  /** Refuses the requests that wait, and later ones that find no free place. */
   end(): void {
     this.#isEnding = true;
     for (const line of [...this.#waiting.values()]) for (const settle of [...line]) settle(false);
