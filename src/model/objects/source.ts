@@ -211,8 +211,8 @@ export interface Source {
    */
   readonly provenAtMs: number | undefined;
   /**
-   * Keeps `view` as it is until the returned function is called. Do not call it again before. Absent for a source whose
-   * view cannot wait.
+   * Keeps `view` unchanged until the caller calls the returned function. Do not freeze it twice. Absent for a source
+   * whose view cannot wait.
    */
   freeze?(): () => void;
   /** Returns who wrote the newest version of an object; undefined if the source has no such object. */
