@@ -14,9 +14,7 @@ import { claimLeft } from "./tombstones/tombstones.ts";
 
 export interface ClaimsOptions {
   /** The stored documents. */
-  readonly documents: Pick<Documents, "textAt">;
-  /** Returns the index for claims made now. */
-  readonly claimIndex: () => number;
+  readonly documents: Pick<Documents, "claimIndex" | "textAt">;
   readonly sha256: (text: string) => string;
   /** Undefined if there is no admin namespace. */
   readonly adminNamespace?: string | undefined;
@@ -41,11 +39,11 @@ export class Claims {
     stored: GroupDocument | undefined,
   ): GroupDocument | undefined {
     if (document === undefined) return undefined;
-    const { adminNamespace, claimIndex } = this.#options;
+    const { adminNamespace, documents } = this.#options;
     const { spec } = document;
     const tenant = adminNamespace !== undefined && id.namespace !== adminNamespace && { tenant: true as const };
     const inherited = stored === undefined ? this.#inherited(id, spec) : undefined;
-    return withClaim(document, { ...(inherited ?? claimOf(stored, spec, claimIndex())), ...tenant });
+    return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
   }
 
   /**

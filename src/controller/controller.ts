@@ -14,20 +14,17 @@
  * removes nothing until a second list is empty, too. It never answers a machine and never reads a request.
  */
 
-import { nextTurn, Slices } from "../lib/slices.ts";
+import { nextTurn } from "../lib/slices.ts";
 import { type ObjectName, objectKey, type SourceListener } from "../model/objects/source.ts";
 import { StoreError } from "../store/core/refusal.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
 import { isEmpty, isGroup, isOwn } from "./core/names.ts";
-import { isName, type Work } from "./core/work.ts";
 import { WorkQueue } from "./core/work-queue.ts";
-import { earlyHoldsDelayMs, permitsMs, recountDelayMs, resyncJitter, resyncMs, vigilsPerTtl } from "./delays.ts";
 import { earlyMachineHolds } from "./machines/early-holds.ts";
 import { type Enrolled, Enrolment } from "./machines/enrolment.ts";
 import { MachineBoard } from "./machines/machine-board.ts";
-import { planStep } from "./plan-step.ts";
 import { Planner } from "./planner.ts";
 import { earlyHolds } from "./reconcile/reconcile-group.ts";
 import { asStoreUnavailable } from "./status/conditions.ts";
@@ -39,12 +36,29 @@ import { SyncMark } from "./sync-mark.ts";
 import { TombstoneVigil } from "./tombstones/vigil.ts";
 import { Trials } from "./trials/trials.ts";
 
+/** What to look at: one name, everything, tombstones to renew, or a view that has become half. */
+type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
+
 // The limit for names that do not depend on each other, such as those of a resync: high enough that a burst costs few
 // disk writes, low enough to finish soon. Names that a source reports together are one step of any size.
 const maxNamesPerStep = 256;
 
-// Reporting the result for one name takes about 20 µs.
-const reportsPerSlice = 512;
+// Only people read `groupCount`, so it may be late while 5,000 Groups arrive one by one.
+const recountDelayMs = 1_000;
+
+// A healthy source delivers its first list sooner, and then no early holds are needed.
+const earlyHoldsDelayMs = 2_000;
+
+// Nobody but davit should write below /davit or to statuses. The resync repairs what somebody wrote there anyway.
+const resyncMs = 10 * 60_000;
+/** Spreads the resyncs of many instances, so that they do not ask one API server at the same time. */
+const resyncJitter = 0.1;
+
+// Several checks within a tombstone's lifetime, so that one check may be late.
+const vigilsPerTtl = 3;
+
+// How long the condition `Permitted` may show a grant that has ended.
+const permitsMs = 2_000;
 
 export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
@@ -306,34 +320,27 @@ export class Controller implements SourceListener {
    * @returns the names to try again if the store refused the step; otherwise none.
    */
   async #step(names: readonly ObjectName[]): Promise<readonly ObjectName[]> {
-    const count = this.#stepMetrics.begin(names);
-    let step = await this.#plan(names);
-    let result = await this.#write(step?.writes ?? []);
-    if (step !== undefined && result === "outdated") {
-      step = await this.#plan(step.planned.map(({ name }) => name));
-      result = await this.#write(step?.writes ?? []);
+    const ended = this.#stepMetrics.begin(names);
+    let step = this.#plan(names);
+    let result = await this.#write(step.writes);
+    if (result === "outdated") {
+      step = this.#plan(step.planned.map(({ name }) => name));
+      result = await this.#write(step.writes);
     }
-    // Stopped: the store keeps what it has.
-    if (step === undefined) return names;
     const written = result === "written";
+    ended(step.planned, written);
     if (written) this.#vigil.moved(step.moved);
-    const slices = new Slices(reportsPerSlice);
     for (const each of step.planned) {
-      count.planned(each, written);
       if (written) this.#queue.succeeded(each.name);
       this.#report(each, written);
-      if (slices.isOver(1)) await nextTurn();
     }
-    count.end();
     this.#machines.lookAtGroups(step.planned.flatMap(({ name }) => (isGroup(name) ? [name] : [])));
     this.#logWithheld();
     return written ? [] : step.planned.map(({ name }) => name);
   }
 
-  async #plan(names: readonly ObjectName[]): Promise<Step | undefined> {
-    const { signal } = this.#stopping;
-    const step = await planStep(this.#planner, this.#options.source, { names, signal });
-    if (step === undefined) return undefined;
+  #plan(names: readonly ObjectName[]): Step {
+    const step = this.#planner.plan(names);
     this.#addAll(step.alsoLookAt);
     this.#recounts.add(step.recount);
     return step;
@@ -386,4 +393,8 @@ export class Controller implements SourceListener {
   #addAll(names: Iterable<ObjectName>): void {
     for (const name of names) this.#queue.add(name);
   }
+}
+
+function isName(work: Work): work is ObjectName {
+  return work.kind !== "everything" && work.kind !== "tombstones" && work.kind !== "half";
 }

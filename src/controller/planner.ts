@@ -5,8 +5,7 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import { atOnce, forEachInSlices, Slices } from "../lib/slices.ts";
-import { type GroupDocument, groupPath, twinName } from "../model/objects/documents.ts";
+import { decodeProfile, type GroupDocument, groupPath, profilePath, twinName } from "../model/objects/documents.ts";
 import { type Group, toGroup } from "../model/objects/group.ts";
 import { installs } from "../model/objects/profile.ts";
 import type { SecretTexts } from "../model/objects/secret-texts.ts";
@@ -21,7 +20,6 @@ import { type MachineDraft, MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
 import { GroupGrants } from "./permits/group-grants.ts";
 import type { LedgerFacts } from "./permits/ledger-facts.ts";
-import { PlannedInstalls } from "./permits/planned-installs.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
 import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/profile-outcome.ts";
@@ -33,7 +31,7 @@ import {
   groupChangeOf,
   profileTombstoneWrites,
   type TombstoneOptions,
-  tombstoneWritesInSlices,
+  tombstoneWrites,
 } from "./tombstones/tombstones.ts";
 import { Withheld } from "./withheld.ts";
 
@@ -55,9 +53,6 @@ export interface PlannerOptions {
   readonly adminNamespace?: string | undefined;
 }
 
-// Planning one Group takes about 100 µs.
-const namesPerSlice = 128;
-
 export class Planner {
   /** Makes machines wait if an unreadable Group may name them. */
   readonly hidden: HiddenMachines;
@@ -73,11 +68,10 @@ export class Planner {
   readonly #faults: Faults;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
-  readonly #installs: PlannedInstalls;
+  /** By the path of a Profile: whether its stored content has an `install`. */
+  readonly #hasInstallAt = new Map<string, { readonly text: string; readonly hasInstall: boolean }>();
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
-  /** The index of all claims that the current step makes, so that they are equally old. */
-  #claimIndex = 0;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
@@ -89,9 +83,8 @@ export class Planner {
       adminNamespace: options.adminNamespace,
       isTaken: (gone) => this.#ranking.isTaken(gone),
     };
-    this.#claims = new Claims({ ...options, claimIndex: () => this.#claimIndex }, this.#ranking);
+    this.#claims = new Claims(options, this.#ranking);
     this.#faults = new Faults(log);
-    this.#installs = new PlannedInstalls(options);
     this.permits = new GroupGrants(options.ledger);
     this.hidden = new HiddenMachines(source);
     this.machines = new MachinePlans({ ...options, faults: this.#faults });
@@ -144,31 +137,21 @@ export class Planner {
       if (!isGroup(id)) continue;
       for (const each of [id, twinOf(id)]) this.#rank(each, this.#options.documents.group(each.namespace, each.name));
     }
-    atOnce(this.#ranking.takeAffected());
+    this.#ranking.takeAffected();
   }
 
   /** Plans one step for all of these names, and for Groups that must change with them. */
   plan(names: Iterable<ObjectName>): Step {
-    return atOnce(this.planInSlices(names));
-  }
-
-  /** Like `plan`, but in slices. Until it ends, the source's view must not change. Plan no other step meanwhile. */
-  *planInSlices(names: Iterable<ObjectName>): Generator<undefined, Step> {
-    this.#claimIndex = this.#options.documents.claimIndex;
     const draft = newDraft(names);
-    const slices = new Slices(namesPerSlice);
     // Machines come first, because they may define variables of templates.
-    const machines = yield* this.#draftMachines(draft, slices);
+    const machines = this.#draftMachines(draft);
     // All Groups are drafted first, because statuses depend on the references and selectors of other Groups.
-    const groups = yield* this.#draftGroups(draft, slices);
-    const profiles = [...draft.names.values()].filter(({ kind }) => kind === "Profile");
-    yield* forEachInSlices(profiles, { slices }, (name) => {
-      for (const group of this.#planProfile(name, draft)) groups.push(group);
-    });
-    yield* forEachInSlices(flawedFirst(groups), { slices }, (group) => this.#planGroup(group, draft));
-    yield* this.#planMachines(machines, draft, slices);
-    const ofGroups = yield* tombstoneWritesInSlices(draft.groupChanges, this.#tombstoneOptions);
-    const tombstones = [...ofGroups, ...draft.tombstones];
+    const groups = this.#draftGroups(draft);
+    for (const name of draft.names.values())
+      if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
+    for (const group of flawedFirst(groups)) this.#planGroup(group, draft);
+    this.#planMachines(machines, draft);
+    const tombstones = [...tombstoneWrites(draft.groupChanges, this.#tombstoneOptions), ...draft.tombstones];
     return {
       planned: draft.planned.map((planned) => this.#withUid(planned)),
       writes: [...tombstones, ...draft.changes],
@@ -187,21 +170,21 @@ export class Planner {
   }
 
   /** Drafts the step's Groups. Adds all Groups to the step that have the same selector as a changed Group. */
-  *#draftGroups(draft: Draft, slices: Slices): Generator<undefined, GroupPlan[]> {
+  #draftGroups(draft: Draft): GroupPlan[] {
     this.#addDoubted(draft.names);
     this.#pairs.addBound(draft.names, (name) => addTo(draft.names, name));
-    const groups: GroupPlan[] = [];
-    const add = (id: ObjectName) => groups.push(this.#draftGroup(id, draft));
-    yield* forEachInSlices([...draft.names.values()].filter(isGroup), { slices }, add);
-    const { siblings, others } = yield* this.#ranking.takeAffected();
+    const named = [...draft.names.values()].filter(isGroup);
+    const groups = named.map((id) => this.#draftGroup(id, draft));
+    const { siblings, others } = this.#ranking.takeAffected();
     for (const id of others) addTo(draft.alsoLookAt, groupName(id));
-    const added = [...siblings].map(groupName).filter((name) => !draft.names.has(objectKey(name)));
-    yield* forEachInSlices(byKey(added).values(), { slices }, (name) => {
+    for (const id of siblings) {
+      const name = groupName(id);
+      if (draft.names.has(objectKey(name))) continue;
       addTo(draft.names, name);
-      add(name);
-    });
+      groups.push(this.#draftGroup(name, draft));
+    }
     // The siblings may have changed, too, and their changes may affect further Groups.
-    const late = yield* this.#ranking.takeAffected();
+    const late = this.#ranking.takeAffected();
     for (const id of [...late.siblings, ...late.others]) addTo(draft.alsoLookAt, groupName(id));
     return groups;
   }
@@ -311,8 +294,24 @@ export class Planner {
           });
     const twinPath = groupPath(id.namespace, twinName(id.name));
     const ofTwin = groupChanges(twinPath, twin, documents.textAt(twinPath));
-    const status = this.permits.shown(id, outcome.status, marked, this.#installs.has(id, marked, contents));
+    const status = this.permits.shown(id, outcome.status, marked, this.#hasInstall(id, marked, contents));
     return { ...outcome, status, changes: [...ofTwin, ...outcome.changes], document };
+  }
+
+  /** True if the Profile of a Group has an `install`. */
+  #hasInstall({ namespace }: ObjectName, document: GroupDocument | undefined, contents: Draft["contents"]): boolean {
+    const name = document?.spec.profile;
+    if (name === undefined || this.#options.ledger === undefined) return false;
+    const planned = contents.get(objectKey({ kind: "Profile", namespace, name }));
+    if (planned !== undefined) return planned.install !== undefined;
+    // Thousands of Groups may have one Profile, and reading its document takes long.
+    const path = profilePath(namespace, name);
+    const text = this.#options.documents.textAt(path) ?? "";
+    const known = this.#hasInstallAt.get(path);
+    if (known !== undefined && known.text === text) return known.hasInstall;
+    const hasInstall = text.includes('"install"') && decodeProfile(text)?.content.install !== undefined;
+    this.#hasInstallAt.set(path, { text, hasInstall });
+    return hasInstall;
   }
 
   /** Plans a Profile. @returns the drafts of the Groups that it adds to the step. */
@@ -360,18 +359,17 @@ export class Planner {
     return others.map((name) => this.#draftGroup(name, draft));
   }
 
-  *#draftMachines(draft: Draft, slices: Slices): Generator<undefined, readonly MachineDraft[]> {
+  #draftMachines(draft: Draft): readonly MachineDraft[] {
     const names = [...draft.names.values()].filter(({ kind }) => kind === "Machine");
-    const drafts: MachineDraft[] = [];
-    yield* forEachInSlices(names, { slices }, (id) => drafts.push(this.machines.draft(id)));
+    const drafts = names.map((id) => this.machines.draft(id));
     if (!drafts.some(({ definesOthers }) => definesOthers)) return drafts;
     this.#pairs.machinesChanged();
     for (const name of this.names()) if (name.kind !== "Machine") addTo(draft.alsoLookAt, name);
     return drafts;
   }
 
-  *#planMachines(machines: readonly MachineDraft[], draft: Draft, slices: Slices): Generator<undefined, void> {
-    yield* forEachInSlices(machines, { slices }, (machine) => {
+  #planMachines(machines: readonly MachineDraft[], draft: Draft): void {
+    for (const machine of machines) {
       const { id, isWithheld, sharing } = machine;
       const { changes, tombstones, status, isRemoved } = this.machines.plan(machine);
       for (const name of sharing) addTo(draft.alsoLookAt, name);
@@ -379,7 +377,7 @@ export class Planner {
       draft.changes.push(...changes);
       draft.tombstones.push(...tombstones);
       draft.planned.push({ name: id, status, isRemoved });
-    });
+    }
   }
 
   #readersOfVerdict(id: ObjectName, comesOrGoes: boolean): Iterable<ObjectName> {

@@ -38,18 +38,15 @@ export class StepMetrics {
     }
   }
 
-  /** Begins a step for these names. @returns functions to call for each result of the step, and at its end. */
-  begin(names: readonly ObjectName[]) {
+  /** Begins a step for these names. @returns a function to call when the step has ended, with its results. */
+  begin(names: readonly ObjectName[]): (planned: readonly Planned[], written: boolean) => void {
     const sinceMs = this.#clock.monotonicMs();
     const kinds = new Set(names.map(controllerOf));
     for (const controller of kinds) this.#metrics.reconcileWorkers.set({ controller }, 1);
-    return {
-      planned: (planned: Planned, written: boolean) => {
-        this.#count(planned, written, (this.#clock.monotonicMs() - sinceMs) / 1_000);
-      },
-      end: () => {
-        for (const controller of kinds) this.#metrics.reconcileWorkers.set({ controller }, 0);
-      },
+    return (planned, written) => {
+      const seconds = (this.#clock.monotonicMs() - sinceMs) / 1_000;
+      for (const each of planned) this.#count(each, written, seconds);
+      for (const controller of kinds) this.#metrics.reconcileWorkers.set({ controller }, 0);
     };
   }
 

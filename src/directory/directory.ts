@@ -11,7 +11,6 @@
 import { readCrds } from "../admission/crds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import { inSlices } from "../lib/slices.ts";
 import type { ObjectName, ObjectWriter, OwnName, Source, SourceListener, SourceView } from "../model/objects/source.ts";
 import { Holdings } from "./holdings.ts";
 import { type ClockReading, KnownFiles, pauseMs } from "./known-files.ts";
@@ -43,8 +42,6 @@ const anxiousRescanMs = 5_000;
 // earlier. The first read of a file has no limit: the file may be large, or on a volume that hangs, and it may hold a
 // hold, or the own Group of any machine. Until then machines get what the store has, or wait.
 const maxFirstWaitMs = 15_000;
-// The longest wait after a slow look. A volume whose listing hangs must not delay the next look by more.
-const maxRestMs = 5_000;
 
 export class DirectorySource implements Source {
   readonly kind = "directory";
@@ -65,8 +62,6 @@ export class DirectorySource implements Source {
   #pause = new AbortController();
   #readers: Readers | undefined;
   #running: Promise<void> | undefined;
-  /** Resolves when the view may change; undefined if it may change now. */
-  #frozen: Promise<void> | undefined;
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options;
@@ -80,15 +75,6 @@ export class DirectorySource implements Source {
 
   get provenAtMs(): number | undefined {
     return this.#provenAtMs;
-  }
-
-  freeze(): () => void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#frozen = promise;
-    return () => {
-      this.#frozen = undefined;
-      resolve();
-    };
   }
 
   writerOf({ kind, namespace, name }: OwnName): ObjectWriter | undefined {
@@ -129,22 +115,19 @@ export class DirectorySource implements Source {
       this.#isStirred = false;
       const mayWait =
         this.#looks === 0 && (this.#files.isReadingNew || clock.monotonicMs() - startedMs < maxFirstWaitMs);
-      const beganMs = clock.monotonicMs();
       const nextMs = await this.#look(readers, listener, mayWait);
-      await this.#wait(nextMs, clock.monotonicMs() - beganMs);
+      await this.#wait(nextMs);
     }
   }
 
   /**
    * Waits for this time. If a watch reports a change, it waits only `pauseMs` longer: one change makes several events,
-   * and one look is enough for them. While davit reads new files, it waits at least as long as the last look took. Each
-   * look handles all files, so with very many files, frequent looks would take most of the processor time.
+   * and one look is enough for them.
    */
-  async #wait(durationMs: number, lookMs: number): Promise<void> {
+  async #wait(durationMs: number): Promise<void> {
     const { clock } = this.#options;
-    const leastMs = this.#files.isReadingNew ? Math.max(pauseMs, Math.min(lookMs, maxRestMs)) : pauseMs;
-    if (!this.#isStirred) await clock.sleep(Math.max(durationMs, leastMs), this.#pause.signal);
-    if (this.#isStirred) await clock.sleep(leastMs, this.#ended.signal);
+    if (!this.#isStirred) await clock.sleep(durationMs, this.#pause.signal);
+    if (this.#isStirred) await clock.sleep(pauseMs, this.#ended.signal);
     if (!this.#ended.signal.aborted) this.#pause = new AbortController();
   }
 
@@ -174,7 +157,7 @@ export class DirectorySource implements Source {
     this.#watches.follow(listing.directories);
     const waitMs = this.#files.waitMs(this.#moment());
     const isHeldBack = mayWait && waitMs !== undefined;
-    const changed = isHeldBack ? [] : await this.#take(listing.problems, waitMs === undefined, listener);
+    const changed = isHeldBack ? [] : this.#take(listing.problems, waitMs === undefined, listener);
     const { length: files } = listing.files;
     this.#options.log.debug({ files, parsed: parsedCount, changed: changed.length }, "directories read");
     if (waitMs !== undefined) return waitMs;
@@ -208,17 +191,9 @@ export class DirectorySource implements Source {
   }
 
   /** Updates the view from the files, and reports the changes. Returns the names of changed objects. */
-  async #take(
-    problems: DirectoryListing["problems"],
-    isAtRest: boolean,
-    listener: SourceListener,
-  ): Promise<readonly ObjectName[]> {
-    const update = await inSlices(this.#holdings.prepare({ files: this.#files.looked, problems, isAtRest }));
-    // The view can be frozen again before this function continues.
-    while (this.#frozen !== undefined) await this.#frozen;
-    if (this.#ended.signal.aborted) return [];
+  #take(problems: DirectoryListing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
     const before = this.#holdings.problems;
-    const change = update();
+    const change = this.#holdings.take({ files: this.#files.looked, problems, isAtRest });
     this.#looks++;
     this.#lookLog.problems(before, this.#holdings.problems);
     this.#lookLog.removed(change.removed);

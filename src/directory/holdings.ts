@@ -18,8 +18,12 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
-import { atOnce, forEachInSlices, Slices } from "../lib/slices.ts";
+import type { GroupSpec } from "../model/objects/group.ts";
+import type { ProfileCaution } from "../model/objects/profile.ts";
+import { refusedMachine } from "../model/objects/refused-machine.ts";
 import {
+  fileUid,
+  type GroupObject,
   isOwnKind,
   type ObjectKind,
   type ObjectName,
@@ -29,15 +33,6 @@ import {
   type SourceView,
 } from "../model/objects/source.ts";
 import { countingAtOnce } from "../model/selection/at-once.ts";
-import {
-  duplicateProblem,
-  nameOf,
-  nameOfDefinition,
-  objectIn,
-  originOf,
-  refusedObject,
-  toRefusal,
-} from "./definitions.ts";
 import type { FileProblem } from "./file-problem.ts";
 import type { Definition, FileContent } from "./read-file.ts";
 
@@ -65,9 +60,6 @@ export interface HoldingsChange {
   /** True when the view changed: an object, a problem, or whether it is complete. */
   readonly differs: boolean;
 }
-
-// Comparing one definition with the view takes about 5 µs.
-const definitionsPerSlice = 2_000;
 
 type Objects = { readonly [Kind in ObjectKind]: Map<string, Extract<SourceObject, { kind: Kind }>> };
 
@@ -135,89 +127,39 @@ export class Holdings implements SourceView {
     return this.#objects[kind].values();
   }
 
-  /** Updates the view from a look. Returns what changed. */
   take(look: DirectoryLook): HoldingsChange {
-    return atOnce(this.prepare(look))();
-  }
-
-  /**
-   * Finds out, in slices, how a look changes the view.
-   * @returns a function that changes the view in one turn, and returns what changed. Call it before the next look.
-   */
-  *prepare(look: DirectoryLook): Generator<undefined, () => HoldingsChange> {
-    const slices = new Slices(definitionsPerSlice);
     const files = [...look.files];
-    const found = yield* groupByName(files, slices);
-    const unsettled = yield* unsettledKeys(files, slices);
-    const resolved = yield* this.#resolveAll(found, unsettled, slices);
-    const outside = [...look.problems, ...files.flatMap((file) => file.problems)];
-    const problems = [...outside, ...resolved.problems];
+    const definitions = groupByName(files.flatMap((file) => file.definitions));
+    const unsettled = unsettledKeys(files);
+    const resolved = [...definitions].map(([key, same]) => this.#resolve(same, unsettled.has(key)));
+    const problems = [
+      ...look.problems,
+      ...files.flatMap((file) => file.problems),
+      ...resolved.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
+    ];
     const isComplete = problems.length === 0 && (look.isAtRest || this.#isComplete);
     const differs = isComplete !== this.#isComplete || !isDeepStrictEqual(problems, this.#problems);
-    const isHalf = hasNameless(outside, found);
-    const judged = yield* this.#judged(resolved.refusals, slices);
-    const missing = yield* this.#missing(found, slices);
-    const removed = isComplete && look.isAtRest ? missing : [];
-    const leaving = byKey((removed.length > 0 ? [] : missing).map(nameOf));
-    const named = [...resolved.changed.map(nameOf), ...judged, ...removed.map(nameOf), ...this.#left(leaving)];
-    const names = [...byKey(named).values()];
-    return () => {
-      this.#problems = problems;
-      this.#isComplete = isComplete;
-      this.#isHalf = isHalf;
-      this.#refusals = resolved.refusals;
-      this.#leaving = leaving;
-      for (const object of resolved.changed) this.#put(object);
-      for (const { kind, namespace, name } of removed) this.#objects[kind].delete(`${namespace}/${name}`);
-      return { names, removed, differs: differs || names.length > 0 };
-    };
-  }
-
-  *#resolveAll(
-    found: ReadonlyMap<string, readonly Definition[]>,
-    unsettled: ReadonlySet<string>,
-    slices: Slices,
-  ): Generator<undefined, ResolvedLook> {
-    const changed: SourceObject[] = [];
-    const problems: FileProblem[] = [];
-    const refusals = new Map<string, Refusal>();
-    yield* forEachInSlices(found, { slices }, ([key, same]) => {
-      const { object, problem, refusal } = this.#resolve(same, unsettled.has(key));
-      if (problem !== undefined) problems.push(problem);
-      if (refusal !== undefined) refusals.set(key, refusal);
-      if (object !== undefined && this.#isNews(object)) changed.push(object);
-    });
-    return { changed, problems, refusals };
-  }
-
-  /** The objects whose refusal is new, changed or over. */
-  *#judged(refusals: ReadonlyMap<string, Refusal>, slices: Slices): Generator<undefined, readonly ObjectName[]> {
-    const judged: ObjectName[] = [];
-    yield* forEachInSlices(
-      new Map([...this.#refusals, ...refusals]),
-      { slices },
-      ([key, { kind, namespace, name }]) => {
-        if (!isDeepStrictEqual(this.#refusals.get(key), refusals.get(key))) judged.push({ kind, namespace, name });
-      },
+    this.#problems = problems;
+    this.#isComplete = isComplete;
+    this.#isHalf = hasNameless([...look.problems, ...files.flatMap((file) => file.problems)], definitions);
+    const changed = resolved.flatMap(({ object }) =>
+      object !== undefined && this.#put(object) ? [nameOf(object)] : [],
     );
-    return judged;
+    const judged = this.#takeRefusals(resolved.flatMap(({ refusal }) => refusal ?? []));
+    const removed = this.#removeMissing(definitions, look);
+    const named = [...changed, ...judged, ...removed.map(nameOf), ...this.#takeLeaving(definitions)];
+    const names = [...new Map(named.map((name) => [objectKey(name), name])).values()];
+    return { names, removed, differs: differs || names.length > 0 };
   }
 
-  /** The objects of the view that no file defines. */
-  *#missing(found: ReadonlyMap<string, unknown>, slices: Slices): Generator<undefined, readonly SourceObject[]> {
-    const missing: SourceObject[] = [];
-    for (const objects of Object.values(this.#objects)) {
-      yield* forEachInSlices<SourceObject>(objects.values(), { slices }, (object) => {
-        if (!found.has(objectKey(object))) missing.push(object);
-      });
-    }
-    return missing;
-  }
-
-  /** The objects that are in only one of `#leaving` and its new value. */
-  #left(leaving: ReadonlyMap<string, ObjectName>): readonly ObjectName[] {
-    const all = new Map([...this.#leaving, ...leaving]);
-    return [...all].flatMap(([key, name]) => (this.#leaving.has(key) && leaving.has(key) ? [] : [name]));
+  /** Replaces all refusals. @returns the objects whose refusal is new, changed or over. */
+  #takeRefusals(refusals: readonly Refusal[]): readonly ObjectName[] {
+    const before = this.#refusals;
+    this.#refusals = new Map(refusals.map((refusal) => [objectKey(refusal), refusal]));
+    const all = new Map([...before, ...this.#refusals]);
+    return [...all].flatMap(([key, { kind, namespace, name }]) =>
+      isDeepStrictEqual(before.get(key), this.#refusals.get(key)) ? [] : [{ kind, namespace, name }],
+    );
   }
 
   /** Chooses the version of an object for the view. @param same all definitions of its name. */
@@ -234,6 +176,16 @@ export class Holdings implements SourceView {
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
+  /** Updates `#leaving`. @returns the objects that were added to it or removed from it. */
+  #takeLeaving(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
+    const before = this.#leaving;
+    const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
+    const keyed = names.map((name) => [objectKey(name), name] as const);
+    this.#leaving = new Map(keyed.filter(([key]) => !found.has(key)));
+    const all = new Map([...before, ...this.#leaving]);
+    return [...all].flatMap(([key, name]) => (before.has(key) && this.#leaving.has(key) ? [] : [name]));
+  }
+
   #accept(object: SourceObject, isUnsettled: boolean): Resolved {
     const counting = isUnsettled ? countingAtOnce(this.#held(nameOf(object)), object) : object;
     return counting === undefined ? {} : { object: counting };
@@ -243,13 +195,10 @@ export class Holdings implements SourceView {
     return this.get(kind, namespace, name);
   }
 
-  /** True for an object that is not in the view, or differs from its previous version. */
-  #isNews(object: SourceObject): boolean {
-    const held = this.#held(object);
-    return held !== object && !isDeepStrictEqual(held, object);
-  }
-
-  #put(object: SourceObject): void {
+  /** Puts an object into the view. @returns true if it is new or differs from its previous version. */
+  #put(object: SourceObject): boolean {
+    const held = this.#held(nameOf(object));
+    if (held === object || isDeepStrictEqual(held, object)) return false;
     const key = `${object.namespace}/${object.name}`;
     switch (object.kind) {
       case "Profile":
@@ -270,21 +219,73 @@ export class Holdings implements SourceView {
       default:
         unreachable(object);
     }
+    return true;
   }
-}
 
-interface ResolvedLook {
-  /** New and changed objects. */
-  readonly changed: readonly SourceObject[];
-  readonly problems: readonly FileProblem[];
-  /** By key. */
-  readonly refusals: ReadonlyMap<string, Refusal>;
+  /** Removes objects that no file defines; none while the view is incomplete or a file is not at rest. */
+  #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: DirectoryLook): readonly SourceObject[] {
+    if (!this.complete || !isAtRest) return [];
+    const removed: SourceObject[] = [];
+    for (const objects of Object.values(this.#objects)) {
+      for (const [id, object] of objects) {
+        if (found.has(objectKey(nameOf(object)))) continue;
+        objects.delete(id);
+        removed.push(object);
+      }
+    }
+    return removed;
+  }
 }
 
 interface Resolved {
   readonly object?: SourceObject;
   readonly problem?: FileProblem;
   readonly refusal?: Refusal;
+}
+
+/**
+ * Returns the refusal of an object; undefined for ConfigMaps and Secrets, because they have no status that could show
+ * it. The generation is always 1, because files have no generations.
+ */
+function toRefusal(id: ObjectName, message: string, same: readonly Definition[]): Refusal | undefined {
+  const { kind, namespace, name } = id;
+  if (!isOwnKind(kind)) return undefined;
+  const origin = same[0] === undefined ? "" : originOf(same[0]);
+  const refusal = { kind, namespace, name, uid: fileUid(id), generation: 1, origin, message };
+  if (kind === "Machine") return refusal;
+  if (kind === "Profile") return { ...refusal, caution: cautionOf(same) };
+  const isVague = same.length > 1 || same.some(hidesMachines);
+  return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
+}
+
+/**
+ * Returns what takes effect of a Profile although it is refused. If the Profile is defined twice, either definition may
+ * be the intended one. So its machines boot from their own disk only if all definitions say so. If one definition has
+ * the effect `Install`, the Profile counts as an installing one.
+ */
+function cautionOf(same: readonly Definition[]): ProfileCaution {
+  const all = same.map((definition): ProfileCaution => {
+    if (definition.kind === "refused") return definition.caution ?? {};
+    const spec = definition.object.kind === "Profile" ? definition.object.spec : undefined;
+    const isInstall = spec?.effect === "Install" && { isInstall: true as const };
+    const local = spec?.boot?.kind === "local" && { local: spec.boot.local };
+    return { ...local, ...isInstall, ...(spec?.requireTls && { requireTls: true }) };
+  });
+  const [first] = all;
+  const local = all.every((each) => each.local !== undefined) ? first?.local : undefined;
+  const isInstall = all.some((each) => each.isInstall) && { isInstall: true as const };
+  const requireTls = all.some((each) => each.requireTls) && { requireTls: true as const };
+  return { ...(local && { local }), ...isInstall, ...requireTls };
+}
+
+/** Returns the readable part of a Group; undefined if there is none, or for an object of another kind. */
+function standInOf(definition: Definition): GroupSpec | undefined {
+  const object = objectIn(definition);
+  return object?.kind === "Group" ? object.spec : undefined;
+}
+
+function hidesMachines(definition: Definition): boolean {
+  return definition.kind === "refused" && definition.hidesMachines === true;
 }
 
 /**
@@ -305,38 +306,61 @@ function isOwn(definition: Definition): boolean {
   return isOwnKind(nameOfDefinition(definition).kind);
 }
 
-function* groupByName(
-  files: readonly LookedFile[],
-  slices: Slices,
-): Generator<undefined, ReadonlyMap<string, readonly Definition[]>> {
-  const found = new Map<string, Definition[]>();
-  for (const file of files) {
-    yield* forEachInSlices(file.definitions, { slices }, (definition) => {
-      const key = keyOf(definition);
-      const same = found.get(key);
-      if (same === undefined) found.set(key, [definition]);
-      else same.push(definition);
-    });
-  }
-  return found;
+function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {
+  return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
 }
 
 /** Returns the keys of the objects that half-written files define now, or defined in their last finished versions. */
-function* unsettledKeys(files: readonly LookedFile[], slices: Slices): Generator<undefined, ReadonlySet<string>> {
-  const keys = new Set<string>();
-  for (const { definitions, before } of files) {
-    if (before === undefined) continue;
-    for (const each of [definitions, before]) {
-      yield* forEachInSlices(each, { slices }, (definition) => keys.add(keyOf(definition)));
-    }
+function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
+  const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
+  return new Set(definitions.map((definition) => objectKey(nameOfDefinition(definition))));
+}
+
+function duplicateProblem(first: Definition, second: Definition): FileProblem {
+  const { kind, namespace, name } = nameOfDefinition(second);
+  const place = originOf(first);
+  const message = `${kind} ${namespace}/${name} is defined a second time, first in ${place}: remove or rename one`;
+  const { file, at } = second.place;
+  return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
+}
+
+/** Returns what counts of an object whose newest version is refused; undefined for nothing. */
+function refusedObject(
+  held: SourceObject | undefined,
+  read: readonly (SourceObject | undefined)[],
+  refusal: string,
+): SourceObject | undefined {
+  if (held?.kind === "Machine" || read.some((object) => object?.kind === "Machine")) {
+    const machines = read.filter((object) => object?.kind === "Machine");
+    return refusedMachine(held?.kind === "Machine" ? held : undefined, machines, refusal);
   }
-  return keys;
+  return held !== undefined && !isRefused(held) ? held : refusedGroup([...read, held], refusal);
 }
 
-function keyOf(definition: Definition): string {
-  return objectKey(nameOfDefinition(definition));
+/** Returns the first readable version of a Group as a refused Group; undefined if no version is readable. */
+function refusedGroup(same: readonly (SourceObject | undefined)[], refusal: string): GroupObject | undefined {
+  for (const object of same) {
+    if (object?.kind === "Group") return { ...object, refusal };
+  }
+  return undefined;
 }
 
-function byKey(names: readonly ObjectName[]): ReadonlyMap<string, ObjectName> {
-  return new Map(names.map((name) => [objectKey(name), name]));
+function objectIn(definition: Definition): SourceObject | undefined {
+  return definition.kind === "accepted" ? definition.object : definition.standIn;
+}
+
+function isRefused(object: SourceObject): boolean {
+  return object.kind === "Group" && object.refusal !== undefined;
+}
+
+function nameOfDefinition(definition: Definition): ObjectName {
+  return definition.kind === "accepted" ? nameOf(definition.object) : definition.name;
+}
+
+function originOf(definition: Definition): string {
+  return definition.kind === "accepted" ? definition.object.origin : definition.origin;
+}
+
+function nameOf({ kind, namespace, name }: SourceObject): ObjectName {
+  return { kind, namespace, name };
 }

@@ -24,26 +24,6 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Calls `work` for each item, and yields when a slice is full. @param cost of an item, in the unit of the slices. */
-export function* forEachInSlices<Item>(
-  items: Iterable<Item>,
-  { slices, cost = 1 }: { readonly slices: Slices; readonly cost?: number },
-  work: (item: Item) => void,
-): Generator<undefined, void> {
-  for (const item of items) {
-    work(item);
-    if (slices.isOver(cost)) yield undefined;
-  }
-}
-
-/** Runs work to its end in this turn, and returns its result. Other work waits meanwhile. */
-export function atOnce<Result>(work: Generator<undefined, Result>): Result {
-  for (;;) {
-    const slice = work.next();
-    if (slice.done === true) return slice.value;
-  }
-}
-
 /**
  * Runs work to its end. After each yield it waits for `nextTurn`.
  * @returns the work's result, without a promise if the work did not yield.

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { conflictOf } from "../../src/controller/ranking/conflict.ts";
 import { Ranking } from "../../src/controller/ranking/ranking.ts";
-import { atOnce } from "../../src/lib/slices.ts";
 import type { Expression } from "../../src/model/labels/expression.ts";
 import { type Group, matches, toGroup } from "../../src/model/objects/group.ts";
 import { isRival, settle } from "../../src/model/selection/contest.ts";
@@ -211,7 +210,7 @@ describe("Groups of many patterns for one label", () => {
       });
     });
     const ranking = rankingOf(counted);
-    atOnce(ranking.takeAffected());
+    ranking.takeAffected();
     for (const each of counted) expect(ranking.standingOf(each)).toEqual({ kind: "free" });
     expect(reads).toBeLessThan(200 * patterns.length);
   });
@@ -229,24 +228,24 @@ describe("Groups of many patterns for one label", () => {
     ranking.update(whole.id, whole);
     const told = patterns.slice(-20);
     for (const each of told) expect(ranking.standingOf(each)).toEqual({ kind: "shadowed", by: whole });
-    atOnce(ranking.takeAffected());
+    ranking.takeAffected();
     ranking.update("lab/7", undefined);
-    const others = atOnce(ranking.takeAffected()).others;
+    const others = ranking.takeAffected().others;
     expect(told.filter(({ id }) => others.has(id))).toEqual([]);
     ranking.update(whole.id, undefined);
-    expect([...atOnce(ranking.takeAffected()).others]).toEqual(expect.arrayContaining(told.map(({ id }) => id)));
+    expect([...ranking.takeAffected().others]).toEqual(expect.arrayContaining(told.map(({ id }) => id)));
     for (const each of told) expect(ranking.standingOf(each)).toEqual({ kind: "free" });
   });
 });
 
 /** Those whose standing is another than before are named when one set of Groups takes the place of another. */
 function expectChangedNamed(ranking: Ranking, before: readonly Group[], after: readonly Group[]): void {
-  atOnce(ranking.takeAffected());
+  ranking.takeAffected();
   const standingBefore = standings(ranking, before);
   for (const { id } of before) ranking.update(id, undefined);
   for (const each of after) ranking.update(each.id, each);
   const changed = [...standings(ranking, after)].filter(([id, text]) => standingBefore.get(id) !== text);
-  const { siblings, others } = atOnce(ranking.takeAffected());
+  const { siblings, others } = ranking.takeAffected();
   expect([...siblings, ...others]).toEqual(expect.arrayContaining(changed.map(([id]) => id)));
 }
 
@@ -270,17 +269,17 @@ describe("Groups that changed", () => {
 
   it("are nobody after an update that changes nothing", () => {
     const ranking = rankingOf([group("lab/node", { mac: "m1" })]);
-    atOnce(ranking.takeAffected());
+    ranking.takeAffected();
     ranking.update("lab/node", group("lab/node", { mac: "m1" }));
-    expect(atOnce(ranking.takeAffected())).toEqual({ siblings: new Set(), others: new Set() });
+    expect(ranking.takeAffected()).toEqual({ siblings: new Set(), others: new Set() });
   });
 
   it("cost no more among 10,000 Groups, each of its own machine", () => {
     const groups = Array.from({ length: 10_000 }, (_, at) => group(`lab/${at}`, { mac: `m${at}`, role: "web" }, 10));
     const ranking = rankingOf(groups);
-    atOnce(ranking.takeAffected());
+    ranking.takeAffected();
     ranking.update("lab/7", group("lab/7", { mac: "m8", role: "web" }, 10));
-    expect(atOnce(ranking.takeAffected())).toEqual({
+    expect(ranking.takeAffected()).toEqual({
       siblings: new Set(["lab/8", "lab/7"]),
       others: new Set(["lab/8", "lab/7"]),
     });

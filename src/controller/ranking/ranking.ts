@@ -10,7 +10,6 @@
  */
 
 import { assert } from "../../lib/errors.ts";
-import { forEachInSlices, Slices } from "../../lib/slices.ts";
 import { isPositive } from "../../model/labels/expression.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import { compareGroups, type Group, labelText, matches } from "../../model/objects/group.ts";
@@ -29,7 +28,6 @@ import { SelectorIndex } from "../../model/selection/selector-index.ts";
 import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
 import { sampleLabels } from "./sample-labels.ts";
-import { addTo, removeFrom, ShadowMap } from "./shadow-map.ts";
 
 /** Whether a Group gets the machines that it selects. */
 export type Standing =
@@ -56,16 +54,6 @@ export interface Affected {
  * resync finds the rest: its steps have at most 256 names.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
-
-// Finding the Groups that one changed Group may affect takes about 10 µs.
-const searchesPerSlice = 1_000;
-
-/** The search for the Groups that a changed Group affects. */
-interface Search {
-  readonly group: Group;
-  readonly candidates: readonly ReadonlySet<Group>[];
-  readonly size: number;
-}
 
 export class Ranking {
   readonly #groups = new Map<string, Group>();
@@ -94,29 +82,24 @@ export class Ranking {
   }
 
   /**
-   * Ends a series of updates, and renews the limit on comparisons. It works in slices: do not call `update` before it
-   * ends.
+   * Ends a series of updates, and renews the limit on comparisons.
    * @returns the Groups whose standing these updates may have changed.
    */
-  *takeAffected(): Generator<undefined, Affected> {
+  takeAffected(): Affected {
     const siblings = new Set<string>();
     const others = new Set([...this.#freed].filter((id) => this.#groups.has(id)));
-    const slices = new Slices(searchesPerSlice);
-    const searches: Search[] = [];
-    yield* forEachInSlices(this.#touched.values(), { slices }, (group) => {
-      const candidates = this.#candidatesFor(group);
-      searches.push({ group, candidates, size: sizeOf(candidates) });
-    });
-    let left: number = comparisons.ofStep;
     // Small searches first, so that they finish even if a large one uses up the limit.
-    searches.sort((a, b) => a.size - b.size);
-    yield* forEachInSlices(searches, { slices }, ({ group, candidates }) => {
+    const searches = [...this.#touched.values()]
+      .map((group) => ({ group, candidates: this.#candidatesFor(group) }))
+      .toSorted((a, b) => sizeOf(a.candidates) - sizeOf(b.candidates));
+    let left: number = comparisons.ofStep;
+    for (const { group, candidates } of searches) {
       for (const { id } of this.#copies.of(group.selectorText)) siblings.add(id);
       for (const other of firstOf(candidates, left)) {
         left--;
         if (this.#isAffected(other, group)) others.add(other.id);
       }
-    });
+    }
     this.#touched.clear();
     this.#freed.clear();
     this.#copies.endStep();
@@ -263,6 +246,28 @@ export class Ranking {
   }
 }
 
+/** Records which Group loses all of its machines to which other Group, by their ids. */
+class ShadowMap {
+  readonly #winners = new Map<string, string>();
+  readonly #losers = new Map<string, Set<string>>();
+
+  /** Replaces a Group's winner; undefined for a Group that loses to no other, or is gone. */
+  set(loser: string, winner: string | undefined): void {
+    const before = this.#winners.get(loser);
+    if (before === winner) return;
+    if (before !== undefined) removeFrom(this.#losers, before, loser);
+    this.#winners.delete(loser);
+    if (winner === undefined) return;
+    this.#winners.set(loser, winner);
+    addTo(this.#losers, winner, loser);
+  }
+
+  /** The Groups that lose to this one. */
+  to(winner: string): Iterable<string> {
+    return this.#losers.get(winner) ?? [];
+  }
+}
+
 const free: Standing = { kind: "free" };
 
 /** Sorts ties first, because they are worse, and then by names. So equal facts give equal texts. */
@@ -373,4 +378,15 @@ function textsOf(group: Group): ReadonlySet<string> {
 
 function sizeOf(sets: readonly ReadonlySet<Group>[]): number {
   return sets.reduce((sum, { size }) => sum + size, 0);
+}
+
+function addTo<Value>(sets: Map<string, Set<Value>>, key: string, value: Value): void {
+  const set = sets.get(key) ?? new Set<Value>();
+  sets.set(key, set.add(value));
+}
+
+function removeFrom<Value>(sets: Map<string, Set<Value>>, key: string, value: Value): void {
+  const set = sets.get(key);
+  set?.delete(value);
+  if (set?.size === 0) sets.delete(key);
 }

@@ -16,7 +16,6 @@
  * selectors, and only ends by itself. Pure.
  */
 
-import { atOnce, forEachInSlices, Slices } from "../../lib/slices.ts";
 import {
   decodeTombstone,
   encodeDocument,
@@ -100,8 +99,6 @@ interface Grave {
 // How many selectors of one namespace a tombstone may have. Each request of a machine is compared with all of them, and
 // each change of a Group's selector adds one.
 const mostSelectors = 16;
-// Making one grave takes about 20 µs.
-const gravesPerSlice = 512;
 
 /**
  * The writes to a Profile's tombstone. `kubectl replace --force`, for example, deletes a Profile and creates it again.
@@ -122,27 +119,10 @@ export function tombstoneWrites(
   groupChanges: readonly GroupChange[],
   options: TombstoneOptions,
 ): readonly TombstoneWrite[] {
-  return atOnce(tombstoneWritesInSlices(groupChanges, options));
-}
-
-/** Like `tombstoneWrites`, but in slices. */
-export function* tombstoneWritesInSlices(
-  groupChanges: readonly GroupChange[],
-  options: TombstoneOptions,
-): Generator<undefined, readonly TombstoneWrite[]> {
   const graveyard = new Graveyard(options.textAt);
-  const slices = new Slices(gravesPerSlice);
-  const [left, taken]: [Grave[], Grave[]] = [[], []];
-  for (const change of groupChanges) {
-    const graves = gravesOf(change, options);
-    for (const grave of graves.left) left.push(grave);
-    for (const grave of graves.taken) taken.push(grave);
-    if (slices.isOver(1 + graves.left.length + graves.taken.length)) yield undefined;
-  }
-  yield* forEachInSlices(left, { slices }, (grave) => {
-    if (!options.isTaken(groupOf(grave))) graveyard.bury(grave);
-  });
-  yield* forEachInSlices(taken, { slices }, (grave) => graveyard.cancel(grave));
+  const { left, taken } = gravesOf(groupChanges, options);
+  for (const grave of left) if (!options.isTaken(groupOf(grave))) graveyard.bury(grave);
+  for (const grave of taken) graveyard.cancel(grave);
   return graveyard.writes(options.ttlSeconds);
 }
 
@@ -203,17 +183,16 @@ function without(claims: readonly IdentityClaim[], others: readonly IdentityClai
   });
 }
 
-/** The values that a Group no longer selects by (`left`), and those that it newly selects by (`taken`). */
-function gravesOf(
-  { id, before, after, state }: GroupChange,
-  { sha256, adminNamespace }: Burial,
-): { readonly left: readonly Grave[]; readonly taken: readonly Grave[] } {
+/** The values that Groups no longer select by (`left`), and those that they newly select by (`taken`). */
+function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace }: Burial) {
   const burial = { sha256, adminNamespace };
-  const [old, now] = [before ? identityClaimsOf(before) : [], after ? identityClaimsOf(after) : []];
-  return {
-    left: before === undefined ? [] : gravesIn(without(old, now), { id, spec: before, state, ...burial }),
-    taken: after === undefined ? [] : gravesIn(without(now, old), { id, spec: after, ...burial }),
-  };
+  const [left, taken]: [Grave[], Grave[]] = [[], []];
+  for (const { id, before, after, state } of groupChanges) {
+    const [old, now] = [before ? identityClaimsOf(before) : [], after ? identityClaimsOf(after) : []];
+    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, state, ...burial }));
+    if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, ...burial }));
+  }
+  return { left, taken };
 }
 
 function gravesIn(

@@ -210,11 +210,6 @@ export interface Source {
    * its answer. Undefined before the first list. It does not advance while the source cannot be reached.
    */
   readonly provenAtMs: number | undefined;
-  /**
-   * Keeps `view` unchanged until the caller calls the returned function. Do not freeze it twice. Absent for a source
-   * whose view cannot wait.
-   */
-  freeze?(): () => void;
   /** Returns who wrote the newest version of an object; undefined if the source has no such object. */
   writerOf?(name: OwnName): ObjectWriter | undefined;
   /** What davit has seen so far; absent for a source without versions. */
