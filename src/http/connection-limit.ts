@@ -40,11 +40,20 @@ const quietMs = 10_000;
 const ownFiles = 512;
 
 /**
- * The most open files of assets, one for each download. With this many downloads, each gets 5 Mbit/s of a 10 Gbit/s
- * link: 64 MiB take two minutes. More downloads would slow all of them further. Besides the cache, downloads use at
- * most 188 MiB: 64 large read buffers, and small ones for the rest.
+ * With this many downloads, each gets 5 Mbit/s of a 10 Gbit/s link: 64 MiB take two minutes. More downloads would slow
+ * all of them further. Besides the cache, downloads use at most 188 MiB: 64 large read buffers, and small ones for the
+ * rest.
  */
-export const maxOpenAssets = 2048;
+const maxAssetStreams = 2048;
+
+/**
+ * The most assets that are opened, checked or closed at one time, beside the downloads. More would not be faster,
+ * because Node has four threads for files.
+ */
+export const maxOpening = 64;
+
+/** The most open files of assets. */
+export const maxOpenAssets = maxAssetStreams + maxOpening;
 
 /**
  * The most connections with TLS. Each takes 50 KiB, so all of them take 200 MiB. More handshakes would not end sooner:

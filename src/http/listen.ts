@@ -70,14 +70,20 @@ async function listen(server: Server, options: ListenOptions): Promise<Listening
 }
 
 async function listenForCrowd(server: Server, options: ListenOptions): Promise<ListeningSockets> {
-  const address = await listenOn(server, options, true);
   // The options that node:http and node:https use for their own connections.
   const socketOptions = { allowHalfOpen: !(server instanceof TlsServer), noDelay: true };
   const others = Array.from({ length: socketsOfCrowd - 1 }, () =>
     createTcpServer(socketOptions, (socket) => server.emit("connection", socket)),
   );
-  await Promise.all(others.map((other) => listenOn(other, options, true)));
-  return { address, others };
+  try {
+    const [address] = await Promise.all([server, ...others].map((each) => listenOn(each, options, true)));
+    assert(address !== undefined, "the server's own socket is the first one");
+    return { address, others };
+  } catch (error) {
+    // A davit that cannot start ends when nothing listens any more.
+    for (const each of [server, ...others]) each.close();
+    throw error;
+  }
 }
 
 /**

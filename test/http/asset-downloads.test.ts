@@ -225,12 +225,13 @@ describe("clients that do not read", () => {
     // Another file keeps the cache busy: this one is too large for it.
     write("busy", "b", cacheBytes);
     // One address gets half of them.
-    const { port, metric } = await start({ cacheBytes, maxOpen: 2 * limit, maxWaitMs: 100 });
+    const { port, metric } = await start({ cacheBytes, maxStreams: 2 * limit, maxWaitMs: 100 });
     const before = process.memoryUsage().arrayBuffers;
     const slow = await Promise.all(Array.from({ length: limit }, () => begin(port, "/assets/slow")));
     expect(await metric("davit_boot_asset_streams")).toBe(limit);
     const refused = await ask(port, "/assets/busy");
     expect([statusOf(refused), headerOf(refused, "Retry-After")]).toEqual([503, "5"]);
+    expect(statusOf(await ask(port, "/assets/busy", { method: "HEAD" }))).toBe(200);
     expect(await statusFrom("127.0.0.2", port, "/assets/busy")).toBe(200);
     // 64 large buffers, small ones for the rest, and what these clients have received.
     const heldBytes = process.memoryUsage().arrayBuffers - before;
@@ -243,7 +244,7 @@ describe("clients that do not read", () => {
 
   it("hold nothing for what they asked for after that, and for which they did not wait", async () => {
     write("first", "f");
-    const { port, metric } = await start({ maxOpen: 2 });
+    const { port, metric } = await start({ maxStreams: 2 });
     const socket = openClient(port);
     socket.write("GET /assets/first HTTP/1.1\r\nHost: davit\r\n\r\n".repeat(20));
     await once(socket, "readable");
@@ -256,7 +257,7 @@ describe("clients that do not read", () => {
   it("make others wait, which get their file when a place is free", async () => {
     write("held", "h");
     write("small", "s", 10);
-    const { port, metric } = await start({ maxOpen: 1 });
+    const { port, metric } = await start({ maxStreams: 1 });
     const slow = await begin(port, "/assets/held");
     let answered = 0;
     const answers = ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(async (address) => {

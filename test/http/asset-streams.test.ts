@@ -76,3 +76,20 @@ it("no request waits when davit ends, and downloads continue", async () => {
   expect(entered.toSorted()).toEqual(["a", "b refused", "b refused", "c refused", "exempt refused"]);
   expect(await isRunning()).toBe(1);
 });
+
+it("requests without limits by client have turns of their own", async () => {
+  const { enter, leave, entered } = makeStreams(1);
+  await enter("first");
+  for (const client of [undefined, undefined, "a", "a", undefined]) void enter(client);
+  await leave("first", undefined, undefined, "a", undefined);
+  expect(entered).toEqual(["first", "exempt", "exempt", "a", "exempt", "a"]);
+});
+
+it("the end of one download lets two begin if their clients may have them then", async () => {
+  const { enter, leave, entered } = makeStreams(6);
+  for (const client of ["a", "a", "b", "b"]) await enter(client);
+  void enter("b");
+  void enter("a");
+  await leave("a");
+  expect(entered.slice(4)).toEqual(["b", "a"]);
+});

@@ -291,13 +291,16 @@ describe("conditions", () => {
 
 describe("downloads", () => {
   it("beyond the limit wait for their turn, and get 503 with Retry-After if it does not come", async () => {
-    const limited = await start(root, { maxOpen: 1, maxWaitMs: 100 });
+    const limited = await start(root, { maxStreams: 1, maxWaitMs: 100 });
     const slow = connect(limited, "127.0.0.1");
     slow.write("GET /assets/large HTTP/1.1\r\nHost: davit\r\n\r\n");
     await once(slow, "readable");
     const refused = await ask(limited, "/assets/a.txt");
     expect(statusOf(refused)).toBe(503);
     expect(headerOf(refused, "Retry-After")).toBe("5");
+    // Answers without a body need no place.
+    expect(statusOf(await ask(limited, "/assets/a.txt", { method: "HEAD" }))).toBe(200);
+    expect(statusOf(await ask(limited, "/assets/nothing"))).toBe(404);
     slow.destroy();
     await expect.poll(async () => statusOf(await ask(limited, "/assets/a.txt"))).toBe(200);
   });

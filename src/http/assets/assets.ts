@@ -10,11 +10,11 @@
 import type { IncomingMessage } from "node:http";
 import { extname } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
-import { codeOf } from "../../lib/errors.ts";
+import { assert, codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { Clients } from "../client-shares.ts";
-import { maxOpenAssets } from "../connection-limit.ts";
+import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 import type { Route } from "../route-table.ts";
@@ -40,8 +40,10 @@ export interface AssetsOptions {
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** The most open files of assets. Each download has one, so this also limits the downloads. */
+  /** The most open files of assets. All but a few are for downloads; any further download waits. */
   readonly maxOpen?: number | undefined;
+  /** The most downloads at one time, in place of the number that `maxOpen` allows. */
+  readonly maxStreams?: number;
   /** Called with a client's address when the client has got a whole file. */
   readonly fetched?: ((address: string, path: string) => void) | undefined;
   /** How long a request waits if too many downloads run. Then davit answers 503. */
@@ -64,12 +66,6 @@ export interface AssetRoute extends Route {
 
 /** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
 const maxLooks = 3;
-
-/**
- * The most assets that are opened or checked at one time. More would not be faster, because Node has four threads for
- * files.
- */
-const maxOpening = 64;
 
 /** GRUB waits 30 s for the head of an answer, and does not retry after a 503. */
 const defaultMaxWaitMs = 20_000;
@@ -96,9 +92,11 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     fetched,
     maxWaitMs = defaultMaxWaitMs,
   } = options;
-  const streams = new AssetStreams({ limit: maxOpen, maxWaitMs, clock, running: metrics.assetStreams });
+  const opening = Math.min(maxOpening, Math.ceil(maxOpen / 4));
+  const { maxStreams = maxOpen - opening } = options;
+  const streams = new AssetStreams({ limit: maxStreams, maxWaitMs, clock, running: metrics.assetStreams });
   const sending: DownloadContext = {
-    openings: new Openings(maxOpening),
+    openings: new Openings(opening),
     digests,
     wanted,
     cache: new AssetCache({ limitBytes, clock, metrics }),
@@ -106,6 +104,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     clients,
     log,
     fetched,
+    hasPlace: true,
   };
   return {
     url: `${prefix}*`,
@@ -114,9 +113,13 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
       // cut off, so the answer is 404.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       const client = clients.ofRequest(exchange.request);
-      await streams.enter(client, exchange.response);
+      if (!streams.tryEnter(client)) {
+        const made = await answer(root, { ...sending, hasPlace: false }, exchange);
+        if (made !== needsPlace) return made;
+        await streams.enter(client, exchange.response);
+      }
       try {
-        return await answer(root, sending, exchange);
+        return toAnswer(await answer(root, sending, exchange));
       } finally {
         streams.leave(client);
       }
@@ -135,9 +138,21 @@ interface DownloadContext {
   readonly clients: Clients;
   readonly log: AssetsOptions["log"];
   readonly fetched: AssetsOptions["fetched"];
+  /** False for a request that has no place among the downloads. It may get only an answer that reads no file. */
+  readonly hasPlace: boolean;
 }
 
-async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
+/** The result for a request without a place that needs one: its answer has a body, or an unknown digest. */
+const needsPlace = Symbol("needs a place");
+
+type Made = Answer | undefined | typeof needsPlace;
+
+function toAnswer(made: Made): Answer | undefined {
+  assert(made !== needsPlace, "a request with a place gets its answer");
+  return made;
+}
+
+async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Made> {
   for (let look = 0; look < maxLooks; look++) {
     const opened = await sending.openings.enter();
     try {
@@ -157,12 +172,14 @@ interface OneDownload extends DownloadContext {
   readonly opened: () => void;
 }
 
-async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
-  const { wanted } = sending;
+async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Made> {
+  const { wanted, digests, hasPlace } = sending;
   const digest = wantedDigest(exchange.rawQuery);
   const asset = await openOrRefuse(root, exchange.path.slice(prefix.length), sending);
   try {
     const name = decodedPath(exchange.path.slice(prefix.length));
+    const isChecked = digest !== undefined || wanted.lists(name);
+    if (isChecked && !hasPlace && !digests.knows(asset)) return needsPlace;
     if (digest !== undefined) await checkDigest(asset, (sha256) => sha256 === digest, sending, exchange);
     else if (wanted.lists(name)) await checkDigest(asset, (sha256) => wanted.accepts(name, sha256), sending, exchange);
     return await answerWith(asset, sending, exchange);
@@ -195,7 +212,7 @@ async function openOrRefuse(root: string, path: string, { wanted }: DownloadCont
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */
-async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
+async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<Made> {
   const { request, path } = exchange;
   const validators = ["Cache-Control", "no-cache", "Etag", asset.etag, "Last-Modified", asset.modified];
   if (isUnchanged(request.headers, asset)) return { status: 304, headers: validators };
@@ -208,6 +225,7 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
     byteLength,
   };
   if (request.method === "HEAD" || byteLength === 0) return { ...head, body: "" };
+  if (!sending.hasPlace) return needsPlace;
   sending.opened();
   const pieces = new AssetPieces(asset, range, sending);
   try {

@@ -1,6 +1,6 @@
 /**
- * Limits how many assets are opened or checked at one time. Further requests wait for their turn. Without this limit,
- * other work that needs Node's threads for files would wait for thousands of requests.
+ * Limits how many assets are opened, checked or closed at one time. Further requests wait for their turn. Without this
+ * limit, thousands of requests at once would open all their files before the first of them waits for a place.
  */
 export class Openings {
   readonly #limit: number;

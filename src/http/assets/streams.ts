@@ -31,16 +31,32 @@ export interface AssetStreamsOptions {
   readonly running: Metrics["assetStreams"];
 }
 
+/** The requests of one client that wait. Each function ends the wait of its request. */
+interface Line {
+  readonly client: Holder;
+  readonly requests: Set<(isIn: boolean) => void>;
+}
+
 export class AssetStreams {
   readonly #options: AssetStreamsOptions;
   readonly #shares: Shares;
-  /** The requests that wait for a place, by client. The first client has the next turn. */
-  readonly #waiting = new Map<Holder, Set<(isIn: boolean) => void>>();
+  /**
+   * The requests that wait for a place, by client. The first client has the next turn. Without limits by client, each
+   * request has turns of its own.
+   */
+  readonly #waiting = new Map<Holder | EventEmitter, Line>();
   #isEnding = false;
 
   constructor(options: AssetStreamsOptions) {
     this.#options = options;
     this.#shares = new Shares({ limit: options.limit });
+  }
+
+  /** Takes a place. @returns false if there is none. Otherwise the caller must call `leave` when the download ends. */
+  tryEnter(client: Holder): boolean {
+    const isIn = !this.#waiting.has(client) && this.#shares.take(client);
+    if (isIn) this.#options.running.inc();
+    return isIn;
   }
 
   /**
@@ -51,55 +67,56 @@ export class AssetStreams {
    * davit ends.
    */
   async enter(client: Holder, response: EventEmitter): Promise<void> {
-    if (!this.#waiting.has(client) && this.#shares.take(client)) this.#options.running.inc();
-    else if (this.#isEnding || !(await this.#wait(client, response))) throw new RequestError("overloaded");
+    if (this.tryEnter(client)) return;
+    if (this.#isEnding || !(await this.#wait(client, response))) throw new RequestError("overloaded");
   }
 
   leave(client: Holder): void {
     this.#shares.release(client);
     this.#options.running.dec();
-    this.#admitNext();
+    this.#admit();
   }
 
   /** Refuses the requests that wait, and later ones that find no free place. */
   end(): void {
     this.#isEnding = true;
-    for (const line of [...this.#waiting.values()]) for (const settle of [...line]) settle(false);
+    for (const { requests } of [...this.#waiting.values()]) for (const settle of [...requests]) settle(false);
   }
 
   /** @returns false if the request gives up. */
   #wait(client: Holder, response: EventEmitter): Promise<boolean> {
-    const line = this.#waiting.get(client) ?? new Set();
-    this.#waiting.set(client, line);
+    const key = client ?? response;
+    const line = this.#waiting.get(key) ?? { client, requests: new Set() };
+    this.#waiting.set(key, line);
     return new Promise((resolve) => {
       const settled = new AbortController();
       const settle = (isIn: boolean) => {
         if (settled.signal.aborted) return;
         settled.abort();
         response.off("close", giveUp);
-        line.delete(settle);
-        if (line.size === 0) this.#waiting.delete(client);
+        line.requests.delete(settle);
+        if (line.requests.size === 0) this.#waiting.delete(key);
         resolve(isIn);
       };
       const giveUp = () => settle(false);
       const { clock, maxWaitMs } = this.#options;
       void clock.sleep(maxWaitMs, settled.signal).then(giveUp);
       response.once("close", giveUp);
-      line.add(settle);
+      line.requests.add(settle);
     });
   }
 
-  /** Gives a free place to the next request whose client may have it. */
-  #admitNext(): void {
-    for (const [client, line] of this.#waiting) {
-      if (!this.#shares.take(client)) continue;
+  /** Gives the free places to the next requests whose clients may have them. */
+  #admit(): void {
+    for (const [key, line] of this.#waiting) {
+      if (this.#shares.total >= this.#options.limit) return;
+      if (!this.#shares.take(line.client)) continue;
       this.#options.running.inc();
       // The client moves to the end. `settle` removes it if it has no other request that waits.
-      this.#waiting.delete(client);
-      this.#waiting.set(client, line);
-      const [settle] = line;
+      this.#waiting.delete(key);
+      this.#waiting.set(key, line);
+      const [settle] = line.requests;
       settle?.(true);
-      return;
     }
   }
 }
