@@ -145,14 +145,14 @@ interface DownloadContext {
 /** The result for a request without a place that needs one: its answer has a body, or an unknown digest. */
 const needsPlace = Symbol("needs a place");
 
-type Made = Answer | undefined | typeof needsPlace;
+type AnswerOrWait = Answer | undefined | typeof needsPlace;
 
-function toAnswer(made: Made): Answer | undefined {
+function toAnswer(made: AnswerOrWait): Answer | undefined {
   assert(made !== needsPlace, "a request with a place gets its answer");
   return made;
 }
 
-async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Made> {
+async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<AnswerOrWait> {
   for (let look = 0; look < maxLooks; look++) {
     const opened = await sending.openings.enter();
     try {
@@ -172,7 +172,7 @@ interface OneDownload extends DownloadContext {
   readonly opened: () => void;
 }
 
-async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Made> {
+async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<AnswerOrWait> {
   const { wanted, digests, hasPlace } = sending;
   const digest = wantedDigest(exchange.rawQuery);
   const asset = await openOrRefuse(root, exchange.path.slice(prefix.length), sending);
@@ -212,7 +212,7 @@ async function openOrRefuse(root: string, path: string, { wanted }: DownloadCont
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */
-async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<Made> {
+async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<AnswerOrWait> {
   const { request, path } = exchange;
   const validators = ["Cache-Control", "no-cache", "Etag", asset.etag, "Last-Modified", asset.modified];
   if (isUnchanged(request.headers, asset)) return { status: 304, headers: validators };

@@ -31,8 +31,8 @@ export interface AssetStreamsOptions {
   readonly running: Metrics["assetStreams"];
 }
 
-/** The requests of one client that wait. Each function ends the wait of its request. */
-interface Line {
+/** The requests of one client. Each function ends the wait of its request. */
+interface WaitingRequests {
   readonly client: Holder;
   readonly requests: Set<(isIn: boolean) => void>;
 }
@@ -44,7 +44,7 @@ export class AssetStreams {
    * The requests that wait for a place, by client. The first client has the next turn. Without limits by client, each
    * request has turns of its own.
    */
-  readonly #waiting = new Map<Holder | EventEmitter, Line>();
+  readonly #waiting = new Map<Holder | EventEmitter, WaitingRequests>();
   #isEnding = false;
 
   constructor(options: AssetStreamsOptions) {
