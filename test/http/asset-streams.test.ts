@@ -6,11 +6,13 @@ import { AssetStreams } from "../../src/http/assets/streams.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 
+const makeAnswer = (destroyed = false) => Object.assign(new EventEmitter(), { destroyed });
+
 function makeStreams(limit: number, maxWaitMs = 60_000) {
   const running = createMetrics("test").assetStreams;
   const streams = new AssetStreams({ limit, maxWaitMs, clock: systemClock, running });
   const entered: string[] = [];
-  const enter = (client: string | undefined, response = new EventEmitter()) => {
+  const enter = (client: string | undefined, response = makeAnswer()) => {
     const entering = streams.enter(client, response);
     return entering.then(
       () => void entered.push(client ?? "exempt"),
@@ -57,7 +59,7 @@ it("a request stops waiting after the limit, or when its client has gone", async
   const { enter, leave, entered, isRunning } = makeStreams(1, 20);
   await enter("a");
   await enter("b");
-  const response = new EventEmitter();
+  const response = makeAnswer();
   const waits = enter("c", response);
   response.emit("close");
   await waits;
@@ -92,4 +94,13 @@ it("the end of one download lets two begin if their clients may have them then",
   void enter("a");
   await leave("a");
   expect(entered.slice(4)).toEqual(["b", "a"]);
+});
+
+it("a request whose client has gone already does not wait", async () => {
+  const { enter, leave, entered } = makeStreams(1);
+  await enter("a");
+  await enter("b", makeAnswer(true));
+  void enter("c");
+  await leave("a");
+  expect(entered).toEqual(["a", "b refused", "c"]);
 });

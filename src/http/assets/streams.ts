@@ -31,6 +31,9 @@ export interface AssetStreamsOptions {
   readonly running: Metrics["assetStreams"];
 }
 
+/** The answer to a request that waits. It emits `close`, and is destroyed, when its client has gone. */
+type WaitingAnswer = EventEmitter & Pick<ServerResponse, "destroyed">;
+
 /** The requests of one client. Each function ends the wait of its request. */
 interface WaitingRequests {
   readonly client: Holder;
@@ -44,7 +47,7 @@ export class AssetStreams {
    * The requests that wait for a place, by client. The first client has the next turn. Without limits by client, each
    * request has turns of its own.
    */
-  readonly #waiting = new Map<Holder | EventEmitter, WaitingRequests>();
+  readonly #waiting = new Map<Holder | WaitingAnswer, WaitingRequests>();
   #isEnding = false;
 
   constructor(options: AssetStreamsOptions) {
@@ -62,13 +65,13 @@ export class AssetStreams {
   /**
    * Waits for a place. Clients take turns, and requests of one client keep their order. The caller must call `leave`
    * when the download ends.
-   * @param response emits `close` when its client has gone.
    * @throws {RequestError} overloaded, if the request has no place after `maxWaitMs`, if its client has gone, or if
    * davit ends.
    */
-  async enter(client: Holder, response: EventEmitter): Promise<void> {
+  async enter(client: Holder, response: WaitingAnswer): Promise<void> {
     if (this.tryEnter(client)) return;
-    if (this.#isEnding || !(await this.#wait(client, response))) throw new RequestError("overloaded");
+    if (this.#isEnding || response.destroyed || !(await this.#wait(client, response)))
+      throw new RequestError("overloaded");
   }
 
   leave(client: Holder): void {
@@ -84,7 +87,7 @@ export class AssetStreams {
   }
 
   /** @returns false if the request gives up. */
-  #wait(client: Holder, response: EventEmitter): Promise<boolean> {
+  #wait(client: Holder, response: WaitingAnswer): Promise<boolean> {
     const key = client ?? response;
     const line = this.#waiting.get(key) ?? { client, requests: new Set() };
     this.#waiting.set(key, line);
