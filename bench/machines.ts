@@ -1,4 +1,7 @@
-/** The machines, groups and Profile of the boot benchmarks: each machine has a group that selects by its MAC. */
+/**
+ * The machines, groups and Profile of the boot benchmarks. With 1,000 groups or more, each selects one machine by its
+ * MAC. With fewer, each selects the machines of a row.
+ */
 
 import type { JsonObject } from "../src/model/json.ts";
 import type { KernelBoot } from "../src/model/objects/profile.ts";
@@ -64,7 +67,7 @@ export function* benchDocuments(groups: number, shape: Shape = "labels"): Genera
     boot: { kind: "kernel", ...benchBoot },
     templates: { ignition },
   });
-  if (shape === "labels") for (let at = 0; at < groups; at++) yield benchGroup(at, benchMetadata(at));
+  if (shape === "labels") for (let at = 0; at < groups; at++) yield benchGroup(at, benchMetadata(at), groups);
   else yield* benchLists(groups, shape);
   yield syncedDocument();
 }
@@ -82,29 +85,42 @@ function* benchLists(machines: number, shape: Shape): Generator<readonly [string
   }
 }
 
-/** The document of one machine's Group. */
-export function benchGroup(machine: number, metadata: JsonObject): readonly [path: string, text: string] {
-  return groupDocument(`lab/node-${machine}`, { profile: "linux", selector: { mac: macOf(machine) }, metadata });
+/** The document of a Group, one of so many. */
+export function benchGroup(
+  at: number,
+  metadata: JsonObject,
+  groups = targetCount,
+): readonly [path: string, text: string] {
+  return groupDocument(`lab/node-${at}`, { profile: "linux", selector: benchSelector(at, groups), metadata });
 }
 
-/** How many different requests there are of each endpoint. */
-export const targetCount = 1_000;
+/** What a Group selects, one of so many. */
+export function benchSelector(at: number, groups: number): Readonly<Record<string, string>> {
+  return groups < targetCount ? { row: rowOf(at) } : { mac: macOf(at) };
+}
+
+function rowOf(group: number): string {
+  return `row-${group}`;
+}
+
+/** How many different requests there are of each endpoint, each of a machine of its own. */
+const targetCount = 1_000;
 
 /**
- * What machines ask, as iPXE writes it: 1,000 different requests, spread evenly over all groups, so that the number of
- * groups is all that differs between two runs.
+ * What machines ask, as iPXE writes it: 1,000 machines, spread evenly over all groups, so that the number of groups is
+ * all that differs between two runs.
  */
 export function benchTargets(endpoint: Endpoint, groups: number): readonly string[] {
   return Array.from({ length: targetCount }, (_, at) => {
-    const machine = Math.floor((at * groups) / targetCount);
-    return `/${endpoint}?${queryOf(machine, at)}`;
+    const group = Math.floor((at * groups) / targetCount);
+    return `/${endpoint}?${queryOf(Math.max(group, at))}&row=${rowOf(group)}`;
   });
 }
 
 /** The query that iPXE sends for a machine. */
-export function queryOf(machine: number, serial = machine): string {
-  const uuid = `a1b2c3d4-0000-4000-8000-${String(serial).padStart(12, "0")}`;
-  return `uuid=${uuid}&mac=${macOf(machine, "-")}&domain=lab.test&hostname=&serial=S${serial}`;
+export function queryOf(machine: number): string {
+  const uuid = `a1b2c3d4-0000-4000-8000-${String(machine).padStart(12, "0")}`;
+  return `uuid=${uuid}&mac=${macOf(machine, "-")}&domain=lab.test&hostname=&serial=S${machine}`;
 }
 
 export function macOf(machine: number, separator = ":"): string {

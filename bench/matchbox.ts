@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Matchbox, startMatchbox as startOn } from "../test/matchbox/matchbox-process.ts";
-import { benchBoot, benchMetadata, ignitionTemplate, macOf } from "./machines.ts";
+import { benchBoot, benchMetadata, benchSelector, ignitionTemplate } from "./machines.ts";
 
 /** Starts a binary with this many groups. Its boot arguments are no templates, so they stay as they are. */
 export async function startMatchbox(binary: string, groups: number): Promise<Matchbox> {
@@ -37,7 +37,7 @@ async function writeData(directory: string, groups: number): Promise<void> {
   );
   for (let at = 0; at < groups; at++) {
     const id = `node-${at}`;
-    const group = { id, name: id, profile: "linux", selector: { mac: macOf(at) }, metadata: benchMetadata(at) };
+    const group = { id, name: id, profile: "linux", selector: benchSelector(at, groups), metadata: benchMetadata(at) };
     await writeFile(join(directory, "groups", `${id}.json`), JSON.stringify(group));
   }
 }
