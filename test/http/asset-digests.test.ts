@@ -50,7 +50,9 @@ describe("an asset with a digest", () => {
   it("cuts the connection of GRUB, which would take the text of an error for the file", async () => {
     server = await startAssets(root);
     const headers = ["User-Agent: GRUB 2.06-13+deb12u1"];
-    for (const target of [`/assets/vmlinuz?sha256=${digestOf(other)}`, "/assets/none", "/assets/vmlinuz?sha256=x"]) {
+    const escaped = ["/%61ssets/vmlinuz", "/%61ssets/%zz"];
+    const others = [`/assets/vmlinuz?sha256=${digestOf(other)}`, "/assets/none", "/assets/vmlinuz?sha256=x"];
+    for (const target of [...others, ...escaped]) {
       const request = [`GET ${target} HTTP/1.1`, "Host: davit", ...headers, "", ""].join("\r\n");
       expect((await sendRaw(server.port, request)).toString()).toBe("");
     }

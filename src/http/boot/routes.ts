@@ -127,7 +127,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
       for (const { end } of routes) end?.();
     },
     // GRUB ignores the status (GRUB 2.06 grub-core/net/http.c): it would boot with the text of a 503 as its initrd.
-    cutsErrors: ({ request, path }) => isGrub(request.headers["user-agent"]) && path.startsWith("/assets/"),
+    cutsErrors: ({ request, path }) => isGrub(request.headers["user-agent"]) && isAsset(path),
   };
 }
 
@@ -137,6 +137,11 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
  */
 function mayClaim(exchange: Exchange, { isSignature }: BootVisit): boolean {
   return exchange.request.method === "GET" && !isSignature && queryGrubWantsSigned(exchange) === undefined;
+}
+
+/** True for a path of an asset, also if its letters are escaped, or an escape is malformed. */
+function isAsset(path: string): boolean {
+  return path.replaceAll(/%[2-7][\da-f]/gi, decodeURIComponent).startsWith("/assets/");
 }
 
 function hasCertificate({ socket }: IncomingMessage): boolean {
