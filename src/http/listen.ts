@@ -50,6 +50,13 @@ const backlog = 16_384;
  */
 const socketsOfCrowd = 8;
 
+/**
+ * The longest wait for the lock of a port. A davit holds it for milliseconds. Any program can take its name, and must
+ * not keep davit from starting.
+ */
+const lockLimitMs = 2_000;
+const lockStepMs = 10;
+
 /** Sockets that listen on one address, for one server. */
 interface ListeningSockets {
   readonly address: AddressInfo;
@@ -57,69 +64,84 @@ interface ListeningSockets {
   readonly others: readonly TcpServer[];
 }
 
-async function listen(server: Server, options: ListenOptions): Promise<ListeningSockets> {
+async function listen(server: Server, options: ListenOptions, clock: Clock): Promise<ListeningSockets> {
   const { host, shared } = options;
   try {
     if (shared === undefined) return { address: await listenOn(server, options, false), others: [] };
-    if (shared === "other") return await listenForCrowd(server, options);
-    return await alone(options, (port) => listenForCrowd(server, { ...options, port }));
+    // The system does not choose a port that is shared already.
+    if (shared === "other" || options.port === 0) return await listenForCrowd(server, options);
+    return await alone(options, clock, (address) => listenForCrowd(server, address));
   } catch (error) {
-    if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(server, { ...options, host: "0.0.0.0" });
+    if (host === "::" && codeOf(error) === "EAFNOSUPPORT")
+      return await listen(server, { ...options, host: "0.0.0.0" }, clock);
     throw listenError(options, error);
   }
 }
 
-async function listenForCrowd(server: Server, options: ListenOptions): Promise<ListeningSockets> {
+type HostAndPort = Pick<ListenOptions, "host" | "port">;
+
+async function listenForCrowd(server: Server, wanted: HostAndPort): Promise<ListeningSockets> {
   // The options that node:http and node:https use for their own connections.
   const socketOptions = { allowHalfOpen: !(server instanceof TlsServer), noDelay: true };
   const others = Array.from({ length: socketsOfCrowd - 1 }, () =>
     createTcpServer(socketOptions, (socket) => server.emit("connection", socket)),
   );
   try {
-    const [address] = await Promise.all([server, ...others].map((each) => listenOn(each, options, true)));
-    assert(address !== undefined, "the server's own socket is the first one");
+    const address = await listenOn(server, wanted, true);
+    await Promise.all(others.map((each) => listenOn(each, numeric(address), true)));
     return { address, others };
   } catch (error) {
     // A davit that cannot start ends when nothing listens any more.
-    for (const each of [server, ...others]) each.close();
+    for (const each of [server, ...others]) if (each.listening) each.close();
     throw error;
   }
+}
+
+/** A bound address. A host name may have another address each time. */
+function numeric({ address, port }: AddressInfo): HostAndPort {
+  return { host: address, port };
 }
 
 /**
  * Runs `listen` if nobody listens on the address. Sockets that share an address get no error from each other, even if
  * they are of two processes. So this function first takes the address alone, and then frees it for `listen`. Meanwhile
- * a lock keeps other davits away: a Unix socket whose name is not in the file system.
- * @param listen gets the port.
+ * a lock keeps other davits away.
+ * @param listen gets the address. Its host is numeric.
  * @throws {Error} with the code EADDRINUSE.
  */
-async function alone<T>(
-  { host, port }: Pick<ListenOptions, "host" | "port">,
-  listen: (port: number) => Promise<T>,
-): Promise<T> {
-  const lock = createTcpServer();
-  try {
-    await listened(lock, { path: `\0davit ${host} ${port}` });
-  } catch (error) {
-    // Some sandboxes do not support such sockets. davit then works without the lock.
-    if (port !== 0 && codeOf(error) === "EADDRINUSE") throw error;
-  }
+async function alone<T>(wanted: HostAndPort, clock: Clock, listen: (address: HostAndPort) => Promise<T>): Promise<T> {
+  const lock = await lockPort(wanted.port, clock);
   try {
     const probe = createTcpServer();
-    const free = await listenOn(probe, { host, port }, false);
+    const free = await listenOn(probe, wanted, false);
     probe.close();
     await once(probe, "close");
-    return await listen(free.port);
+    return await listen(numeric(free));
   } finally {
-    lock.close();
+    lock?.close();
   }
 }
 
-async function listenOn(
-  server: TcpServer,
-  { host, port }: Pick<ListenOptions, "host" | "port">,
-  reusePort: boolean,
-): Promise<AddressInfo> {
+/**
+ * Takes the lock of a port: a Unix socket whose name is not in the file system. Several addresses can overlap, such as
+ * `::` and `127.0.0.1`. So all addresses of a port have one lock.
+ * @returns undefined without a lock: some sandboxes do not support such sockets, or another program keeps the name.
+ */
+async function lockPort(port: number, clock: Clock): Promise<TcpServer | undefined> {
+  const lock = createTcpServer((stranger) => stranger.destroy());
+  for (let waitedMs = 0; waitedMs < lockLimitMs; waitedMs += lockStepMs) {
+    try {
+      await listened(lock, { path: `\0davit ${port}` });
+      return lock;
+    } catch (error) {
+      if (codeOf(error) !== "EADDRINUSE") return undefined;
+    }
+    await clock.sleep(lockStepMs);
+  }
+  return undefined;
+}
+
+async function listenOn(server: TcpServer, { host, port }: HostAndPort, reusePort: boolean): Promise<AddressInfo> {
   await listened(server, { host, port, backlog, reusePort });
   const address = server.address();
   assert(address !== null && typeof address !== "string", "a server that listens on a port has an address");
@@ -164,8 +186,8 @@ export class OpenConnections {
    * Makes the server listen. On a computer without IPv6, `::` means every IPv4 address.
    * @throws {StartError} with one sentence for the operator.
    */
-  async listen(options: ListenOptions): Promise<AddressInfo> {
-    const { address, others } = await listen(this.#server, options);
+  async listen(options: ListenOptions, clock: Clock): Promise<AddressInfo> {
+    const { address, others } = await listen(this.#server, options, clock);
     this.#others = others;
     return address;
   }

@@ -131,7 +131,7 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   const connections = new OpenConnections(server);
   return {
     node: server,
-    listen: (address) => connections.listen(address),
+    listen: (address) => connections.listen(address, options.clock),
     close: () => {
       if (closed === undefined) {
         closed = connections.close(options.clock);
