@@ -1,5 +1,7 @@
-/** /etc/davit/davit.env of the Debian package: every option of `davit serve`, as a comment. */
+/** /etc/davit/davit.env of the Debian package: every option of `davit serve` with its default, as a comment. */
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { serveOptions } from "../../src/options/table.ts";
 
 interface Row {
@@ -18,9 +20,12 @@ const head = `# Options of davit.service, as environment variables: remove the "
 
 /** Returns the text of the file. */
 export function optionsFile(): string {
+  const unit = readFileSync(join(import.meta.dirname, "debian/davit.service"), "utf8");
+  const ofUnit = new Map([...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
   const rows = Object.values<Row>(serveOptions).map(({ flag, preset = "", repeatable, help }) => {
     const words = `${help}${repeatable === true ? "; commas separate several" : ""}`;
-    return `\n${wrapped(words)}\n#DAVIT_${flag.toUpperCase().replaceAll("-", "_")}=${preset}\n`;
+    const name = `DAVIT_${flag.toUpperCase().replaceAll("-", "_")}`;
+    return `\n${wrapped(words)}\n#${name}=${ofUnit.get(name) ?? preset}\n`;
   });
   return head + rows.join("");
 }
