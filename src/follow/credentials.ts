@@ -4,6 +4,7 @@
  */
 
 import { createSecureContext } from "node:tls";
+import { readSentence } from "../lib/files/disk-sentence.ts";
 import { publicProblem } from "../lib/files/private-path.ts";
 import { readTokens } from "../lib/files/token-file.ts";
 import { FileError, readSmallFile } from "../lib/files/watched-files.ts";
@@ -50,7 +51,7 @@ async function read<Value>(
     if (problem !== undefined) throw new FileError(problem);
     return parse(await readSmallFile(path));
   } catch (error) {
-    const problem = error instanceof FileError ? error.message : "it cannot be read";
+    const problem = error instanceof FileError ? error.message : (readSentence(error) ?? "it cannot be read");
     throw new FileError(`Cannot use "${path}": ${problem}`, { cause: error });
   }
 }

@@ -78,7 +78,7 @@ describe("watched files", () => {
     await expect.poll(() => error.mock.calls.length, soon).toBe(2);
     expect(error.mock.calls.map(([data]) => data)).toEqual([
       { problem: `Cannot use "${path}": it says bad` },
-      { problem: `Cannot read "${path}": ENOENT` },
+      { problem: `Cannot read "${path}": there is no such file or directory: create it, or correct the path` },
     ]);
     expect(values).toEqual([]);
     await writeFile(path, "better");
@@ -99,7 +99,7 @@ describe("watched files", () => {
   });
 
   it.each([
-    { name: "missing", make: async () => {}, said: /^Cannot read ".*a": ENOENT$/ },
+    { name: "missing", make: async () => {}, said: /^Cannot read ".*a": there is no such file or directory: create it/ },
     { name: "a directory", make: (path: string) => mkdir(path), said: /it is not a file$/ },
     { name: "bad", make: (path: string) => writeFile(path, "bad"), said: /^Cannot use ".*a": it says bad$/ },
     {

@@ -17,7 +17,7 @@ import { type LedgerAnswers, storeHandler } from "../../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { codeOf } from "../../lib/errors.ts";
+import { diskSentence } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { localTokenFile, openLocalToken } from "../../lib/files/token-file.ts";
 import { FileError } from "../../lib/files/watched-files.ts";
@@ -159,7 +159,7 @@ export class StoreService {
     try {
       return await openLocalToken(diskFiles, dataDir);
     } catch (error) {
-      const problem = error instanceof FileError ? error.message : `it cannot be read or written (${codeOf(error)})`;
+      const problem = error instanceof FileError ? error.message : (diskSentence(error) ?? "it cannot be read or written");
       throw new StartError(`Cannot use "${localTokenFile(dataDir)}": ${problem}`, { cause: error });
     }
   }

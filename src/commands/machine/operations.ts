@@ -83,7 +83,8 @@ function whyOf(error: unknown): string {
   if (code === "ECONNREFUSED") {
     return "nothing listens there: start davit serve, or give --operations-url, such as of kubectl port-forward";
   }
-  return code === undefined ? "it does not answer" : `it cannot be reached (${code})`;
+  const why = code === undefined ? "it does not answer" : `it cannot be reached (${code})`;
+  return `${why}: correct --operations-url, or check the network`;
 }
 
 /** The texts of davit's refusals are for people. Another server's answer is not shown. */

@@ -21,3 +21,16 @@ export function diskSentence(error: unknown): string | undefined {
   if (code === undefined || !/^E[A-Z\d]+$/.test(code)) return undefined;
   return sentences[code] ?? `the disk answers ${code}`;
 }
+
+const readCures: Readonly<Record<string, string>> = {
+  EACCES: "let the user that runs davit read it",
+  EPERM: "let the user that runs davit read it",
+  ENOENT: "create it, or correct the path",
+};
+
+/** Like `diskSentence`, for a file that davit only reads: with what to do, if the disk itself does not fail. */
+export function readSentence(error: unknown): string | undefined {
+  const sentence = diskSentence(error);
+  const cure = readCures[codeOf(error) ?? ""];
+  return sentence === undefined || cure === undefined ? sentence : `${sentence}: ${cure}`;
+}

@@ -14,6 +14,7 @@ import type { Clock } from "../clock.ts";
 import { codeOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { StartError } from "../start-error.ts";
+import { readSentence } from "./disk-sentence.ts";
 import { publicProblem } from "./private-path.ts";
 
 /**
@@ -141,9 +142,9 @@ export class WatchedFiles<Value> {
   #describe(error: unknown): string {
     const names = this.#options.paths.map((path) => `"${path}"`).join(", ");
     if (error instanceof FileError) return `Cannot use ${names}: ${error.message}`;
-    const code = codeOf(error);
-    if (code === undefined) throw error;
-    return `Cannot read ${names}: ${code}`;
+    const why = readSentence(error) ?? codeOf(error);
+    if (why === undefined) throw error;
+    return `Cannot read ${names}: ${why}`;
   }
 }
 
