@@ -167,7 +167,9 @@ describe("with a file of tokens", () => {
     const open = await writeTokensAs(0o644, token);
     const sentence = `Cannot use "${open}": other users can read or write it: chmod o= "${open}"`;
     await expect(start({ tokenFile: open })).rejects.toThrow(sentence);
-    await expect(start({ tokenFile: join(folder, "none") })).rejects.toThrow(/^Cannot read ".*none": there is no such file/);
+    await expect(start({ tokenFile: join(folder, "none") })).rejects.toThrow(
+      /^Cannot read ".*none": there is no such file/,
+    );
   });
 });
 

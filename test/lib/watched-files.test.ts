@@ -99,7 +99,11 @@ describe("watched files", () => {
   });
 
   it.each([
-    { name: "missing", make: async () => {}, said: /^Cannot read ".*a": there is no such file or directory: create it/ },
+    {
+      name: "missing",
+      make: async () => {},
+      said: /^Cannot read ".*a": there is no such file or directory: create it/,
+    },
     { name: "a directory", make: (path: string) => mkdir(path), said: /it is not a file$/ },
     { name: "bad", make: (path: string) => writeFile(path, "bad"), said: /^Cannot use ".*a": it says bad$/ },
     {

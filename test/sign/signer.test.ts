@@ -121,7 +121,11 @@ describe.skipIf(missing("gpg"))("a signer", () => {
       content: "garbage",
       said: /^Cannot use ".*key": it holds no OpenPGP key that can be read$/,
     },
-    { name: "no file", content: undefined, said: /^Cannot read ".*key": there is no such file or directory: create it/ },
+    {
+      name: "no file",
+      content: undefined,
+      said: /^Cannot read ".*key": there is no such file or directory: create it/,
+    },
   ])("does not start with $name", async ({ content, said }) => {
     if (content !== undefined) await writeFile(keyFile, content, { mode: 0o600 });
     const opened = open();

@@ -159,7 +159,8 @@ export class StoreService {
     try {
       return await openLocalToken(diskFiles, dataDir);
     } catch (error) {
-      const problem = error instanceof FileError ? error.message : (diskSentence(error) ?? "it cannot be read or written");
+      const problem =
+        error instanceof FileError ? error.message : (diskSentence(error) ?? "it cannot be read or written");
       throw new StartError(`Cannot use "${localTokenFile(dataDir)}": ${problem}`, { cause: error });
     }
   }
