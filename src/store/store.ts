@@ -302,11 +302,12 @@ export class Store {
 
   /**
    * Removes deleted and overwritten values: from the history, and, if this member leads, from the log. A watch of an
-   * earlier index gets error 401 afterwards. Resolves when the log is done, or has logged why it is not.
+   * earlier index gets error 401 afterwards.
+   * @returns false if the log may still have them: this member does not lead, or the log has logged its failure.
    */
-  async purge(): Promise<void> {
+  async purge(): Promise<boolean> {
     this.#hub.forgetHistory();
-    await this.#snapshotter.purge();
+    return await this.#snapshotter.purge();
   }
 
   /** The bytes of a backup (`backupOf`), in the state of the moment when the first bytes are requested. */

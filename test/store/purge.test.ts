@@ -1,11 +1,19 @@
 /** A purge removes what was deleted or overwritten: from every file of the store, and from its history. */
 
-import { describe, expect, it } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { SecretKeys } from "../../src/app/core/secret-keys.ts";
+import { secretsRoot } from "../../src/model/objects/documents.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 import type { FaultFiles } from "../helpers/fault-files.ts";
-import { dataDirectory, memoryFiles, openStore } from "../helpers/test-store.ts";
+import { dataDirectory, memoryFiles, openStore, silentLog } from "../helpers/test-store.ts";
+import { keyLine } from "../helpers/text-keys.ts";
 
+const soon = { timeout: 20_000, interval: 5 };
 const value = "join-token-4711";
 const key = storePath("/davit/_secrets/lab/web/abc");
 
@@ -82,6 +90,37 @@ describe("a purge", () => {
   it("changes nothing of a store that stops", async () => {
     const store = await used(memoryFiles());
     await store.stop();
-    await expect(store.purge()).resolves.toBeUndefined();
+    await expect(store.purge()).resolves.toBe(false);
+  });
+
+  it("of texts of Secrets is repeated if the disk was full", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "davit-purge-"));
+    const clock = new FakeClock();
+    const files = memoryFiles();
+    const store = await openStore(files, { clock });
+    const purge = vi.spyOn(store, "purge");
+    await writeFile(join(folder, "keys"), keyLine(1), { mode: 0o600 });
+    const keys = new SecretKeys({ path: join(folder, "keys"), clock, log: silentLog });
+    await keys.start();
+    const fill = () => {
+      files.capacityBytes = files.usedBytes;
+    };
+    const ends = [store.follow(secretsRoot, { replaced: () => undefined, changed: fill }), keys.purge(store)];
+    try {
+      files.capacityBytes = Number.POSITIVE_INFINITY;
+      await store.submit({ kind: "set", path: key, value });
+      files.capacityBytes = Number.POSITIVE_INFINITY;
+      await store.submit({ kind: "delete", path: key });
+      await expect.poll(() => purge.mock.settledResults, soon).toMatchObject([{ value: false }]);
+      expect(await filesWith(files, value)).not.toEqual([]);
+      files.capacityBytes = Number.POSITIVE_INFINITY;
+      const inASecond = () => clock.advance(1_000).then(() => filesWith(files, value));
+      await expect.poll(inASecond, soon).toEqual([]);
+    } finally {
+      for (const end of ends) end();
+      keys.stop();
+      await store.stop();
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -3,6 +3,7 @@
  * encrypts, and each key decrypts. davit follows the file. Without the option, it stores the texts in the clear.
  */
 
+import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { readTextKeys, type TextKey } from "../../lib/files/text-key.ts";
 import { WatchedFiles } from "../../lib/files/watched-files.ts";
@@ -20,7 +21,11 @@ export interface SecretKeysOptions {
   readonly log: Log;
 }
 
+/** The pauses before a purge is repeated that failed, such as on a full disk. */
+const retries = { firstMs: 10_000, capMs: 10 * 60_000 };
+
 export class SecretKeys implements SecretTexts {
+  readonly #clock: Clock;
   readonly #log: Log;
   readonly #files: WatchedFiles<readonly TextKey[]> | undefined;
   readonly #listeners: (() => void)[] = [];
@@ -28,6 +33,7 @@ export class SecretKeys implements SecretTexts {
   #texts = encryptedTexts([]);
 
   constructor({ path, clock, log }: SecretKeysOptions) {
+    this.#clock = clock;
     this.#log = log;
     const parse = ([text = ""]: readonly string[]) => readTextKeys(text);
     const changed = (keys: readonly TextKey[]) => this.#take(keys);
@@ -76,23 +82,29 @@ export class SecretKeys implements SecretTexts {
 
   /**
    * Follows a store, and purges it when it removes a text that is not encrypted by the first key. Such a text would
-   * stay in the history and in the log. A purge that a crash has interrupted is made up for at the start, or by the
-   * next leader.
+   * stay in the history and in the log. The leader repeats a purge that failed. A purge that a crash has interrupted is
+   * made up for at the start, or by the next leader.
    * @returns a function that ends this.
    */
   purge(store: Pick<Store, "follow" | "events" | "purge" | "membership" | "onLeadership">): () => void {
+    const ending = new AbortController();
     let isOwed = false;
     let isRunning = false;
     const work = async () => {
       isRunning = true;
+      let isDone: boolean;
+      let isToRetry: boolean;
+      let failures = 0;
       // What is removed meanwhile needs one further purge, however many texts it is.
       do {
         isOwed = false;
         this.#log.info({}, "purging history and log of texts of Secrets that the first key did not encrypt");
-        await store.purge();
-      } while (isOwed);
-      // Only the leader can shorten the log, and it may stop before it does.
-      isOwed = !store.membership.isLeader;
+        isDone = await store.purge();
+        // Only the leader can shorten the log, and it may stop before it does.
+        isToRetry = !isDone && store.membership.isLeader;
+        if (isToRetry) await this.#clock.sleep(backoffMs(failures++, retries), ending.signal);
+      } while ((isOwed || isToRetry) && !ending.signal.aborted);
+      isOwed = !isDone;
       isRunning = false;
     };
     const purge = () => {
@@ -104,7 +116,7 @@ export class SecretKeys implements SecretTexts {
     store.onLeadership((isLeading) => {
       if (isLeading && (isOwed || isRunning)) purge();
     });
-    return store.follow(secretsRoot, {
+    const unfollow = store.follow(secretsRoot, {
       replaced: () => {
         if (store.events.some(({ node }) => isSecret(node.path) && isStale(node.path))) purge();
       },
@@ -112,6 +124,10 @@ export class SecretKeys implements SecretTexts {
         if (changes.some(({ path, text }) => text === undefined && isStale(path))) purge();
       },
     });
+    return () => {
+      ending.abort();
+      unfollow();
+    };
   }
 
   nameOf(text: string): string {

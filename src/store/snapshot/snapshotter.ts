@@ -103,15 +103,19 @@ export class Snapshotter {
   }
 
   /**
-   * Takes so many snapshots that the log drops all earlier records, if this member leads. Resolves when they are taken,
-   * or have failed.
+   * Takes so many snapshots that the log drops all earlier records, if this member leads.
+   * @returns false if this member does not lead, or if a snapshot failed: the log may have earlier records.
    */
-  async purge(): Promise<void> {
+  async purge(): Promise<boolean> {
     while (this.#running !== undefined) await this.#running;
     const { membership, snapshotsPerPurge } = this.#options.log;
-    if (!membership.isLeader) return;
-    this.#begin(() => this.#squeeze(snapshotsPerPurge, Number.POSITIVE_INFINITY));
+    let isDone = false;
+    if (!membership.isLeader) return isDone;
+    this.#begin(async () => {
+      isDone = await this.#squeeze(snapshotsPerPurge, Number.POSITIVE_INFINITY);
+    });
     await this.#running;
+    return isDone;
   }
 
   /** Abandons a running snapshot. */
@@ -120,33 +124,40 @@ export class Snapshotter {
     await this.#running;
   }
 
-  #begin(take: () => Promise<void>): void {
+  #begin(take: () => Promise<unknown>): void {
     if (this.#running !== undefined || this.#isStopped) return;
     this.#records = 0;
     this.#bytes = 0;
-    this.#running = take().finally(() => {
-      this.#running = undefined;
-    });
+    this.#running = take()
+      .then(() => undefined)
+      .finally(() => {
+        this.#running = undefined;
+      });
   }
 
-  async #squeeze(count: number, historyBytes: number): Promise<void> {
+  /** @returns false if a snapshot failed. */
+  async #squeeze(count: number, historyBytes: number): Promise<boolean> {
     const { log, machine, mark } = this.#options;
     this.#peakBytes = machine.tree.bytes;
+    let isDone = true;
     try {
       log.endSegment();
       // Each snapshot follows its own record, so they have different sequences. The first of these records begins the
       // new segment.
       for (let taken = 0; taken < count; taken++) {
         await mark();
-        await this.#take(historyBytes);
+        isDone = (await this.#take(historyBytes)) && isDone;
       }
+      return isDone;
     } catch (error) {
       // The `LogPort` has already logged the reason.
       if (!(error instanceof StoreError)) throw error;
+      return false;
     }
   }
 
-  async #take(historyBytes?: number): Promise<void> {
+  /** @returns false if the snapshot failed, or the removal of what it replaces. */
+  async #take(historyBytes?: number): Promise<boolean> {
     const { log, machine } = this.#options;
     const sequence = this.#options.sequence();
     const { state, end } = machine.freeze(historyBytes);
@@ -155,9 +166,11 @@ export class Snapshotter {
       const older = this.#newest;
       this.#newest = sequence;
       if (older > 0) await log.releaseBefore(older + 1);
+      return true;
     } catch (error) {
       // The `LogPort` has already logged the reason.
       if (!(error instanceof WalError)) throw error;
+      return false;
     } finally {
       end();
     }
