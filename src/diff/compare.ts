@@ -10,9 +10,10 @@ import { nextTurn } from "../lib/slices.ts";
 import { ownerName } from "../model/objects/documents.ts";
 import { bootIndexOf, type DocumentTexts } from "../offline/load-manifests.ts";
 import { type ChangedField, changedFields, selectorChange } from "./group-fields.ts";
-import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf } from "./known-machines.ts";
-import { type BootOutcome, isMoreDestructive, outcomeOf, risks } from "./outcome.ts";
-import { type ChangedText, changedText, endpointsOf, inputsOf, isChanged, MachineTexts } from "./texts.ts";
+import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf, sampleOfBoth } from "./known-machines.ts";
+import { type BootOutcome, type Danger, dangerOf, isMoreDestructive, outcomeOf, risks } from "./outcome.ts";
+import { changedProfileFields } from "./profile-fields.ts";
+import { type ChangedText, changedText, contentOf, endpointsOf, inputsOf, isChanged, MachineTexts } from "./texts.ts";
 
 export interface CompareOptions {
   /** Both as `comparable` returns them. */
@@ -35,6 +36,8 @@ export interface ChangedMachines {
   readonly before: BootOutcome;
   readonly after: BootOutcome;
   readonly isMoreDestructive: boolean;
+  /** The fields of the Profile that differ, and that no config shows. */
+  readonly profileFields: readonly ChangedField[];
   /** The configs that differ, of the first machine. */
   readonly texts: readonly ChangedText[];
 }
@@ -64,9 +67,15 @@ export interface Comparison {
   readonly endangeredCount: number;
   /** How many machines last got another Group than their known labels select. */
   readonly uncertainCount: number;
+  /** True if more Groups changed than can be compared with each Group that installs. */
+  readonly isCutShort: boolean;
 }
 
+const uncompared = "no compared machine gets it, so its configs are not shown";
+
 const machinesPerTurn = 250;
+/** The most pairs of Groups for which a sample machine is made up: a few seconds. */
+const maxPairs = 50_000;
 
 /** Compares every known machine, and a sample machine for each Group that has none or selects others. */
 export async function compare(options: CompareOptions): Promise<Comparison> {
@@ -84,12 +93,14 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
     await nextTurn();
   }
   differ.lookAtSamples();
+  const isCutShort = !differ.lookAtPairs();
   return {
     groups: differ.groups(),
     machineCount: machines.length,
     changedCount: differ.countOf(() => true),
     endangeredCount: differ.countOf((change) => change.isMoreDestructive),
     uncertainCount: machines.filter(({ isUncertain }) => isUncertain).length,
+    isCutShort,
   };
 }
 
@@ -106,6 +117,8 @@ class Differ {
   readonly #buckets = new Map<string, OpenChange>();
   /** The Groups that have a known machine in either state. */
   readonly #peopled = new Set<string | undefined>();
+  /** The Groups that serve a compared machine in either state. */
+  readonly #compared = new Set<string | undefined>();
 
   constructor(before: BootIndex, after: BootIndex, nowMs: number) {
     this.#before = before;
@@ -120,11 +133,12 @@ class Differ {
     const before = outcomeOf(this.#before, machine.labels, this.#nowMs);
     const after = outcomeOf(this.#after, machine.labels, this.#nowMs);
     if (of !== undefined && before.group !== of && after.group !== of) return;
-    if (!machine.isSample) this.#peopled.add(before.group).add(after.group);
+    this.#note(machine, before, after);
     const changed = this.#changedEndpoints(machine, before, after);
+    const profileFields = changedProfileFields(before.machine?.profile, after.machine?.profile);
     const [was, is] = [keyOf(before), keyOf(after)];
-    if (was === is && changed.length === 0) return;
-    const key = JSON.stringify([was, is, changed.map(({ endpoint }) => endpoint)]);
+    if (was === is && changed.length === 0 && profileFields.length === 0) return;
+    const key = JSON.stringify([was, is, changed.map(({ endpoint }) => endpoint), profileFields]);
     // A sample machine adds nothing to others with the same change.
     if (machine.isSample && this.#buckets.has(key)) return;
     const bucket = this.#buckets.get(key) ?? {
@@ -133,10 +147,16 @@ class Differ {
       before,
       after,
       isMoreDestructive: isMoreDestructive(before, after),
+      profileFields,
       texts: changed.map(({ text }) => text()),
     };
     if (!machine.isSample) bucket.machines.push(machine.name);
     this.#buckets.set(key, bucket);
+  }
+
+  #note({ isSample }: ComparedMachine, before: BootOutcome, after: BootOutcome): void {
+    if (!isSample) this.#peopled.add(before.group).add(after.group);
+    for (const { group, refusal } of [before, after]) if (refusal === undefined) this.#compared.add(group);
   }
 
   /** Compares a sample machine for each Group that has no known machine, or a new selector. */
@@ -156,6 +176,28 @@ class Differ {
     }
   }
 
+  /**
+   * A Group that no longer has its selector or its priority can lose machines that nobody knows to a Group that
+   * installs. Compares a sample machine of both.
+   * @returns false if there are too many pairs: then some were not compared.
+   */
+  lookAtPairs(): boolean {
+    const installing = [...this.#after.groups.values()].filter(({ id }) => this.#installs(id));
+    const moved = [...this.#before.groups.values()].filter((was) => hasMoved(was, this.#after.groups.get(was.id)));
+    for (const was of moved.slice(0, Math.floor(maxPairs / Math.max(1, installing.length))))
+      for (const other of installing) this.#lookAtPair(was, other);
+    return moved.length * installing.length <= maxPairs;
+  }
+
+  /** Compares a sample machine of a Group that another Group selects, too, if it may lose data. */
+  #lookAtPair(was: BootGroup, other: BootGroup): void {
+    const sample = sampleOfBoth(was, other);
+    if (sample === undefined) return;
+    const before = outcomeOf(this.#before, sample.labels, this.#nowMs);
+    if (before.group !== was.id) return;
+    if (isMoreDestructive(before, outcomeOf(this.#after, sample.labels, this.#nowMs))) this.look(sample);
+  }
+
   countOf(counts: (change: ChangedMachines) => boolean): number {
     return [...this.#buckets.values()].filter(counts).reduce((sum, { machines }) => sum + machines.length, 0);
   }
@@ -164,19 +206,31 @@ class Differ {
     const changes = Map.groupBy(this.#buckets.values(), ({ before, after }) => after.group ?? before.group ?? "");
     const losses = lossesOf(this.#buckets.values());
     const all = groupIds(this.#before, this.#after).flatMap((id) => {
-      const [was, is] = [this.#before.groups.get(id), this.#after.groups.get(id)];
-      return groupChange(
-        id,
-        { was, is, changes: changes.get(id) ?? [], losses: losses.get(id) ?? new Map() },
-        (group) => this.#installs(group),
-      );
+      return groupChange(id, {
+        was: this.#before.groups.get(id),
+        is: this.#after.groups.get(id),
+        dangers: [dangerOf(this.#before, id, this.#nowMs), dangerOf(this.#after, id, this.#nowMs)],
+        installs: this.#installs(id),
+        unseenFields: this.#unseenFields(id),
+        changes: changes.get(id) ?? [],
+        losses: losses.get(id) ?? new Map(),
+      });
     });
     const rank = ({ isMoreDestructive: isWorse }: ChangedGroup) => (isWorse ? 0 : 1);
     return all.toSorted((a, b) => rank(a) - rank(b) || compareBytes(a.group, b.group));
   }
 
-  #installs({ id }: BootGroup): boolean {
+  #installs(id: string): boolean {
     return this.#after.machineOf(id)?.profile.isInstall === true;
+  }
+
+  /** Returns what differs in the Profile of a Group that serves no compared machine: no config can show it. */
+  #unseenFields(id: string): readonly ChangedField[] {
+    const [was, is] = [this.#before.machineOf(id)?.profile, this.#after.machineOf(id)?.profile];
+    if (was === undefined || is === undefined || this.#compared.has(id)) return [];
+    const fields = changedProfileFields(was, is);
+    if (contentOf(was) === contentOf(is)) return fields;
+    return [...fields, { field: "content of the Profile", before: "old", after: "new", note: uncompared }];
   }
 
   #changedEndpoints(machine: ComparedMachine, before: BootOutcome, after: BootOutcome) {
@@ -189,6 +243,11 @@ class Differ {
       return isChanged(was, is) ? [{ endpoint, text: () => changedText(endpoint, was, is) }] : [];
     });
   }
+}
+
+/** True if machines of a Group may now get another Group. */
+function hasMoved(was: BootGroup, is: BootGroup | undefined): boolean {
+  return is === undefined || was.selectorText !== is.selectorText || was.priority !== is.priority;
 }
 
 function keyOf({ group, profile, risk, refusal, grants }: BootOutcome): string {
@@ -215,20 +274,34 @@ function lossesOf(changes: Iterable<ChangedMachines>): ReadonlyMap<string, Reado
 interface GroupSides extends Pick<ChangedGroup, "changes" | "losses"> {
   readonly was: BootGroup | undefined;
   readonly is: BootGroup | undefined;
+  /** What the Group may do to a machine that nobody knows, before and after. */
+  readonly dangers: readonly [before: Danger, after: Danger];
+  /** True if the Group installs after the change, perhaps only once its hold ends. */
+  readonly installs: boolean;
+  readonly unseenFields: readonly ChangedField[];
 }
 
 function groupChange(
   group: string,
-  { was, is, changes, losses }: GroupSides,
-  installs: (group: BootGroup) => boolean,
+  { was, is, dangers: [before, after], changes, losses, installs, unseenFields }: GroupSides,
 ): readonly ChangedGroup[] {
   const kind = was === undefined ? "added" : is === undefined ? "removed" : "changed";
-  const fields = changedFields(was, is);
+  const hasOtherEffect = kind === "changed" && before.risk !== after.risk;
+  const effects = hasOtherEffect ? [{ field: "effect", before: before.risk, after: after.risk }] : [];
+  const fields = [...changedFields(was, is), ...effects, ...unseenFields];
   if (kind === "changed" && fields.length === 0 && changes.length === 0 && losses.size === 0) return [];
-  const takesUnknown =
-    is !== undefined && (was === undefined || ["widens", "differs"].includes(selectorChange(was, is)));
-  const isWorse = changes.some((change) => change.isMoreDestructive) || (takesUnknown && installs(is));
+  const isWorse =
+    changes.some((change) => change.isMoreDestructive) ||
+    (installs && mayTakeUnknown(was, is)) ||
+    (kind === "changed" && isMoreDestructive(before, after));
   return [{ group, kind, isMoreDestructive: isWorse, fields, changes: changes.toSorted(byDanger), losses }];
+}
+
+/** True if a Group may get machines that nobody knows, and that it did not get before. */
+function mayTakeUnknown(was: BootGroup | undefined, is: BootGroup | undefined): boolean {
+  if (was === undefined || is === undefined) return is !== undefined;
+  const needsNoApproval = was.permits?.approval !== undefined && is.permits?.approval === undefined;
+  return needsNoApproval || is.priority > was.priority || ["widens", "differs"].includes(selectorChange(was, is));
 }
 
 function byDanger(a: ChangedMachines, b: ChangedMachines): number {

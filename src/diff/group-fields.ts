@@ -28,18 +28,26 @@ export function selectorChange(before: BootGroup, after: BootGroup): SelectorCha
 
 /** Lists the fields in which two versions of a Group differ. A version is undefined for a Group that does not exist. */
 export function changedFields(before: BootGroup | undefined, after: BootGroup | undefined): readonly ChangedField[] {
-  const [was, is] = [textsOf(before), textsOf(after)];
-  const changed = Object.keys({ ...was, ...is }).flatMap((field): ChangedField[] => {
-    const [old, next] = [was[field], is[field]];
-    if (old === next) return [];
+  const changed = differing(textsOf(before), textsOf(after)).map((each) => {
     const isBoth = before !== undefined && after !== undefined;
-    const note = isBoth && field === "selector" ? selectorNote(before, after) : undefined;
-    return [{ field, before: old, after: next, ...(note && { note }) }];
+    const note = isBoth && each.field === "selector" ? selectorNote(before, after) : undefined;
+    return { ...each, ...(note && { note }) };
   });
   return [...changed, ...metadataChange(before?.metadata ?? {}, after?.metadata ?? {})];
 }
 
-function textsOf(group: BootGroup | undefined): Readonly<Record<string, string | undefined>> {
+/** The text of each field that is set. */
+export type FieldTexts = Readonly<Record<string, string | undefined>>;
+
+/** Lists the fields whose texts differ. */
+export function differing(was: FieldTexts, is: FieldTexts): readonly ChangedField[] {
+  return Object.keys({ ...was, ...is }).flatMap((field) => {
+    const [before, after] = [was[field], is[field]];
+    return before === after ? [] : [{ field, before, after }];
+  });
+}
+
+function textsOf(group: BootGroup | undefined): FieldTexts {
   if (group === undefined) return {};
   const { selectorText, profileId, priority, permits, requiresTls, barrier, args } = group;
   const { approval, enroll, install } = permits ?? {};

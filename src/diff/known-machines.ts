@@ -9,6 +9,7 @@ import { sampleLabels } from "../controller/ranking/sample-labels.ts";
 import { sampleRequest } from "../controller/trials/trial.ts";
 import { identityLabels, type Labels, labelsFromQuery } from "../model/labels/labels.ts";
 import { documentAddress } from "../model/objects/documents.ts";
+import type { Selection } from "../model/objects/group.ts";
 import { decodeMachine } from "../model/objects/machine.ts";
 import type { DocumentTexts } from "../offline/load-manifests.ts";
 
@@ -56,10 +57,22 @@ export function knownMachines(sources: MachineSources): readonly ComparedMachine
 }
 
 /** Returns the sample machine of a Group, with the labels that lint and the controller make up for it. */
-export function sampleOf(group: BootGroup): ComparedMachine {
+export function sampleOf(group: Selection): ComparedMachine {
   const asked = [...sampleLabels(group)].map((pair) => pair.join("="));
   const name = asked.length === 0 ? "no labels" : asked.join(" ");
   return { ...sampleRequest(group), name, isSample: true, isUncertain: false };
+}
+
+/** Returns a sample machine that two Groups select; undefined if they ask for different values of one label. */
+export function sampleOfBoth(first: Selection, second: Selection): ComparedMachine | undefined {
+  const isOpposed = Object.entries(first.selector).some(
+    ([label, value]) => Object.hasOwn(second.selector, label) && second.selector[label] !== value,
+  );
+  if (isOpposed) return undefined;
+  return sampleOf({
+    selector: { ...first.selector, ...second.selector },
+    expressions: [...first.expressions, ...second.expressions],
+  });
 }
 
 class FoundMachines {

@@ -4,7 +4,7 @@ import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
 import type { Machine } from "../boot/core/selected.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
 import type { Labels } from "../model/labels/labels.ts";
-import type { InstallGrant, PermitAsk } from "../model/permits/permit.ts";
+import type { InstallGrant, NamedGrant } from "../model/permits/permit.ts";
 
 /** What a boot does to the disks of a machine, the most destructive one last. */
 export const risks = ["nothing", "Boot", "Install, not granted", "Install, granted", "Install"] as const;
@@ -18,7 +18,10 @@ export interface BootOutcome {
   readonly risk: Risk;
   /** Undefined if the machine boots. */
   readonly refusal: BootRefusal | undefined;
-  /** The grants that are open, each as `group/racks/web generation 2`. */
+  /**
+   * The grants that are open, each as `group/racks/web generation 2 in ledger 9f3c0a52`. A Group's grant with the scope
+   * `All` has another line, with `for installed machines` at its end. That of a Machine is always for it.
+   */
   readonly grants: readonly string[];
   /** The machine's Group and Profile; undefined if it is refused. */
   readonly machine: Machine | undefined;
@@ -31,7 +34,7 @@ export interface BootOutcome {
 export function outcomeOf(index: BootIndex, labels: Labels, nowMs: number): BootOutcome {
   try {
     const { machine, ask } = index.candidate(labels, "script");
-    const grants = openGrants(ask, nowMs);
+    const grants = openGrants(ask?.grants ?? [], nowMs);
     return {
       group: machine.group.id,
       profile: machine.profile.id,
@@ -48,15 +51,35 @@ export function outcomeOf(index: BootIndex, labels: Labels, nowMs: number): Boot
   }
 }
 
-function riskOf({ profile }: Machine, ask: PermitAsk | undefined, grants: readonly string[]): Risk {
+/** What a Group may do to the disks of its machines. */
+export type Danger = Pick<BootOutcome, "risk" | "grants">;
+
+/** Finds what a Group (`namespace/name`) does to a machine that nobody knows. @param nowMs see `outcomeOf`. */
+export function dangerOf(index: BootIndex, id: string, nowMs: number): Danger {
+  const machine = index.machineOf(id);
+  const isServed = machine?.group.barrier === undefined && machine?.profile.hasFailed === false;
+  if (machine === undefined || !isServed) return { risk: "nothing", grants: [] };
+  const { group, profile } = machine;
+  const grant = group.permits?.install;
+  const plan = profile.isInstall ? profile.content.install : undefined;
+  const grants = plan && grant ? openGrants([{ key: `group/${id}`, grant }], nowMs) : [];
+  return { risk: riskOf(machine, plan, grants), grants };
+}
+
+/** @param needsPermit undefined if the machine needs no permit. */
+function riskOf({ profile }: Machine, needsPermit: object | undefined, grants: readonly string[]): Risk {
   if (!profile.isInstall) return "Boot";
-  if (ask === undefined) return "Install";
+  if (needsPermit === undefined) return "Install";
   return grants.length > 0 ? "Install, granted" : "Install, not granted";
 }
 
-function openGrants(ask: PermitAsk | undefined, nowMs: number): readonly string[] {
-  const open = (ask?.grants ?? []).filter(({ grant }) => isOpen(grant, nowMs));
-  return open.map(({ key, grant }) => `${key} generation ${grant.generation}`);
+function openGrants(grants: readonly NamedGrant[], nowMs: number): readonly string[] {
+  const open = grants.filter(({ grant }) => isOpen(grant, nowMs));
+  return open.flatMap(({ key, grant }) => {
+    const name = `${key} generation ${grant.generation} in ledger ${grant.ledger}`;
+    const isForInstalled = grant.scope === "All" && key.startsWith("group/");
+    return isForInstalled ? [name, `${name} for installed machines`] : [name];
+  });
 }
 
 function isOpen({ ledger, untilMs }: InstallGrant, nowMs: number): boolean {
@@ -64,7 +87,7 @@ function isOpen({ ledger, untilMs }: InstallGrant, nowMs: number): boolean {
 }
 
 /** True if a machine may lose data by this change that it would have kept before. */
-export function isMoreDestructive(before: BootOutcome, after: BootOutcome): boolean {
+export function isMoreDestructive(before: Danger, after: Danger): boolean {
   const [was, is] = [before, after].map(({ risk }) => risks.indexOf(risk));
   if (is === undefined || was === undefined || is < risks.indexOf("Install, not granted")) return false;
   return is > was || after.grants.some((grant) => !before.grants.includes(grant));

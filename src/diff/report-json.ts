@@ -41,13 +41,14 @@ function groupJson({ group, kind, isMoreDestructive, fields, changes, losses }: 
   };
 }
 
-function changeJson({ machines, sample, before, after, isMoreDestructive, texts }: ChangedMachines): object {
+function changeJson({ machines, sample, before, after, texts, ...change }: ChangedMachines): object {
   return {
     machines,
     sample,
-    moreDestructive: isMoreDestructive,
+    moreDestructive: change.isMoreDestructive,
     before: outcomeJson(before),
     after: outcomeJson(after),
+    profileFields: change.profileFields,
     configs: texts,
   };
 }

@@ -2,6 +2,7 @@
 
 import { visible } from "../lib/text/visible.ts";
 import type { ChangedGroup, ChangedMachines } from "./compare.ts";
+import type { ChangedField } from "./group-fields.ts";
 import { namesText } from "./report-text.ts";
 import type { ChangedText } from "./texts.ts";
 import { changeText, type DiffReport, effectOf, fieldText, machinesText, notesOf, summaryText } from "./words.ts";
@@ -57,19 +58,22 @@ function effectsText(before: ChangedMachines["before"], after: ChangedMachines["
 }
 
 function detailsOf({ group, fields, changes }: ChangedGroup): readonly string[] {
-  const lines = fields.map((field) => {
-    const note = field.note === undefined ? "" : ` (${escaped(field.note)})`;
-    return `- ${code(field.field)}: ${code(fieldText(field))}${note}\n`;
-  });
+  const lines = fields.map(fieldLine);
   const head = lines.length === 0 ? [] : [`\n**Group** ${code(group)}\n\n${lines.join("")}`];
   return [...head, ...changes.map((change) => changeDetails(group, change))];
 }
 
+function fieldLine(field: ChangedField): string {
+  const note = field.note === undefined ? "" : ` (${escaped(field.note)})`;
+  return `- ${code(field.field)}: ${code(fieldText(field))}${note}\n`;
+}
+
 function changeDetails(group: string, change: ChangedMachines): string {
-  const { machines, texts, sample } = change;
+  const { machines, texts, sample, profileFields } = change;
   const [first = sample ?? ""] = machines;
   const names = machines.length === 0 ? "" : `\n${code(namesText(machines))}\n`;
-  const body = texts.map((text) => textDetails(text, first)).join("");
+  const fields = profileFields.length === 0 ? "" : `\n${profileFields.map(fieldLine).join("")}`;
+  const body = fields + texts.map((text) => textDetails(text, first)).join("");
   const summary = html(`Group ${group} ${changeText(change)}`);
   return `\n<details><summary>${summary}</summary>\n${names}${body}\n</details>\n`;
 }

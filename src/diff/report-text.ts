@@ -1,6 +1,8 @@
-/** Reports differences for a terminal, in lines of text. */
+/** Reports differences for a terminal, in lines of text. No name and no value can command the terminal. */
 
+import { visible } from "../lib/text/visible.ts";
 import type { ChangedGroup, ChangedMachines } from "./compare.ts";
+import type { ChangedField } from "./group-fields.ts";
 import type { ChangedText } from "./texts.ts";
 import { changeText, type DiffReport, fieldText, machinesText, notesOf, summaryText } from "./words.ts";
 
@@ -12,10 +14,10 @@ const shownNames = 10;
 
 /** Yields the report, Group by Group. */
 export function* textReport(report: DiffReport, style: Style): Iterable<string> {
-  yield `before  ${report.before}\nafter   ${report.after}\n`;
+  yield `before  ${visible(report.before)}\nafter   ${visible(report.after)}\n`;
   for (const group of report.comparison.groups) yield `\n${groupText(group, style)}`;
   const notes = notesOf(report);
-  if (notes.length > 0) yield `\n${notes.map((note) => `note: ${note}\n`).join("")}`;
+  if (notes.length > 0) yield `\n${notes.map((note) => `note: ${visible(note)}\n`).join("")}`;
   yield `\n${summaryText(report)}\n`;
 }
 
@@ -24,21 +26,24 @@ const kindTexts = { added: " is new", removed: " is removed", changed: "" } as c
 function groupText({ group, kind, isMoreDestructive, fields, changes, losses }: ChangedGroup, style: Style): string {
   const title = `Group ${group}${kindTexts[kind]}`;
   const head = isMoreDestructive ? style("red", `!! ${title}: more destructive`) : style("bold", title);
-  const fieldLines = fields.map((field) => {
-    const note = field.note === undefined ? "" : ` (${field.note})`;
-    return `   ${field.field}: ${fieldText(field)}${note}\n`;
-  });
+  const fieldLines = fields.map((field) => `   ${fieldLine(field)}\n`);
   const lossLines = [...losses].map(([to, count]) => `   loses ${machinesText(count)} to Group ${to}\n`);
   return [`${head}\n`, ...fieldLines, ...lossLines, ...changes.map((change) => changeLines(change, style))].join("");
 }
 
+function fieldLine(field: ChangedField): string {
+  const note = field.note === undefined ? "" : ` (${field.note})`;
+  return visible(`${field.field}: ${fieldText(field)}${note}`);
+}
+
 function changeLines(change: ChangedMachines, style: Style): string {
-  const { machines, texts, isMoreDestructive, sample } = change;
-  const line = `${isMoreDestructive ? "!! " : "   "}${changeText(change)}`;
+  const { machines, texts, isMoreDestructive, sample, profileFields } = change;
+  const line = `${isMoreDestructive ? "!! " : "   "}${visible(changeText(change))}`;
   const [first = sample ?? ""] = machines;
   return [
     `${isMoreDestructive ? style("red", line) : line}\n`,
-    ...(machines.length === 0 ? [] : [`      ${namesText(machines)}\n`]),
+    ...(machines.length === 0 ? [] : [`      ${visible(namesText(machines))}\n`]),
+    ...profileFields.map((field) => `      ${fieldLine(field)}\n`),
     ...texts.map((text) => textLines(text, first, style)),
   ].join("");
 }
@@ -50,7 +55,7 @@ export function namesText(names: readonly string[]): string {
 }
 
 function textLines({ endpoint, change, note, diff }: ChangedText, machine: string, style: Style): string {
-  const head = `      /${endpoint} is ${change}, for ${machine}`;
+  const head = visible(`      /${endpoint} is ${change}, for ${machine}`);
   if (diff === undefined) return `${head}: ${note}\n`;
   const lines = diff.trimEnd().split("\n");
   return `${head}\n${lines.map((line) => `        ${styled(line, style)}\n`).join("")}`;

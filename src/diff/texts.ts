@@ -76,9 +76,14 @@ const contents = new WeakMap<BootProfile, string>();
 /** Everything besides the request that a config can be made of. */
 export function inputsOf({ group, profile }: Machine): string {
   const { id, selectorText, metadata, args, machine, requiresTls } = group;
+  return JSON.stringify([id, selectorText, metadata, args, machine, requiresTls, profile.id, contentOf(profile)]);
+}
+
+/** Returns the content of a Profile without its assets, as a text. */
+export function contentOf(profile: BootProfile): string {
   const content = contents.get(profile) ?? JSON.stringify({ ...profile.content, assets: undefined });
   contents.set(profile, content);
-  return JSON.stringify([id, selectorText, metadata, args, machine, requiresTls, profile.id, content]);
+  return content;
 }
 
 /** True if two configs are not certainly equal. */

@@ -79,9 +79,13 @@ export function fieldText({ before = "none", after = "none" }: ChangedField): st
   return `${before} -> ${after}`;
 }
 
+const manyPairs =
+  "many Groups have another selector or priority: not each is compared with every Group that installs, so a machine " +
+  "that davit does not know may get a more destructive one than shown";
+
 /** What the reader must know besides the differences, one sentence each. */
 export function notesOf({ unready, unchecked, comparison, hasRecorded }: DiffReport): readonly string[] {
-  const { uncertainCount } = comparison;
+  const { uncertainCount, isCutShort } = comparison;
   const recorded = hasRecorded
     ? []
     : ["only machines are known that Machine objects or Groups name: compare with a running davit to know more"];
@@ -96,6 +100,7 @@ export function notesOf({ unready, unchecked, comparison, hasRecorded }: DiffRep
     ...unready.map(({ object, reason, message }) => `${object} is not ready: ${reason}: ${message}`),
     ...unchecked.map(uncheckedText),
     ...uncertain,
+    ...(isCutShort ? [manyPairs] : []),
     ...recorded,
   ];
 }

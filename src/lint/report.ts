@@ -3,6 +3,7 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
+import { visible } from "../lib/text/visible.ts";
 import { type FindingSeverity, severities } from "../model/objects/findings.ts";
 import type { LintFinding } from "./finding.ts";
 
@@ -43,7 +44,7 @@ function countText(count: number, severity: FindingSeverity): string {
 }
 
 function textLine({ file, line, column, severity, message, code }: LintFinding): string {
-  return `${file}:${line}:${column}: ${severity}: ${message} (${code})\n`;
+  return `${visible(file)}:${line}:${column}: ${severity}: ${visible(message)} (${code})\n`;
 }
 
 const githubLevels: Readonly<Record<FindingSeverity, string>> = {

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { runCommand } from "../helpers/command-under-test.ts";
-
-type Manifest = Readonly<Record<string, unknown>>;
+import { group, type Manifest, machine, profile, secret, stream } from "../helpers/manifests.ts";
 
 const mac = "52:54:00:a1:9c:ae";
 const planted = "hunter2hunter2";
@@ -23,31 +22,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const named = (name: string) => ({ metadata: { name, namespace: "racks" } });
-
-function profile(name: string, spec: object = {}): Manifest {
-  const boot = { kernel: `/assets/${name}/vmlinuz` };
-  return { apiVersion: "davit.dev/v1alpha1", kind: "Profile", ...named(name), spec: { boot, ...spec } };
-}
-
-function group(name: string, matchLabels: object, spec: object = {}): Manifest {
-  const whole = { profileRef: { name }, selector: { matchLabels }, ...spec };
-  return { apiVersion: "davit.dev/v1alpha1", kind: "Group", ...named(name), spec: whole };
-}
-
-function machine(name: string, label: string, labels: object): Manifest {
-  const spec = { identity: { macs: [label] }, labels };
-  return { apiVersion: "davit.dev/v1alpha1", kind: "Machine", ...named(name), spec };
-}
-
-function secret(text: string): Manifest {
-  const metadata = { name: "texts", namespace: "racks", labels: { "davit.dev/allow-template": "true" } };
-  return { apiVersion: "v1", kind: "Secret", metadata, stringData: { config: text } };
-}
-
 const fromSecret = { generic: { templateFrom: { secretKeyRef: { name: "texts", key: "config" } } } };
-
-const stream = (manifests: readonly Manifest[]) => manifests.map((each) => JSON.stringify(each)).join("\n---\n");
 
 async function put(directory: "before" | "after", manifests: readonly Manifest[]): Promise<void> {
   await writeFile(join(folder, directory, "objects.yaml"), stream(manifests));
@@ -302,4 +277,7 @@ it("nothing of a manifest becomes markup of the comment, or a command of the ter
   expect(output).toContain("````diff\n");
   expect(output.match(/<\/details>/g)).toHaveLength(2);
   expect((await diff(before, after)).output).not.toContain("\u001b");
+  const named = [profile("web"), group("web", { rack: "\u009b2J\u202e" }, { metadata: { "\u001b[2J": 1 } })];
+  const shown = (await diff(before, named)).output;
+  for (const character of ["\u001b", "\u009b", "\u202e"]) expect(shown).not.toContain(character);
 });

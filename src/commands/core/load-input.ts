@@ -1,6 +1,7 @@
 /** Loads manifests for commands that work without a server: from directories, from standard input, or from both. */
 
 import { StartError } from "../../lib/start-error.ts";
+import { visible } from "../../lib/text/visible.ts";
 import type { SourceProblem } from "../../model/objects/source.ts";
 import { type LoadOptions, loadManifests, type Manifests } from "../../offline/load-manifests.ts";
 import { diskFailure } from "./failure.ts";
@@ -63,7 +64,12 @@ async function readInputBytes({ input }: Host): Promise<Uint8Array> {
  */
 export function assertReadable(problems: readonly SourceProblem[], { writeError }: Pick<Host, "writeError">): void {
   if (problems.length === 0) return;
-  for (const { origin, message } of problems) writeError(`${origin}: ${message}\n`);
+  for (const problem of problems) writeError(problemLine(problem));
   const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
   throw new StartError(`Nothing is compared because of ${count}: correct the manifests, davit lint shows more`);
+}
+
+/** Returns a problem as a line for a terminal. */
+export function problemLine({ origin, message }: SourceProblem): string {
+  return `${visible(origin)}: ${visible(message)}\n`;
 }

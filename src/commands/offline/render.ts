@@ -4,7 +4,7 @@ import { createLog } from "../../lib/logging/create-log.ts";
 import { workCommand } from "../core/command-line.ts";
 import { diskFailure } from "../core/failure.ts";
 import type { Host } from "../core/host.ts";
-import { loadInput } from "../core/load-input.ts";
+import { loadInput, problemLine } from "../core/load-input.ts";
 import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";
 import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
@@ -21,7 +21,7 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   const { manifests: places, adminNamespace, endpoint: asked, output } = config;
   const log = createLog({ level: "error", format: "json", destination: { write: host.writeError } });
   const manifests = await loadInput({ manifests: places, adminNamespace, log }, host);
-  for (const { origin, message } of manifests.view.problems) host.writeError(`${origin}: ${message}\n`);
+  for (const problem of manifests.view.problems) host.writeError(problemLine(problem));
   const { endpoints, ask, winner, warnings } = machineOf(manifests, config);
   // The boot script is the same for every machine.
   if (asked !== "boot.ipxe") describe({ winner, warnings }, host);
