@@ -36,7 +36,7 @@ async function answers(path: string, count = many): Promise<readonly string[]> {
   return [...new Set(all.map(({ status, body }) => `${status} ${body.trim()}`))];
 }
 
-const metrics = async () => await (await fetch(`${davit.opsUrl}/metrics`)).text();
+const metrics = async () => (await ask("/metrics", { url: davit.opsUrl })).body;
 const counted = async (series: string) => Number(new RegExp(`^${series} (\\S+)$`, "m").exec(await metrics())?.[1] ?? 0);
 
 const profile = (name: string, effect: string) => `apiVersion: davit.dev/v1alpha1
