@@ -80,8 +80,8 @@ export function fieldText({ before = "none", after = "none" }: ChangedField): st
 }
 
 const manyPairs =
-  "many Groups have another selector or priority: not each is compared with every Group that installs, so a machine " +
-  "that davit does not know may get a more destructive one than shown";
+  "many Groups have another selector or priority, so davit did not compare each with every Group that installs: a " +
+  "machine that davit does not know may get a more destructive boot than shown";
 
 /** What the reader must know besides the differences, one sentence each. */
 export function notesOf({ unready, unchecked, comparison, hasRecorded }: DiffReport): readonly string[] {

@@ -7,6 +7,9 @@
 import { parseArgs } from "node:util";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 
+/** What to do about a word among the options of a command that takes no other words. */
+export const optionsBegin = "options begin with --";
+
 /** The mistakes in a command line, one sentence each. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
@@ -140,7 +143,7 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   const isNamed = (token: (typeof tokens)[number] | undefined) => token?.kind !== "option" || known.has(token.name);
   const meant = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
   for (const token of meant) {
-    if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": options begin with --`);
+    if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": ${optionsBegin}`);
     if (token.kind !== "option") continue;
     const flag = meantFlag(token, [...known.keys()]);
     const problem = flagProblem(known.get(token.name), token, given, flag);

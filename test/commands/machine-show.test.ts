@@ -125,6 +125,7 @@ describe("davit machine show", () => {
   it.each([
     [[], "Nothing named: give MAC|UUID|[NAMESPACE/]NAME"],
     [["a", "b"], "Too many names: give one MAC|UUID|[NAMESPACE/]NAME"],
+    [["--output", "json", "a"], 'Unexpected argument "a": give it before the options'],
     [["a", "--outpt", "json"], 'Unknown option "--outpt": write --output'],
     [["a", "--output", "yaml"], 'Bad value "yaml" for --output: must be one of table, json'],
   ])("refuses %j", async (words, problem) => {

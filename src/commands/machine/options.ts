@@ -10,6 +10,7 @@ import {
   type Option,
   OptionRefusal,
   type OptionTable,
+  optionsBegin,
 } from "../../options/parsing.ts";
 import {
   fileOption,
@@ -152,8 +153,9 @@ export function readMachineOptions<Options extends OptionTable & typeof operatio
   const at = args.findIndex((arg) => arg.startsWith("-"));
   const words = at < 0 ? args : args.slice(0, at);
   const read = readOptions(table, args.slice(words.length), variablesOf(environment), paths);
-  read.problems.push(...tokenProblems(read.values));
-  return { words, ...read };
+  const problems = read.problems.map((problem) => problem.replace(optionsBegin, "give it before the options"));
+  problems.push(...tokenProblems(read.values));
+  return { words, ...read, problems };
 }
 
 /** Returns the only word. @throws {ConfigError} with every problem if there is none, or another one. */
