@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { maxOpenFiles, openFilesIn } from "../src/app/core/open-files.ts";
+import { connectionsWithin, maxOpenFiles, openFilesIn } from "../src/app/core/open-files.ts";
 
 it("reads the limit that counts now, not the one up to which it could be raised", () => {
   const limits = [
@@ -19,4 +19,12 @@ it.each(["Max open files            unlimited            unlimited            fi
 
 it("is a number of files or unknown", () => {
   expect(maxOpenFiles() ?? 1).toBeGreaterThan(0);
+});
+
+it("leaves the files of each server for machines out of its connections", () => {
+  // Eight threads with HTTP and HTTPS. The machines may take 429 files.
+  expect(connectionsWithin(1_024, "boot", 16)).toBe(10);
+  expect(connectionsWithin(1_024, "boot", 1)).toBe(413);
+  expect(connectionsWithin(64, "boot", 128)).toBe(1);
+  expect(connectionsWithin(1_024, "store", 1)).toBe(256);
 });

@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 import type { Clients } from "../../http/client-shares.ts";
 import { type FileShares, filesWithin, type Listener } from "../../http/connection-limit.ts";
 
+/** A server that machines use listens with eight sockets. Its thread has up to eight files more. */
+const filesOfServer = 16;
+
 /**
  * Returns the `connections` option of `createServer`; undefined if the number of open files has no known limit.
  * @param servers how many servers share the listener's connections evenly.
@@ -13,11 +16,17 @@ export function connectionLimitOf(listener: Listener, clients: Clients, onRefuse
   return openFiles === undefined
     ? undefined
     : {
-        maxConnections: Math.max(Math.floor(filesWithin(openFiles)[listener] / servers), 1),
+        maxConnections: connectionsWithin(openFiles, listener, servers),
         makesRoom: listener === "ops",
         clients,
         onRefused,
       };
+}
+
+/** Returns the most connections of one server, if this many servers share what a listener may take. */
+export function connectionsWithin(openFiles: number, listener: Listener, servers: number): number {
+  const files = Math.floor(filesWithin(openFiles)[listener] / servers);
+  return Math.max(files - (listener === "boot" ? filesOfServer : 0), 1);
 }
 
 /** One file that davit opens, and one that it sends. */
