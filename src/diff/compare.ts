@@ -178,24 +178,27 @@ class Differ {
 
   /**
    * A Group that no longer has its selector or its priority can lose machines that nobody knows to a Group that
-   * installs. Compares a sample machine of both.
+   * installs. Compares a sample machine of both. One example for each Group that installs is enough.
    * @returns false if there are too many pairs: then some were not compared.
    */
   lookAtPairs(): boolean {
     const installing = [...this.#after.groups.values()].filter(({ id }) => this.#installs(id));
     const moved = [...this.#before.groups.values()].filter((was) => hasMoved(was, this.#after.groups.get(was.id)));
+    let others = installing;
     for (const was of moved.slice(0, Math.floor(maxPairs / Math.max(1, installing.length))))
-      for (const other of installing) this.#lookAtPair(was, other);
+      others = others.filter((other) => !this.#lookAtPair(was, other));
     return moved.length * installing.length <= maxPairs;
   }
 
-  /** Compares a sample machine of a Group that another Group selects, too, if it may lose data. */
-  #lookAtPair(was: BootGroup, other: BootGroup): void {
+  /** Compares a sample machine of a Group that another Group selects, too. @returns false unless it may lose data. */
+  #lookAtPair(was: BootGroup, other: BootGroup): boolean {
     const sample = sampleOfBoth(was, other);
-    if (sample === undefined) return;
+    if (sample === undefined) return false;
     const before = outcomeOf(this.#before, sample.labels, this.#nowMs);
-    if (before.group !== was.id) return;
-    if (isMoreDestructive(before, outcomeOf(this.#after, sample.labels, this.#nowMs))) this.look(sample);
+    const after = outcomeOf(this.#after, sample.labels, this.#nowMs);
+    if (before.group !== was.id || !isMoreDestructive(before, after)) return false;
+    this.look(sample);
+    return true;
   }
 
   countOf(counts: (change: ChangedMachines) => boolean): number {
