@@ -71,9 +71,9 @@ function grantText({ generation, scope, ledger, untilMs }: InstallGrant): string
 
 const meanings: Readonly<Record<SelectorChange, string>> = {
   same: "",
-  widens: "it widens: machines that davit does not know may match, too",
+  widens: "it widens: more machines may match than this report counts",
   narrows: "it narrows",
-  differs: "other machines that davit does not know may match",
+  differs: "other machines may match than this report counts",
 };
 
 function selectorNote(before: BootGroup, after: BootGroup): string {
