@@ -10,10 +10,10 @@
 import type { IncomingMessage } from "node:http";
 import { extname } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
-import { assert, codeOf } from "../../lib/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
-import { Clients } from "../client-shares.ts";
+import { Clients, type Holder } from "../client-shares.ts";
 import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";
 import type { Answer, Exchange } from "../exchange.ts";
@@ -106,6 +106,13 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     fetched,
     hasPlace: true,
   };
+  const answerInPlace = async (directory: string, client: Holder, exchange: Exchange) => {
+    try {
+      return await answer(directory, sending, exchange);
+    } finally {
+      streams.leave(client);
+    }
+  };
   return {
     url: `${prefix}*`,
     answer: async (exchange) => {
@@ -113,16 +120,14 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
       // cut off, so the answer is 404.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       const client = clients.ofRequest(exchange.request);
-      if (!streams.tryEnter(client)) {
-        const made = await answer(root, { ...sending, hasPlace: false }, exchange);
-        if (made !== needsPlace) return made;
-        await streams.enter(client, exchange.response);
-      }
+      if (streams.tryEnter(client)) return await answerInPlace(root, client, exchange);
       try {
-        return toAnswer(await answer(root, sending, exchange));
-      } finally {
-        streams.leave(client);
+        return await answer(root, { ...sending, hasPlace: false }, exchange);
+      } catch (error) {
+        if (error !== needsPlace) throw error;
       }
+      await streams.enter(client, exchange.response);
+      return await answerInPlace(root, client, exchange);
     },
     end: () => streams.end(),
   };
@@ -142,17 +147,10 @@ interface DownloadContext {
   readonly hasPlace: boolean;
 }
 
-/** The result for a request without a place that needs one: its answer has a body, or an unknown digest. */
-const needsPlace = Symbol("needs a place");
+/** Thrown for a request without a place that needs one: its answer has a body, or an unknown digest. */
+const needsPlace = new RequestError("overloaded");
 
-type AnswerOrWait = Answer | undefined | typeof needsPlace;
-
-function toAnswer(made: AnswerOrWait): Answer | undefined {
-  assert(made !== needsPlace, "a request with a place gets its answer");
-  return made;
-}
-
-async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<AnswerOrWait> {
+async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
   for (let look = 0; look < maxLooks; look++) {
     const opened = await sending.openings.enter();
     try {
@@ -172,14 +170,14 @@ interface OneDownload extends DownloadContext {
   readonly opened: () => void;
 }
 
-async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<AnswerOrWait> {
+async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
   const { wanted, digests, hasPlace } = sending;
   const digest = wantedDigest(exchange.rawQuery);
   const asset = await openOrRefuse(root, exchange.path.slice(prefix.length), sending);
   try {
     const name = decodedPath(exchange.path.slice(prefix.length));
     const isChecked = digest !== undefined || wanted.lists(name);
-    if (isChecked && !hasPlace && !digests.knows(asset)) return needsPlace;
+    if (isChecked && !hasPlace && !digests.knows(asset)) throw needsPlace;
     if (digest !== undefined) await checkDigest(asset, (sha256) => sha256 === digest, sending, exchange);
     else if (wanted.lists(name)) await checkDigest(asset, (sha256) => wanted.accepts(name, sha256), sending, exchange);
     return await answerWith(asset, sending, exchange);
@@ -212,7 +210,7 @@ async function openOrRefuse(root: string, path: string, { wanted }: DownloadCont
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */
-async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<AnswerOrWait> {
+async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
   const { request, path } = exchange;
   const validators = ["Cache-Control", "no-cache", "Etag", asset.etag, "Last-Modified", asset.modified];
   if (isUnchanged(request.headers, asset)) return { status: 304, headers: validators };
@@ -225,7 +223,7 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
     byteLength,
   };
   if (request.method === "HEAD" || byteLength === 0) return { ...head, body: "" };
-  if (!sending.hasPlace) return needsPlace;
+  if (!sending.hasPlace) throw needsPlace;
   sending.opened();
   const pieces = new AssetPieces(asset, range, sending);
   try {
