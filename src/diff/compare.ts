@@ -10,7 +10,7 @@ import { nextTurn } from "../lib/slices.ts";
 import { ownerName } from "../model/objects/documents.ts";
 import { bootIndexOf, type DocumentTexts } from "../offline/load-manifests.ts";
 import { type ChangedField, changedFields, selectorChange } from "./group-fields.ts";
-import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf, sampleOfBoth } from "./known-machines.ts";
+import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf, samplesOfBoth } from "./known-machines.ts";
 import { type BootOutcome, type Danger, dangerOf, isMoreDestructive, outcomeOf, risks } from "./outcome.ts";
 import { changedProfileFields } from "./profile-fields.ts";
 import { type ChangedText, changedText, contentOf, endpointsOf, inputsOf, isChanged, MachineTexts } from "./texts.ts";
@@ -71,11 +71,11 @@ export interface Comparison {
   readonly isCutShort: boolean;
 }
 
-const uncompared = "no compared machine gets it, so its configs are not shown";
+const uncompared = "no compared machine keeps this Group, so its configs are not shown";
 
 const machinesPerTurn = 250;
-/** The most pairs of Groups for which a sample machine is made up: a few seconds. */
-const maxPairs = 50_000;
+/** The most pairs of Groups for which sample machines are made up: some seconds. */
+const maxPairs = 20_000;
 
 /** Compares every known machine, and a sample machine for each Group that has none or selects others. */
 export async function compare(options: CompareOptions): Promise<Comparison> {
@@ -117,7 +117,7 @@ class Differ {
   readonly #buckets = new Map<string, OpenChange>();
   /** The Groups that have a known machine in either state. */
   readonly #peopled = new Set<string | undefined>();
-  /** The Groups that serve a compared machine in either state. */
+  /** The Groups that a compared machine keeps, and that serve it after the change. */
   readonly #compared = new Set<string | undefined>();
 
   constructor(before: BootIndex, after: BootIndex, nowMs: number) {
@@ -156,7 +156,8 @@ class Differ {
 
   #note({ isSample }: ComparedMachine, before: BootOutcome, after: BootOutcome): void {
     if (!isSample) this.#peopled.add(before.group).add(after.group);
-    for (const { group, refusal } of [before, after]) if (refusal === undefined) this.#compared.add(group);
+    // A machine that moves shows the configs of two Groups, not what changes in each.
+    if (before.group === after.group && after.refusal === undefined) this.#compared.add(after.group);
   }
 
   /** Compares a sample machine for each Group that has no known machine, or a new selector. */
@@ -178,7 +179,7 @@ class Differ {
 
   /**
    * A Group that no longer has its selector or its priority can lose machines that nobody knows to a Group that
-   * installs. Compares a sample machine of both. One example for each Group that installs is enough.
+   * installs. Compares sample machines of both. One example for each Group that installs is enough.
    * @returns false if there are too many pairs: then some were not compared.
    */
   lookAtPairs(): boolean {
@@ -190,15 +191,16 @@ class Differ {
     return moved.length * installing.length <= maxPairs;
   }
 
-  /** Compares a sample machine of a Group that another Group selects, too. @returns false unless it may lose data. */
+  /** Compares sample machines of a Group that another Group selects, too. @returns false unless one may lose data. */
   #lookAtPair(was: BootGroup, other: BootGroup): boolean {
-    const sample = sampleOfBoth(was, other);
-    if (sample === undefined) return false;
-    const before = outcomeOf(this.#before, sample.labels, this.#nowMs);
-    const after = outcomeOf(this.#after, sample.labels, this.#nowMs);
-    if (before.group !== was.id || !isMoreDestructive(before, after)) return false;
-    this.look(sample);
-    return true;
+    for (const sample of samplesOfBoth(was, other, this.#after.groups.get(was.id))) {
+      const before = outcomeOf(this.#before, sample.labels, this.#nowMs);
+      const after = outcomeOf(this.#after, sample.labels, this.#nowMs);
+      if (before.group !== was.id || !isMoreDestructive(before, after)) continue;
+      this.look(sample);
+      return true;
+    }
+    return false;
   }
 
   countOf(counts: (change: ChangedMachines) => boolean): number {
@@ -213,6 +215,7 @@ class Differ {
         was: this.#before.groups.get(id),
         is: this.#after.groups.get(id),
         dangers: [dangerOf(this.#before, id, this.#nowMs), dangerOf(this.#after, id, this.#nowMs)],
+        installed: this.#before.machineOf(id)?.profile.isInstall === true,
         installs: this.#installs(id),
         unseenFields: this.#unseenFields(id),
         changes: changes.get(id) ?? [],
@@ -279,25 +282,36 @@ interface GroupSides extends Pick<ChangedGroup, "changes" | "losses"> {
   readonly is: BootGroup | undefined;
   /** What the Group may do to a machine that nobody knows, before and after. */
   readonly dangers: readonly [before: Danger, after: Danger];
-  /** True if the Group installs after the change, perhaps only once its hold ends. */
+  /** True if the Group installed before the change, and if it does after it, perhaps only once its hold ends. */
+  readonly installed: boolean;
   readonly installs: boolean;
   readonly unseenFields: readonly ChangedField[];
 }
 
 function groupChange(
   group: string,
-  { was, is, dangers: [before, after], changes, losses, installs, unseenFields }: GroupSides,
+  { was, is, dangers: [before, after], changes, losses, installed, installs, unseenFields }: GroupSides,
 ): readonly ChangedGroup[] {
   const kind = was === undefined ? "added" : is === undefined ? "removed" : "changed";
-  const hasOtherEffect = kind === "changed" && before.risk !== after.risk;
-  const effects = hasOtherEffect ? [{ field: "effect", before: before.risk, after: after.risk }] : [];
+  const effects = kind === "changed" ? effectFields([before.risk, after.risk], [installed, installs]) : [];
   const fields = [...changedFields(was, is), ...effects, ...unseenFields];
   if (kind === "changed" && fields.length === 0 && changes.length === 0 && losses.size === 0) return [];
   const isWorse =
     changes.some((change) => change.isMoreDestructive) ||
-    (installs && mayTakeUnknown(was, is)) ||
+    (installs && (!installed || mayTakeUnknown(was, is))) ||
     (kind === "changed" && isMoreDestructive(before, after));
   return [{ group, kind, isMoreDestructive: isWorse, fields, changes: changes.toSorted(byDanger), losses }];
+}
+
+/** Compares the effect of a Group now, and else the one that it will have when its hold ends. */
+function effectFields(
+  [was, is]: readonly [Danger["risk"], Danger["risk"]],
+  [installed, installs]: readonly [boolean, boolean],
+): readonly ChangedField[] {
+  if (was !== is) return [{ field: "effect", before: was, after: is }];
+  if (installed === installs) return [];
+  const text = (isInstall: boolean) => (isInstall ? "Install" : "Boot");
+  return [{ field: "effect, once machines are served", before: text(installed), after: text(installs) }];
 }
 
 /** True if a Group may get machines that nobody knows, and that it did not get before. */

@@ -7,6 +7,7 @@ import type { BootGroup } from "../boot/core/known-documents.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
 import { sampleLabels } from "../controller/ranking/sample-labels.ts";
 import { sampleRequest } from "../controller/trials/trial.ts";
+import { isPositive, type Requirement, toRequirement } from "../model/labels/expression.ts";
 import { identityLabels, type Labels, labelsFromQuery } from "../model/labels/labels.ts";
 import { documentAddress } from "../model/objects/documents.ts";
 import type { Selection } from "../model/objects/group.ts";
@@ -63,16 +64,37 @@ export function sampleOf(group: Selection): ComparedMachine {
   return { ...sampleRequest(group), name, isSample: true, isUncertain: false };
 }
 
-/** Returns a sample machine that two Groups select; undefined if they ask for different values of one label. */
-export function sampleOfBoth(first: Selection, second: Selection): ComparedMachine | undefined {
+/**
+ * Returns sample machines that two Groups select; none if they ask for different values of one label.
+ * @param now what the first Group selects now. For each of its requirements there is a sample that does not meet it, if
+ *   the first Group selected such machines before.
+ */
+export function samplesOfBoth(
+  first: Selection,
+  second: Selection,
+  now: Selection | undefined,
+): readonly ComparedMachine[] {
   const isOpposed = Object.entries(first.selector).some(
     ([label, value]) => Object.hasOwn(second.selector, label) && second.selector[label] !== value,
   );
-  if (isOpposed) return undefined;
-  return sampleOf({
-    selector: { ...first.selector, ...second.selector },
-    expressions: [...first.expressions, ...second.expressions],
-  });
+  if (isOpposed) return [];
+  const selector = { ...first.selector, ...second.selector };
+  const common = [...first.expressions, ...second.expressions];
+  const lost = now === undefined ? [] : requirementsOf(now).map((each) => [opposite(each)]);
+  return [[], ...lost].map((more) => sampleOf({ selector, expressions: [...common, ...more] }));
+}
+
+function requirementsOf({ selector, expressions }: Selection): readonly Requirement[] {
+  const labels = Object.entries(selector).map(([key, value]) =>
+    toRequirement({ key, operator: "In", values: [value] }),
+  );
+  return [...labels, ...expressions];
+}
+
+/** Returns the requirement that is met by exactly the labels that do not meet the given one. */
+function opposite(given: Requirement): Requirement {
+  const operator = isPositive(given) ? "NotIn" : "Exists";
+  return { ...given, operator, accepts: (value) => !given.accepts(value) };
 }
 
 class FoundMachines {

@@ -3,7 +3,7 @@
 import { bootRefusals } from "../boot/core/boot-error.ts";
 import type { ChangedGroup, ChangedMachines } from "./compare.ts";
 import type { BootOutcome } from "./outcome.ts";
-import { type DiffReport, hasDifferences } from "./words.ts";
+import { type DiffReport, hasDifferences, notesOf } from "./words.ts";
 
 /** Returns the whole report, with the name of every machine. */
 export function jsonReport(report: DiffReport): object {
@@ -20,6 +20,7 @@ export function jsonReport(report: DiffReport): object {
       uncertain: uncertainCount,
     },
     groups: groups.map(groupJson),
+    notes: notesOf(report),
     notReady: unready,
     notCompared: unchecked.map(({ why, field, holder, isAsNow }) => ({
       field,

@@ -24,10 +24,10 @@ export function* textReport(report: DiffReport, style: Style): Iterable<string> 
 const kindTexts = { added: " is new", removed: " is removed", changed: "" } as const;
 
 function groupText({ group, kind, isMoreDestructive, fields, changes, losses }: ChangedGroup, style: Style): string {
-  const title = `Group ${group}${kindTexts[kind]}`;
+  const title = visible(`Group ${group}${kindTexts[kind]}`);
   const head = isMoreDestructive ? style("red", `!! ${title}: more destructive`) : style("bold", title);
   const fieldLines = fields.map((field) => `   ${fieldLine(field)}\n`);
-  const lossLines = [...losses].map(([to, count]) => `   loses ${machinesText(count)} to Group ${to}\n`);
+  const lossLines = [...losses].map(([to, count]) => `   loses ${machinesText(count)} to Group ${visible(to)}\n`);
   return [`${head}\n`, ...fieldLines, ...lossLines, ...changes.map((change) => changeLines(change, style))].join("");
 }
 
@@ -56,7 +56,7 @@ export function namesText(names: readonly string[]): string {
 
 function textLines({ endpoint, change, note, diff }: ChangedText, machine: string, style: Style): string {
   const head = visible(`      /${endpoint} is ${change}, for ${machine}`);
-  if (diff === undefined) return `${head}: ${note}\n`;
+  if (diff === undefined) return `${head}: ${visible(note ?? "")}\n`;
   const lines = diff.trimEnd().split("\n");
   return `${head}\n${lines.map((line) => `        ${styled(line, style)}\n`).join("")}`;
 }

@@ -19,8 +19,8 @@ export interface DiffReport {
 }
 
 /** True if a Group or what a machine gets differs. */
-export function hasDifferences({ comparison: { groups } }: Pick<DiffReport, "comparison">): boolean {
-  return groups.length > 0;
+export function hasDifferences({ comparison }: Pick<DiffReport, "comparison">): boolean {
+  return comparison.groups.length > 0 || comparison.changedCount > 0;
 }
 
 export function machinesText(count: number): string {
@@ -29,13 +29,14 @@ export function machinesText(count: number): string {
 
 /** One sentence for everything. */
 export function summaryText({ comparison }: Pick<DiffReport, "comparison">): string {
-  const { groups, machineCount, changedCount, endangeredCount } = comparison;
-  if (groups.length === 0) return `no differences for ${machinesText(machineCount)}`;
+  const { groups, machineCount, changedCount, endangeredCount, isCutShort } = comparison;
+  if (!hasDifferences({ comparison })) return `no differences for ${machinesText(machineCount)}`;
   const of = `${changedCount} of ${machineCount} known machines get something else`;
   const danger = endangeredCount === 0 ? "" : `, ${endangeredCount} of them something more destructive`;
   const worse = groups.filter(({ isMoreDestructive }) => isMoreDestructive).length;
   const marked = worse === 0 ? "" : ` (${worse} more destructive)`;
-  return `${groups.length === 1 ? "1 Group differs" : `${groups.length} Groups differ`}${marked}, ${of}${danger}`;
+  const cut = isCutShort ? "; not all Groups were compared with those that install" : "";
+  return `${groups.length === 1 ? "1 Group differs" : `${groups.length} Groups differ`}${marked}, ${of}${danger}${cut}`;
 }
 
 /** What happens to machines, from the view of the Group that the report lists them under. */

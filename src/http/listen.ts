@@ -48,7 +48,7 @@ const backlog = 16_384;
  * arrived. So with one socket, a thread with 1,000 busy connections accepts few new ones in a second. Linux keeps 4,096
  * waiting connections for each socket. After about 30 s, it resets connections that found no place.
  */
-const socketsOfCrowd = 8;
+export const socketsOfCrowd = 8;
 
 /**
  * The longest wait for the lock of a port. A davit holds it for milliseconds. Any program can take its name, and must

@@ -54,6 +54,20 @@ export function nearQuota(bytes: { readonly good: number; readonly bad: number }
   return limit("davit_store_bytes", { ...bytes, minutes: 15 });
 }
 
+/** A counter that must not grow at all; the alert stays for half an hour. */
+function single(series: string): AlertCases {
+  return {
+    fires: [
+      { name: "it grows", series: { [series]: growing(1) } },
+      { name: "once, a moment ago", series: { [series]: grewOnce(10) } },
+    ],
+    silent: [
+      { name: "it stands still", series: { [series]: always(7) } },
+      { name: "longer ago", series: { [series]: grewOnce(40) } },
+    ],
+  };
+}
+
 /** A counter that must not grow for long. */
 function growth(series: string, minutes: number): AlertCases {
   return {
@@ -143,6 +157,7 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
       { name: "other refusals", series: { [refusals("held")]: growing(1), [refusals("noMatch")]: growing(1) } },
     ],
   },
+  DavitBootThreadLost: single("davit_boot_threads_lost_total"),
   DavitWatchDisconnected: limit('davit_watch_connected{resource="groups"}', { good: 1, bad: 0, minutes: 5 }),
   DavitCacheStale: limit("davit_cache_age_seconds", { good: 60, bad: 200, minutes: 5 }),
   DavitSourceStale: limit("davit_source_staleness_seconds", { good: 20, bad: 200, minutes: 5 }),
@@ -242,16 +257,7 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
     ],
   },
   DavitPendingMachinesMany: limit("davit_pending_machines", { good: 900, bad: 901, minutes: 15 }),
-  DavitAssetMismatch: {
-    fires: [
-      { name: "it grows", series: { davit_boot_asset_mismatches_total: growing(1) } },
-      { name: "once, a moment ago", series: { davit_boot_asset_mismatches_total: grewOnce(10) } },
-    ],
-    silent: [
-      { name: "it stands still", series: { davit_boot_asset_mismatches_total: always(7) } },
-      { name: "longer ago", series: { davit_boot_asset_mismatches_total: grewOnce(40) } },
-    ],
-  },
+  DavitAssetMismatch: single("davit_boot_asset_mismatches_total"),
   DavitProfileAssetNotFetched: {
     fires: [
       { name: "one failed", series: { [assets("FetchFailed")]: always(1) } },

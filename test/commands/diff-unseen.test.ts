@@ -13,6 +13,14 @@ const planted = "hunter2hunter2";
 const installer = profile("installer", { effect: "Install" });
 const web = [profile("web"), group("web", { zone: "b" })];
 
+const soon = { field: "effect, once machines are served", before: "Boot", after: "Install" };
+
+/** An everyday Group of all zones, or of those that meet an expression. */
+function zones(expression: object = {}) {
+  const any = { key: "zone", operator: "Exists" };
+  return group("web", {}, { priority: 5, selector: { matchExpressions: [any, { ...any, ...expression }] } });
+}
+
 let folder: string;
 
 beforeAll(async () => {
@@ -90,6 +98,46 @@ describe("machines that nobody knows", () => {
       groups: [{ group: "racks/installer", moreDestructive: true, changes: [{ sample: expect.anything() }] }, {}],
     });
   });
+
+  it.each<[string, readonly Manifest[], readonly Manifest[]]>([
+    ["a value less", [zones({ operator: "In", values: ["a", "b"] })], [zones({ operator: "In", values: ["a"] })]],
+    ["a label more to lack", [zones()], [zones({ key: "row", operator: "DoesNotExist" })]],
+  ])("may fall to an installer when their everyday Group has %s", async (_, before, after) => {
+    const rest = [profile("web"), installer, group("installer", { rack: "r1" })];
+    expect(await report([...before, ...rest], [...after, ...rest])).toMatchObject({
+      groups: [{ group: "racks/installer", moreDestructive: true }, { group: "racks/web" }],
+    });
+  });
+
+  it("are not all looked for among thousands of pairs of Groups", async () => {
+    const numbers = [...Array(150).keys()];
+    const installers = numbers.map((at) => group(`i${at}`, { zone: `i${at}` }, { profileRef: { name: "installer" } }));
+    const all = (priority: number) => [
+      ...[profile("web"), installer, ...installers],
+      ...numbers.map((at) => group(`g${at}`, { zone: `g${at}` }, { priority, profileRef: { name: "web" } })),
+    ];
+    const { output } = await diff(all(5), all(4));
+    expect(output).toContain("note: many Groups have another selector or priority");
+    expect(output).toMatch(/; not all Groups were compared with those that install\n$/);
+  });
+
+  it("may be installed once a hold ends", async () => {
+    const held = (spec: object) => [profile("web", spec), group("web", { rack: "r1" }, { hold: true })];
+    const json = await report(held({}), held({ effect: "Install" }));
+    expect(json).toMatchObject({ groups: [{ moreDestructive: true, fields: expect.arrayContaining([soon]) }] });
+  });
+
+  it("may get what changes in a Group whose only known machine moves", async () => {
+    const both = (kernel: string, own: object) => [
+      profile("web", { boot: { kernel } }),
+      group("web", { zone: "b" }, own),
+      profile("db"),
+      group("db", { zone: "b", rack: "r2" }, { priority: 1 }),
+      { ...machine("node", mac, {}), spec: { identity: { macs: [mac] }, labels: { zone: "b", rack: "r2" } } },
+    ];
+    const json = await report(both("/old", { priority: 5 }), both("/new", { priority: 0 }));
+    expect(JSON.stringify(json)).toContain("content of the Profile");
+  });
 });
 
 describe("a grant", () => {
@@ -147,4 +195,16 @@ it.each(["diff", "lint"])("davit %s prints no command of the terminal that a man
   const { code, output, errors } = await runCommand([command, ...words], { input: [stream(objects)] });
   expect([code, output + errors]).not.toEqual([0, ""]);
   for (const character of ["\u001b", "\u202e"]) expect(output + errors).not.toContain(character);
+});
+
+it("counts a machine without a Group that waits now, and finds a difference", async () => {
+  const known = (hold: boolean) => ({ ...machine("node", mac, {}), spec: { identity: { macs: [mac] }, hold } });
+  expect(await report([known(false)], [known(true)])).toMatchObject({
+    differs: true,
+    groups: [],
+    machines: { known: 1, changed: 1 },
+  });
+  const { output, code } = await diff([known(false)], [known(true)], "--exit-code");
+  expect(output).toContain("0 Groups differ, 1 of 1 known machines get something else");
+  expect(code).toBe(1);
 });

@@ -279,5 +279,6 @@ it("nothing of a manifest becomes markup of the comment, or a command of the ter
   expect((await diff(before, after)).output).not.toContain("\u001b");
   const named = [profile("web"), group("web", { rack: "\u009b2J\u202e" }, { metadata: { "\u001b[2J": 1 } })];
   const shown = (await diff(before, named)).output;
+  expect(shown).toContain("\\u{9b}2J");
   for (const character of ["\u001b", "\u009b", "\u202e"]) expect(shown).not.toContain(character);
 });

@@ -3,9 +3,10 @@
 import { readFileSync } from "node:fs";
 import type { Clients } from "../../http/client-shares.ts";
 import { type FileShares, filesWithin, type Listener } from "../../http/connection-limit.ts";
+import { socketsOfCrowd } from "../../http/listen.ts";
 
-/** A server that machines use listens with eight sockets. Its thread has up to eight files more. */
-const filesOfServer = 16;
+/** A server that machines use has these sockets to listen, and its thread has up to as many other files. */
+const filesOfServer = 2 * socketsOfCrowd;
 
 /**
  * Returns the `connections` option of `createServer`; undefined if the number of open files has no known limit.

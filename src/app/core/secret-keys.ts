@@ -23,6 +23,7 @@ export interface SecretKeysOptions {
 
 /** The pauses before a purge is repeated that failed, such as on a full disk. */
 const retries = { firstMs: 10_000, capMs: 10 * 60_000 };
+const purgeFailed = "purge failed: log and snapshots may still have texts of Secrets in the clear; davit tries again";
 
 export class SecretKeys implements SecretTexts {
   readonly #clock: Clock;
@@ -102,7 +103,9 @@ export class SecretKeys implements SecretTexts {
         isDone = await store.purge();
         // Only the leader can shorten the log, and it may stop before it does.
         isToRetry = !isDone && store.membership.isLeader;
-        if (isToRetry) await this.#clock.sleep(backoffMs(failures++, retries), ending.signal);
+        if (!isToRetry) continue;
+        this.#log.warn({ failures: failures + 1 }, purgeFailed);
+        await this.#clock.sleep(backoffMs(failures++, retries), ending.signal);
       } while ((isOwed || isToRetry) && !ending.signal.aborted);
       isOwed = !isDone;
       isRunning = false;
