@@ -7,9 +7,6 @@
 import { parseArgs } from "node:util";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 
-/** What to do about a word among the options of a command that takes no other words. */
-export const optionsBegin = "options begin with --";
-
 /** The mistakes in a command line, one sentence each. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
@@ -84,13 +81,17 @@ export interface ReadOptions<Options> {
   readonly faulty: ReadonlySet<string>;
 }
 
-/** Reads a command line and its environment. It leaves out bad values and reports them as problems. */
+/**
+ * Reads a command line and its environment. It leaves out bad values and reports them as problems.
+ * @param takesName true if the command takes a name before its options.
+ */
 export function readTable<Options extends OptionTable>(
   table: Options,
   args: readonly string[],
   environment: Environment,
+  takesName = false,
 ): ReadOptions<Options> {
-  const { given, problems, faulty } = readFlags(table, args);
+  const { given, problems, faulty } = readFlags(table, args, takesName);
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(table)) {
     const found = findTexts(option, given, environment);
@@ -127,7 +128,8 @@ function tableHelp(table: OptionTable): readonly string[] {
   });
 }
 
-function readFlags(table: OptionTable, args: readonly string[]) {
+function readFlags(table: OptionTable, args: readonly string[], takesName: boolean) {
+  const cure = takesName ? "give it before the options" : "options begin with --";
   const options = Object.values(table);
   const known = new Map(options.map((option) => [option.flag, option]));
   const { tokens } = parseArgs({
@@ -143,7 +145,7 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   const isNamed = (token: (typeof tokens)[number] | undefined) => token?.kind !== "option" || known.has(token.name);
   const meant = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
   for (const token of meant) {
-    if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": ${optionsBegin}`);
+    if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": ${cure}`);
     if (token.kind !== "option") continue;
     const flag = meantFlag(token, [...known.keys()]);
     const problem = flagProblem(known.get(token.name), token, given, flag);

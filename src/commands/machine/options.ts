@@ -10,7 +10,7 @@ import {
   type Option,
   OptionRefusal,
   type OptionTable,
-  optionsBegin,
+  readTable,
 } from "../../options/parsing.ts";
 import {
   fileOption,
@@ -23,7 +23,7 @@ import {
   readText,
   switchOption,
 } from "../../options/readers.ts";
-import { type Paths, readOptions } from "../../options/rules.ts";
+import { type Paths, ruleProblems } from "../../options/rules.ts";
 
 export const operationsOptions = {
   operationsUrl: {
@@ -152,10 +152,9 @@ export function readMachineOptions<Options extends OptionTable & typeof operatio
 ) {
   const at = args.findIndex((arg) => arg.startsWith("-"));
   const words = at < 0 ? args : args.slice(0, at);
-  const read = readOptions(table, args.slice(words.length), variablesOf(environment), paths);
-  const problems = read.problems.map((problem) => problem.replace(optionsBegin, "give it before the options"));
-  problems.push(...tokenProblems(read.values));
-  return { words, ...read, problems };
+  const read = readTable(table, args.slice(words.length), variablesOf(environment), true);
+  read.problems.push(...ruleProblems(table, read, paths), ...tokenProblems(read.values));
+  return { words, ...read };
 }
 
 /** Returns the only word. @throws {ConfigError} with every problem if there is none, or another one. */

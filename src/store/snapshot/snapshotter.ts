@@ -55,7 +55,7 @@ export class Snapshotter {
   #newest = 0;
   /** The largest size of the tree since the last snapshots on a full disk. */
   #peakBytes = 0;
-  #running: Promise<void> | undefined;
+  #running: Promise<unknown> | undefined;
   #isStopped = false;
 
   constructor(options: SnapshotterOptions) {
@@ -109,8 +109,8 @@ export class Snapshotter {
   async purge(): Promise<boolean> {
     while (this.#running !== undefined) await this.#running;
     const { membership, snapshotsPerPurge } = this.#options.log;
+    if (!membership.isLeader) return false;
     let isDone = false;
-    if (!membership.isLeader) return isDone;
     this.#begin(async () => {
       isDone = await this.#squeeze(snapshotsPerPurge, Number.POSITIVE_INFINITY);
     });
@@ -128,11 +128,9 @@ export class Snapshotter {
     if (this.#running !== undefined || this.#isStopped) return;
     this.#records = 0;
     this.#bytes = 0;
-    this.#running = take()
-      .then(() => undefined)
-      .finally(() => {
-        this.#running = undefined;
-      });
+    this.#running = take().finally(() => {
+      this.#running = undefined;
+    });
   }
 
   /** @returns false if a snapshot failed. */
