@@ -7,21 +7,14 @@ import { hash } from "node:crypto";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels/labels.ts";
-import {
-  fieldOf,
-  type GenericPart,
-  isOfSecret,
-  partAt,
-  partEndpoints,
-  type TemplatePart,
-} from "../model/objects/profile.ts";
+import { fieldOf, type GenericPart, partAt, partEndpoints, type TemplatePart } from "../model/objects/profile.ts";
 import { type PermitAsk, type PermitRefusal, permitRefusals } from "../model/permits/permit.ts";
 import type { PermitDesk } from "../model/permits/permit-desk.ts";
-import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";
 import { RenderBudget } from "../render/template/limits.ts";
 import { RequestReads } from "../render/template/variables.ts";
+import { asBroken, asBrokenSoon } from "./broken-config.ts";
 import { assertOpen, isSealedFor, noteDisk, purposeOf, questionOf } from "./config-questions.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { BootGroup, BootProfile } from "./core/known-documents.ts";
@@ -30,6 +23,7 @@ import { type BootJob, BootMaker } from "./making/boot-maker.ts";
 import { type AddressedMachine, type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
 import { KeptConfigs } from "./making/kept-configs.ts";
 import type { MadeFor, SlowWork, Subject } from "./making/slow-work.ts";
+import { ifCurrent, madeAnew } from "./making/still-current.ts";
 import type { BootView } from "./selection/boot-index.ts";
 import { type DavitUrlOptions, DavitUrls, type Transport } from "./transport.ts";
 
@@ -144,7 +138,7 @@ export class BootConfigs {
    */
   answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
     const desk = typeof this.#permits === "object" ? this.#permits : undefined;
-    return this.#configOf(name, { request, make: this.#soon(request.client), desk });
+    return madeAnew(() => this.#configOf(name, { request, make: this.#soon(request.client), desk }));
   }
 
   /**
@@ -168,10 +162,12 @@ export class BootConfigs {
       const group = this.#index.selectGroup(request.labels);
       const profile = this.#index.profileOf(group);
       this.#urls.assertAllowed({ group, profile }, { isScript: false, transport: request.transport });
-      return after(
-        asBrokenSoon({ group, profile: undefined, name }, () => this.#metadata({ group, profile }, request, make)),
-        (rendered) => ({ rendered, group: group.id, profile: undefined }),
+      const made = asBrokenSoon({ group, profile: undefined, name }, () =>
+        this.#metadata({ group, profile }, request, make),
       );
+      const isCurrent = () =>
+        this.#index.selectGroup(request.labels) === group && this.#index.profileOf(group) === profile;
+      return after(ifCurrent(made, isCurrent), (rendered) => ({ rendered, group: group.id, profile: undefined }));
     }
     const { machine, ask, isDisk } = this.#index.candidate(request.labels, purposeOf(name));
     this.#assertTransport(name, machine, asking);
@@ -193,13 +189,23 @@ export class BootConfigs {
 
   #made(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<MachineConfig> {
     const { group, profile } = machine;
+    const made = asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, asking));
     return after(
-      asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, asking)),
+      ifCurrent(made, () => this.#isCurrent(name, machine, asking.request.labels)),
       (rendered) => {
         if (rendered === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
         return { rendered, group: group.id, profile: profile.id };
       },
     );
+  }
+
+  /** @throws {BootError} if the machine gets no config now. */
+  #isCurrent(name: MachineConfigName, { group, profile }: Machine, labels: Labels): boolean {
+    const { machine } = this.#index.candidate(labels, purposeOf(name));
+    if (machine.group !== group || machine.profile !== profile) return false;
+    const part = partAt(name);
+    if (part !== undefined) this.#index.template(machine, part, labels);
+    return true;
   }
 
   /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
@@ -344,55 +350,4 @@ function withdrawn(part: TemplatePart): string {
 
 function sha256(text: string): string {
   return hash("sha256", text, "hex");
-}
-
-/** Calls a renderer, and converts its error into a refusal. */
-function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
-  try {
-    return render();
-  } catch (error) {
-    if (error instanceof RenderError) throw brokenConfig(error, asked);
-    throw error;
-  }
-}
-
-/** As `asBroken`, for a result that may be a promise. */
-function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): Soon<Result> {
-  const result = asBroken(asked, render);
-  if (!(result instanceof Promise)) return result;
-  return result.catch((error: unknown) =>
-    asBroken(asked, () => {
-      throw error;
-    }),
-  );
-}
-
-/** The config that a machine asked for, with its Group and Profile. */
-interface AskedConfig {
-  readonly group: BootGroup;
-  /** Undefined if the config does not use the Profile. */
-  readonly profile: BootProfile | undefined;
-  /** The endpoint, such as `cloud`. */
-  readonly name: string;
-}
-
-/** Returns the refusal for a renderer's error. It names the field and the variable that break the config. */
-function brokenConfig(error: RenderError, asked: AskedConfig): BootError {
-  const { group, profile, name } = asked;
-  const part = partAt(name);
-  const isSecret = part !== undefined && isOfSecret(profile?.content.templates[part]);
-  const field = profile && (part === undefined ? bootField(error, asked, profile) : `spec.${fieldOf(part)}`);
-  const problem = `${field === undefined ? "" : `${field}: `}${error.problem(isSecret)}`;
-  return new BootError("broken", { group: group.id, ...(profile && { profile: profile.id }), problem, cause: error });
-}
-
-function bootField({ field }: RenderError, { name, group }: AskedConfig, { content }: BootProfile): string {
-  const { boot, grubScript } = content;
-  if (name === "grub" && grubScript !== undefined) return "spec.boot.grubScript";
-  if (boot?.kind === "script") return "spec.boot.script";
-  if (field === undefined) return "spec.boot";
-  // The Profile's arguments come first, then those of the Group.
-  const own = boot?.kind === "kernel" ? boot.args.length : 0;
-  const ofGroup = new Map(group.args.map((_, at) => [`args[${own + at}]`, `spec.args[${at}] of the Group`]));
-  return ofGroup.get(field) ?? `spec.boot.${field}`;
 }

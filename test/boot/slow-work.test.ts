@@ -4,6 +4,7 @@ import { BootMaker } from "../../src/boot/making/boot-maker.ts";
 import type { JobOutcome } from "../../src/boot/making/render-thread.ts";
 import { SlowWork } from "../../src/boot/making/slow-work.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { RenderBudget } from "../../src/render/template/limits.ts";
 import { RequestReads } from "../../src/render/template/variables.ts";
@@ -17,7 +18,9 @@ const sha256 = () => "";
 
 let clock: FakeClock;
 let configs: BootConfigs;
-let fill: (text: string) => void;
+let fill: (text: string, spec?: Partial<GroupSpec>) => void;
+/** Called while something is made elsewhere. */
+let meanwhile: () => void;
 /** What was made beside the main thread, which does it at once here. */
 let elsewhere: string[];
 let failure: JobOutcome | undefined;
@@ -26,11 +29,13 @@ beforeEach(() => {
   clock = new FakeClock();
   elsewhere = [];
   failure = undefined;
+  meanwhile = () => {};
   const index = openIndex([]);
   const thread = {
     run: async (job: Parameters<BootMaker["make"]>[0]): Promise<JobOutcome> => {
       elsewhere.push(job.kind);
       await Promise.resolve();
+      meanwhile();
       if (failure !== undefined) return failure;
       const reads = new RequestReads();
       return { made: new BootMaker({ sha256 }).make(job, new RenderBudget(), reads), isOfRequest: reads.isAny };
@@ -38,13 +43,13 @@ beforeEach(() => {
   };
   const grub = { separator: "auto", commands: "auto" } as const;
   configs = new BootConfigs({ index, authority: "d:80", grub, slowWork: new SlowWork({ thread, clock }) });
-  fill = (text) =>
+  fill = (text, spec = {}) =>
     index.replaced([
       profileDocument("lab/web", {
         boot: { kind: "kernel", kernel: "/k", initrd: [], args: [`a=1${slow}`], efiInitrd: false },
         templates: { generic: { kind: "text", text, raw: false } },
       }),
-      groupDocument("lab/web", { selector: { role: "web" }, metadata }),
+      groupDocument("lab/web", { selector: { role: "web" }, metadata, ...spec }),
       syncedDocument(),
     ]);
 });
@@ -101,6 +106,40 @@ describe("what takes long", () => {
     expect(await bodyOf(ask(9))).toBe("");
     expect(ask(1)).toMatchObject({ rendered: { body: "" } });
     expect(elsewhere).toHaveLength(1);
+  });
+});
+
+describe("objects that change while a config is made", () => {
+  const names = ["generic", "ipxe", "grub"] as const;
+
+  it.each(names)("hold the machine: %s", async (name) => {
+    fill(`${slow}old`);
+    meanwhile = () => fill(`${slow}old`, { hold: true });
+    await expect(ask(1, name)).rejects.toMatchObject({ reason: "held" });
+  });
+
+  it("make davit begin anew", async () => {
+    fill(`${slow}old`);
+    meanwhile = () => {
+      meanwhile = () => {};
+      fill(`${slow}new`);
+    };
+    expect(await bodyOf(ask(1))).toBe("new");
+    expect(elsewhere).toEqual(["part", "part"]);
+  });
+
+  it("again and again let the machine ask later", async () => {
+    fill(slow);
+    meanwhile = () => fill(slow);
+    await expect(ask(1)).rejects.toMatchObject({ reason: "busy" });
+    expect(elsewhere).toHaveLength(3);
+  });
+
+  it("hold the metadata, too", async () => {
+    const values = Array.from({ length: 400_000 }, () => 1);
+    fill("", { metadata: { values } });
+    meanwhile = () => fill("", { metadata: { values }, hold: true });
+    await expect(ask(1, "metadata")).rejects.toMatchObject({ reason: "held" });
   });
 });
 
