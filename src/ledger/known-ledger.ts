@@ -30,6 +30,14 @@ export type LedgerListener = (entries: readonly LedgerEntry[] | undefined) => vo
 const presetMaxEntries = 65_536;
 const noLabels: readonly LabelPair[] = [];
 
+/** How old a copy of the ledger is. */
+export interface LedgerFreshness {
+  /** When the copy was last known to be complete, on the monotonic clock; undefined if it never was. */
+  readonly provenAtMs: number | undefined;
+  /** Why the copy may be too old; undefined if it is not. */
+  readonly staleness: string | undefined;
+}
+
 export interface KnownLedgerOptions {
   readonly clock: Clock;
   /** 65,536 unless given. */
@@ -44,6 +52,7 @@ export class KnownLedger implements FeedListener, LedgerView {
   /** The most machines. */
   readonly maxEntries: number;
   readonly #listeners = new Set<LedgerListener>();
+  #freshness: LedgerFreshness | undefined;
   #meta: LedgerMeta | undefined;
   #markedId: string | undefined;
   #markedMs = 0;
@@ -70,6 +79,19 @@ export class KnownLedger implements FeedListener, LedgerView {
   get trouble(): string | undefined {
     const problem = this.#trouble();
     return problem?.isLasting === true ? problem.text : undefined;
+  }
+
+  /** Sets what says how old this copy of the ledger is. Before this call, it is never too old. */
+  freshBy(freshness: LedgerFreshness): void {
+    this.#freshness = freshness;
+  }
+
+  get provenAtMs(): number | undefined {
+    return this.#freshness?.provenAtMs;
+  }
+
+  get mayMissReports(): boolean {
+    return this.id === undefined || this.#freshness?.staleness !== undefined;
   }
 
   /** Which ledger this is, even if a document is unreadable. */

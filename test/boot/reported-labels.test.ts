@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { KnownLedger } from "../../src/ledger/known-ledger.ts";
-import { entryPath } from "../../src/ledger/ledger-documents.ts";
+import { encodeMeta, entryPath, metaPath } from "../../src/ledger/ledger-documents.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { entry, mac, machineDocument, uuid } from "./gate-world.ts";
@@ -56,6 +56,40 @@ describe("a label that a machine has reported", () => {
     const identities = [`uuid/${uuid}`, `mac/${mac}`, `mac/${otherMac}`];
     const index = indexOf([...objects, machineDocument("lab/m", { identities })]);
     expect(selected(index, query({ uuid, mac: otherMac }))).toBe("lab/stage lab/wipe");
+  });
+});
+
+describe("an Install without a permit, of machines that may report labels", () => {
+  const reports = { labels: { stage: ["x"] } };
+  const reporting: Documents = [...objects, profileDocument("lab/once", { reports, boot: kernel })];
+  const fresh = query({ mac: otherMac, role: "new" });
+
+  it("waits while the ledger may be older than the report", () => {
+    let staleness: string | undefined;
+    const ledger = new KnownLedger({ clock: new FakeClock() });
+    ledger.freshBy({
+      provenAtMs: undefined,
+      get staleness() {
+        return staleness;
+      },
+    });
+    const index = new BootIndex({ log, ledger });
+    index.open();
+    index.replaced(reporting);
+    expect(refusal(index, fresh)).toBe("doubtful");
+    ledger.replaced([[metaPath, encodeMeta({ id: "9f3c0a52", beganAtMs: 0 })]]);
+    expect(selected(index, fresh)).toBe("lab/role lab/wipe");
+    staleness = "stale";
+    expect(refusal(index, fresh)).toBe("doubtful");
+    // Boots that overwrite nothing do not wait, and no machine waits where none may report labels.
+    expect(selected(index, query({ mac: otherMac }))).toBe("lab/all lab/disk");
+    index.replaced(objects);
+    expect(selected(index, fresh)).toBe("lab/role lab/wipe");
+    index.replaced(reporting);
+    staleness = undefined;
+    // A later davit may have written the report.
+    ledger.changed([{ path: entryPath("0".repeat(16)), text: "{}" }]);
+    expect(refusal(index, fresh)).toBe("doubtful");
   });
 });
 

@@ -15,6 +15,7 @@ import { FirstThread } from "../../src/app/threads/first-thread.ts";
 import { ThreadRequests } from "../../src/app/threads/thread-requests.ts";
 import type { FromThread, ThreadStart } from "../../src/app/threads/wire.ts";
 import { WantedAssets } from "../../src/download/wanted-assets.ts";
+import { encodeMeta, metaPath } from "../../src/ledger/ledger-documents.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import type { FeedListener } from "../../src/model/feed.ts";
@@ -32,6 +33,8 @@ const documents = [
   groupDocument("lab/new", { profile: "wipe", selector: { serial: "2" } }),
   syncedDocument(),
 ];
+
+const proven = (atMs: number | undefined) => ({ store: atMs, ledger: atMs });
 
 let folder: string;
 let start: ThreadStart;
@@ -93,7 +96,7 @@ it("listens when it has both feeds and davit is open, and answers nothing after 
   await expect(ask("/")).rejects.toThrow("ECONNREFUSED");
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   expect(posted).toContainEqual({ kind: "listening" });
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
   for (const path of ["/ipxe?serial=1", "/metadata?serial=1"]) expect(await ask(path)).toMatch(/^200/);
   await clock.advance(9_999);
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
@@ -102,9 +105,9 @@ it("listens when it has both feeds and davit is open, and answers nothing after 
     expect(await ask(path)).toMatch(/^503 (# )?503 not ready/);
   }
   // A proof that the thread reads too late does not count.
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() - 10_000 });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() - 10_000 });
   expect(await ask("/ipxe?serial=1")).toMatch(/^503/);
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
   await thread.take({ kind: "stop" });
 });
@@ -118,18 +121,18 @@ it("installs by its own proof, and by each change in its order", async () => {
     await thread.take({ kind: "documents", feed, documents: all.slice(2), isLast: true });
   }
   await thread.take({ kind: "open" });
-  await thread.take({ kind: "proof", provenAtMs: undefined, sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(undefined), sentAtMs: clock.monotonicMs() });
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   // Proofs arrive, but the first thread has not heard from its source.
   for (let beat = 0; beat < 61; beat++) {
     await clock.advance(1_000);
-    await thread.take({ kind: "proof", provenAtMs: 0, sentAtMs: clock.monotonicMs() });
+    await thread.take({ kind: "proof", proven: proven(0), sentAtMs: clock.monotonicMs() });
   }
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
   const [path] = groupDocument("lab/new", {});
   await thread.take({ kind: "changes", feed: "store", changes: [{ path, text: undefined }] });
   expect(await ask("/ipxe?serial=2")).toBe("404 404 no matching group");
@@ -144,7 +147,7 @@ it("waits for more objects no longer than the first thread", async () => {
   await thread.take({ kind: "documents", feed: "store", documents: [...documents, rest], isLast: true });
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   await thread.take({ kind: "open" });
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
   expect(await ask("/ipxe?serial=9")).toBe("503 503 install not certain");
   await thread.take({ kind: "settling", sinceMs: 55_000 });
   await clock.advance(4_999);
@@ -162,8 +165,8 @@ it("installs by no proof of documents that others have replaced", async () => {
   await thread.take({ kind: "documents", feed: "store", documents, isLast: true });
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   await thread.take({ kind: "open" });
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
-  // A proof is not about the ledger.
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  // What machines have reported prevents no install here.
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   // The followed store was restored from a backup: its documents may be older, and no proof covers them.
@@ -172,7 +175,26 @@ it("installs by no proof of documents that others have replaced", async () => {
   await thread.take({ kind: "documents", feed: "store", documents: documents.slice(2), isLast: true });
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
-  await thread.take({ kind: "proof", provenAtMs: clock.monotonicMs(), sentAtMs: clock.monotonicMs() });
+  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
+  await thread.take({ kind: "stop" });
+});
+
+it("installs by no proof of a ledger that another has replaced, where machines may report labels", async () => {
+  const clock = new FakeClock();
+  const { thread } = await threadOf(clock);
+  const reporting = profileDocument("lab/once", { boot, reports: { labels: { os: ["installed"] } } });
+  const ledger = [[metaPath, encodeMeta({ id: "9f3c0a52", beganAtMs: 0 })]] as const;
+  const proof = () => ({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() }) as const;
+  await thread.take({ kind: "documents", feed: "store", documents: [...documents, reporting], isLast: true });
+  await thread.take({ kind: "documents", feed: "ledger", documents: ledger, isLast: true });
+  await thread.take({ kind: "open" });
+  await thread.take(proof());
+  expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
+  await thread.take({ kind: "documents", feed: "ledger", documents: ledger, isLast: true });
+  expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
+  expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
+  await thread.take(proof());
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   await thread.take({ kind: "stop" });
 });
@@ -224,7 +246,7 @@ it("is replaced when it dies: counted, its gauges taken back, and without a word
   const threads = new BootThreads({
     ...{ start, wanted, clock: systemClock, log, metrics, count: 1, desk: undefined },
     feeds: { store: feed(documents), ledger: feed([]) },
-    provenAtMs: () => systemClock.monotonicMs(),
+    proven: () => proven(systemClock.monotonicMs()),
     settlingSinceMs: () => undefined,
     answer: () => Promise.reject(new RangeError("a secret")),
     follow:
@@ -277,7 +299,7 @@ it("is tried again while the system gives no thread", async () => {
   const threads = new BootThreads({
     ...{ start, clock, metrics, count: 1, desk: undefined, wanted: undefined, settlingSinceMs: () => undefined },
     ...{ log: { ...silentLog, error }, feeds: { store: feed, ledger: feed }, nearMisses: { report: () => {} } },
-    ...{ provenAtMs: () => undefined, answer: () => Promise.reject(new Error()), follow: () => () => {} },
+    ...{ proven: () => proven(undefined), answer: () => Promise.reject(new Error()), follow: () => () => {} },
     // The constructor throws, as when the system allows no further thread.
     worker: new URL("http://localhost/"),
   });

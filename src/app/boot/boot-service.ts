@@ -295,7 +295,7 @@ export class BootService {
 
   /** Undefined if there is only the first thread. */
   #openThreads({ bound }: BootListener, follow: RequestSink): BootThreads | undefined {
-    const { config, desk, feeds, log, clock, metrics } = this.#options;
+    const { config, desk, feeds, ledger, log, clock, metrics } = this.#options;
     if (config.bootThreads === 1 || feeds === undefined || bound === undefined) return undefined;
     assert(this.#nearMisses !== undefined, "The listener is open");
     const { index, assets } = this;
@@ -304,7 +304,7 @@ export class BootService {
       ...{ follow, nearMisses: this.#nearMisses, desk, wanted, clock, log, metrics },
       count: config.bootThreads - 1,
       feeds: feeds(),
-      provenAtMs: () => this.#freshness.provenAtMs,
+      proven: () => ({ store: this.#freshness.provenAtMs, ledger: ledger?.provenAtMs }),
       settlingSinceMs: () => index.settling.sinceMs,
       start: threadStart({ config, bound, desk, wanted, signers: this.#signers, certificate: this.#tls?.paths }),
       answer: threadAnswers({

@@ -20,9 +20,10 @@ import { followerName } from "../../model/history-batch.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { ledgerPath } from "../../model/permits/permit-wire.ts";
 import type { BootConfig } from "../../options/serve.ts";
+import { ledgerFreshness } from "./ledger-freshness.ts";
 
 export interface FollowedLedgerOptions {
-  readonly config: Pick<BootConfig, "store" | "copyFile">;
+  readonly config: Pick<BootConfig, "store" | "copyFile" | "maxStalenessMs">;
   readonly credentials: () => Promise<StoreCredentials>;
   /** See `StoreFollowerOptions`. */
   readonly unprovenMs: number | undefined;
@@ -73,6 +74,7 @@ export class FollowedLedger {
       random,
       log,
     });
+    this.known.freshBy(ledgerFreshness(clock, config, () => this.#follower.status.provenAtMs));
     this.#writers = new Writers({ urls, credentials, clock, log });
     // One request of each.
     const shown = { about: "shown", maxAsking: 2, limitMs: shownLimitMs } as const;

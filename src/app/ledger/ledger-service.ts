@@ -24,6 +24,7 @@ import { openSharedLedger } from "../core/members.ts";
 import { GrantedObjects } from "../objects/granted-objects.ts";
 import { InstallCounts } from "./install-counts.ts";
 import { InstallEvents } from "./install-events.ts";
+import { ledgerFreshness } from "./ledger-freshness.ts";
 
 export interface LedgerServiceOptions {
   readonly config: ServeConfig;
@@ -62,7 +63,8 @@ export class LedgerService {
     this.store = store;
     this.ledger = ledger;
     this.objects = new GrantedObjects(() => this.#gather());
-    const { clock, metrics, eventSink: sink, audit } = options;
+    const { config, clock, metrics, eventSink: sink, audit } = options;
+    ledger.known.freshBy(ledgerFreshness(clock, config, () => this.completeAtMs));
     this.#events = new InstallEvents({ sink, uidOf: (key) => this.objects.of(key)?.uid, clock });
     this.#counts = new InstallCounts({
       ledger,

@@ -24,11 +24,12 @@ import type { FeedListener } from "../../model/feed.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import { maxAssetFiles } from "../core/open-files.ts";
 import { SecretKeys } from "../core/secret-keys.ts";
+import { ledgerFreshness } from "../ledger/ledger-freshness.ts";
 import { reportingMachine } from "../ledger/machine-book.ts";
 import { BootListener } from "../listener/boot-listener.ts";
 import { BootTls } from "../listener/boot-tls.ts";
 import type { FirstThread } from "./first-thread.ts";
-import { type FeedName, type SignerName, signerNames, type ThreadStart, type ToThread } from "./wire.ts";
+import { type FeedName, type Proven, type SignerName, signerNames, type ThreadStart, type ToThread } from "./wire.ts";
 
 /** The longest time without news. The first thread sends a proof each second. */
 const newsLimitMs = 10_000;
@@ -58,7 +59,7 @@ export class BootThread {
   readonly #listeners: Readonly<Record<FeedName, readonly FeedListener[]>>;
   #listener: BootListener | undefined;
   #tls: BootTls | undefined;
-  #provenAtMs: number | undefined;
+  #proven: Proven = { store: undefined, ledger: undefined };
   #newsAtMs: number;
 
   constructor(start: ThreadStart, first: FirstThread, clock: Clock) {
@@ -70,8 +71,9 @@ export class BootThread {
     const { config } = start;
     this.#keys = new SecretKeys({ path: config.secretsKeyFile, clock, log: silent });
     const freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
-    freshness.provenBy(() => this.#suspensions.corrected(this.#provenAtMs));
+    freshness.provenBy(() => this.#suspensions.corrected(this.#proven.store));
     this.#ledger = new KnownLedger({ clock });
+    this.#ledger.freshBy(ledgerFreshness(clock, config, () => this.#proven.ledger));
     this.#index = new BootIndex({ clock, freshness, ledger: this.#ledger, secretReader: this.#keys, log: silent });
     this.#keys.onChange(() => this.#index.keysChanged());
     this.#wanted = start.fetchesAssets ? new WantedAssets(() => {}) : undefined;
@@ -105,7 +107,7 @@ export class BootThread {
         for (const listener of this.#listeners[message.feed]) listener.changed(message.changes);
         return;
       case "proof":
-        this.#provenAtMs = message.provenAtMs;
+        this.#proven = message.proven;
         // The time of sending: a thread that was blocked reads old messages.
         this.#newsAtMs = message.sentAtMs;
         return;
@@ -135,7 +137,7 @@ export class BootThread {
     if (!isLast) return;
     this.#parts[feed] = [];
     // A proof is valid only for the documents before it. The new ones may be older, from a restored store.
-    if (feed === "store") this.#provenAtMs = undefined;
+    this.#proven = { ...this.#proven, [feed]: undefined };
     for (const listener of this.#listeners[feed]) listener.replaced(parts);
     await this.#has(feed);
   }

@@ -20,15 +20,23 @@ import type { Feed, FeedListener } from "../../model/feed.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { Outbox } from "./outbox.ts";
 import { ThreadRequests, type ThreadRequestsOptions } from "./thread-requests.ts";
-import type { AnyAnswer, FeedName, FromThread, ThreadQuestion, ThreadStart, ToThread } from "./wire.ts";
+import {
+  type AnyAnswer,
+  type FeedName,
+  type FromThread,
+  feedNames,
+  type Proven,
+  type ThreadQuestion,
+  type ThreadStart,
+  type ToThread,
+} from "./wire.ts";
 
 export interface BootThreadsOptions extends ThreadRequestsOptions {
   /** The number of threads beside the first one. */
   readonly count: number;
   readonly start: ThreadStart;
   readonly feeds: Readonly<Record<FeedName, Feed>>;
-  /** When the last proof was, on the monotonic clock; undefined before the first one. */
-  readonly provenAtMs: () => number | undefined;
+  readonly proven: () => Proven;
   /** See `Settling.sinceMs`. */
   readonly settlingSinceMs: () => number | undefined;
   /** Undefined if davit fetches no assets. */
@@ -163,14 +171,8 @@ class RunningThread {
         resolve();
       });
     });
-    const ofStore = this.outbox.listener("store");
-    const replaced: FeedListener["replaced"] = (documents) => {
-      ofStore.replaced(documents);
-      this.prove();
-    };
     this.#unfollow = [
-      feeds.store.follow(davitRoot, { ...ofStore, replaced }),
-      feeds.ledger.follow(davitRoot, this.outbox.listener("ledger")),
+      ...feedNames.map((name) => feeds[name].follow(davitRoot, this.#listenerOf(name))),
       ...(wanted === undefined ? [] : [wanted.onChecked((claim) => this.outbox.post({ kind: "checked", claim }))]),
     ];
     this.settle();
@@ -188,14 +190,23 @@ class RunningThread {
 
   /** Sends the time of the last proof. */
   prove(): void {
-    const { clock, provenAtMs } = this.#options;
-    this.outbox.post({ kind: "proof", provenAtMs: provenAtMs(), sentAtMs: clock.monotonicMs() });
+    const { clock, proven } = this.#options;
+    this.outbox.post({ kind: "proof", proven: proven(), sentAtMs: clock.monotonicMs() });
   }
 
   /** Ends the thread when its requests are answered, or after `stopLimitMs`. */
   stop(): void {
     this.outbox.post({ kind: "stop" });
     void this.#options.clock.sleep(stopLimitMs, this.#hasEnded.signal).then(() => this.#worker.terminate());
+  }
+
+  #listenerOf(feed: FeedName): FeedListener {
+    const listener = this.outbox.listener(feed);
+    const replaced: FeedListener["replaced"] = (documents) => {
+      listener.replaced(documents);
+      this.prove();
+    };
+    return { ...listener, replaced };
   }
 
   #take(message: FromThread): void {

@@ -46,7 +46,11 @@ export const signerNames = ["signer", "grubSigner"] as const;
 export type SignerName = (typeof signerNames)[number];
 
 /** The feeds of documents that a boot thread follows. */
-export type FeedName = "store" | "ledger";
+export const feedNames = ["store", "ledger"] as const;
+export type FeedName = (typeof feedNames)[number];
+
+/** When the documents of each feed were last proven, on the monotonic clock; undefined before the first proof. */
+export type Proven = Readonly<Record<FeedName, number | undefined>>;
 
 /** From the first thread. A thread takes them in the order of sending. */
 export type ToThread =
@@ -59,7 +63,7 @@ export type ToThread =
     }
   | { readonly kind: "changes"; readonly feed: FeedName; readonly changes: readonly DocumentChange[] }
   /** When the documents sent so far were last proven. All threads of a process share one monotonic clock. */
-  | { readonly kind: "proof"; readonly provenAtMs: number | undefined; readonly sentAtMs: number }
+  | { readonly kind: "proof"; readonly proven: Proven; readonly sentAtMs: number }
   | { readonly kind: "checked"; readonly claim: CheckedClaim }
   /** When the settling time of the documents sent so far began; see `Settling.sinceMs`. */
   | { readonly kind: "settling"; readonly sinceMs: number | undefined }

@@ -193,6 +193,11 @@ export class KnownDocuments {
     });
   }
 
+  /** True if a Profile lets its machines report labels. It looks at each Profile. */
+  get takesReports(): boolean {
+    return [...this.profiles.values()].some(({ content }) => content.reports !== undefined);
+  }
+
   /** Returns the group whose document is at a path; undefined for any other path. */
   groupAt(path: string): BootGroup | undefined {
     const address = documentAddress(path);

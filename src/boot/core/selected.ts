@@ -26,4 +26,8 @@ export interface BootLedger extends LedgerView {
    * @param isListed true if a Machine lists the uuid and the mac of the request.
    */
   reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[];
+  /** True if labels may be missing that machines have reported. False if absent. */
+  readonly mayMissReports?: boolean;
+  /** When the ledger was last known to be complete, on the monotonic clock; undefined if it never was. */
+  readonly provenAtMs?: number | undefined;
 }

@@ -18,6 +18,7 @@ export const doubtTexts = {
     "the Profile's newest version is refused, invalid or only partly read, or it or one of its texts may be deleted",
   identity: "a label that names the machine cannot be read, and Groups select by it",
   otherMachine: "the ledger knows the uuid or the mac of this machine as that of another machine",
+  unknownReports: "this davit's copy of the ledger may be old, and Groups may select by what the machine has reported",
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "the first complete list came a moment ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",

@@ -34,9 +34,15 @@ export function doubtOf(
   if (profile.isOutdated) return "outdatedProfile";
   if (labels.flaws !== undefined && mayMatter(labels.flaws, known, selectors)) return "identity";
   // With an install plan, the permit says this, and more of it.
-  if (profile.content.install === undefined && ledger !== undefined && isAnother(chosen, ledger)) return "otherMachine";
+  const doubt = profile.content.install === undefined && ledger && ledgerDoubt(chosen, known, ledger);
+  if (doubt) return doubt;
   if (selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";
   return undefined;
+}
+
+function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLedger): Doubt | undefined {
+  if (isAnother(chosen, ledger)) return "otherMachine";
+  return ledger.mayMissReports === true && known.takesReports ? "unknownReports" : undefined;
 }
 
 /** True if the ledger knows the uuid or the mac of the request as another machine's. */
