@@ -174,6 +174,15 @@ describe("a catch-all that installs", () => {
     expect(answers()).toEqual(toAll);
   });
 
+  it("takes nobody for as long after another complete sync, as of a new store", async () => {
+    sync(true);
+    await clock.advance(settledMs);
+    index.replaced([...documents, named, broad, syncedDocument({ revision: "of another store" })]);
+    expect(answers()).toEqual(toOneAlone);
+    await clock.advance(settledMs);
+    expect(answers()).toEqual(toAll);
+  });
+
   it("boots its machines at once where it only boots", () => {
     index.replaced([profileDocument("lab/web", { effect: "Boot" }), ...documents.slice(1), named, broad]);
     sync(true);

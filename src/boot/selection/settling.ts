@@ -11,7 +11,8 @@ const settleMs = 10_000;
 
 export class Settling {
   readonly #clock: Pick<Clock, "monotonicMs"> | undefined;
-  #isComplete = false;
+  /** The last complete sync that `note` got. */
+  #sync: string | undefined;
   /**
    * When the settling time began, on the monotonic clock. Undefined before the first complete list, and after the
    * settling time.
@@ -38,11 +39,15 @@ export class Settling {
     this.#sinceMs = sinceMs;
   }
 
-  /** Notes the store's sync document. The first complete one starts the settling time. */
+  /**
+   * Notes the store's sync document. The first complete one starts the settling time, and so does that of another sync:
+   * a follower may have got a new store.
+   */
   note(synced: SyncedDocument | undefined): void {
-    const isComplete = synced?.complete === true;
-    if (isComplete && !this.#isComplete) this.begin();
-    this.#isComplete ||= isComplete;
+    if (synced?.complete !== true) return;
+    const sync = `${synced.at} ${synced.revision}`;
+    if (sync !== this.#sync) this.begin();
+    this.#sync = sync;
   }
 
   /** True during the settling time. */
