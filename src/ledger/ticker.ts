@@ -105,14 +105,15 @@ export class Ticker {
 
   /**
    * Makes room in a ledger that is nearly full. It removes only failed installs whose grants have all ended: without
-   * an entry, such a machine gets the same answers.
+   * an entry, such a machine gets the same answers. An entry with labels stays, because they select a Group.
    */
   #crowded(): readonly SingleCommand[] {
     const { known, log } = this.#options;
     if (known.entries.size < known.maxEntries * crowdedShare) return [];
     const commands: SingleCommand[] = [];
     for (const entry of known.entries.values()) {
-      if (entry.state === "Failed" && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));
+      const isOfUse = entry.state !== "Failed" || entry.labels !== undefined;
+      if (!isOfUse && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));
       if (commands.length >= perBatch) break;
     }
     // A removed entry no longer keeps its times.

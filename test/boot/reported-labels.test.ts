@@ -103,6 +103,16 @@ describe("an Install without a permit", () => {
     expect(refusal(indexOf(), query({ uuid, mac: otherMac, role: "new" }))).toBe("doubtful");
   });
 
+  it("waits if a Machine lists an identity whose label does not count for the request", () => {
+    const identities = [`uuid/${uuid}`, `mac/${mac}`, `mac/${otherMac}`];
+    const machine = (labels = {}) => [...objects, machineDocument("lab/m", { identities, labels })];
+    const request = query({ mac: otherMac, role: "new" });
+    expect(refusal(indexOf(machine()), request)).toBe("doubtful");
+    expect(selected(indexOf(machine({ stage: "y" })), request)).toBe("lab/role lab/wipe");
+    // This one installs nothing.
+    expect(selected(indexOf(machine()), query({ mac: otherMac }))).toBe("lab/all lab/disk");
+  });
+
   it("does not wait once a Machine lists both", () => {
     const identities = [`uuid/${uuid}`, `mac/${mac}`, `mac/${otherMac}`];
     const index = indexOf([...objects, machineDocument("lab/m", { identities, labels: { stage: "y" } })]);

@@ -19,6 +19,7 @@ export const doubtTexts = {
   identity: "a label that names the machine cannot be read, and Groups select by it",
   otherMachine: "the ledger knows the uuid or the mac of this machine as that of another machine",
   unknownReports: "this davit's copy of the ledger may be old, and Groups may select by what the machine has reported",
+  otherReports: "the ledger knows a label that another identity of its Machine has reported, and that does not count",
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "the first complete list came a moment ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",

@@ -3,7 +3,7 @@
 import type { LabelFlaws, Labels } from "../../model/labels/labels.ts";
 import { matches } from "../../model/objects/group.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
-import { knownEntries } from "../../model/permits/permit.ts";
+import { knownEntries, type ReportedLabel } from "../../model/permits/permit.ts";
 import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import type { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
@@ -41,14 +41,15 @@ export function doubtOf(
 }
 
 function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLedger): Doubt | undefined {
-  if (isAnother(chosen, ledger)) return "otherMachine";
-  return ledger.mayMissReports === true && known.takesReports ? "unknownReports" : undefined;
-}
-
-/** True if the ledger knows the uuid or the mac of the request as another machine's. */
-function isAnother({ machine, asked }: ChosenGroup, ledger: BootLedger): boolean {
+  const { machine, asked, labels } = chosen;
   const listed = machine?.spec.identities;
-  return knownEntries({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger) === undefined;
+  const entries = knownEntries({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger);
+  // The ledger knows the uuid or the mac of the request as another machine's.
+  if (entries === undefined) return "otherMachine";
+  if (ledger.mayMissReports === true && known.takesReports) return "unknownReports";
+  const lacks = ([name, { untilMs }]: readonly [string, ReportedLabel]) =>
+    !labels.has(name) && (untilMs === undefined || ledger.nowMs < untilMs);
+  return entries.some((entry) => Object.entries(entry.labels ?? {}).some(lacks)) ? "otherReports" : undefined;
 }
 
 /**
