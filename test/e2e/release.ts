@@ -99,7 +99,8 @@ export class Release {
   }
 }
 
-function merged(values: JsonObject, more: JsonObject): JsonObject {
+/** @param more deep changes; null takes a value away. */
+export function merged(values: JsonObject, more: JsonObject): JsonObject {
   const entries = Object.entries({ ...values, ...more }).filter(([, value]) => value !== null);
   return Object.fromEntries(
     entries.map(([name, value]) => {

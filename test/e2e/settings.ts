@@ -23,6 +23,8 @@ export interface Settings {
   readonly dnsmasqImage: ImageName | undefined;
   /** Directory of an earlier chart to upgrade from; the first one of this repository's history unless given. */
   readonly previousChart: string | undefined;
+  /** A file with more of them for every release; the suite's own win over those. */
+  readonly values: string | undefined;
   /** Directory for the logs of davit's containers. */
   readonly logFolder: string | undefined;
 }
@@ -60,6 +62,8 @@ const variables = {
     "a command to which words are added runs them in the node's network, such as nsenter; without it no dnsmasq",
   E2E_DNSMASQ_IMAGE: "as E2E_IMAGE; else make image-dnsmasq builds one",
   E2E_PREVIOUS_CHART: "directory of the chart to upgrade from; default: the first one in git's history",
+  E2E_VALUES:
+    "file with values of the chart, such as bootThreads, for every release but the page's; those of the suite win",
   E2E_LOG_DIR: "directory for the logs of all containers of davit; default: they are not kept",
 } as const;
 
@@ -102,6 +106,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     enterNode: command(value("E2E_ENTER_NODE")),
     dnsmasqImage,
     previousChart: value("E2E_PREVIOUS_CHART"),
+    values: value("E2E_VALUES"),
     logFolder: value("E2E_LOG_DIR"),
   };
 }

@@ -5,13 +5,15 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parse } from "yaml";
+import type { JsonObject } from "../../src/model/json.ts";
 import { buildBootAssets } from "../../tools/firmware/boot-assets.ts";
 import { hostSeenByMachine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { type Onlooker, powerOn } from "../firmware/power-on.ts";
 import { type AssetServer, smallAsset, startAssetServer } from "./asset-server.ts";
 import { Boots } from "./boots.ts";
 import { PodLogs } from "./pod-logs.ts";
-import { Release } from "./release.ts";
+import { merged, Release } from "./release.ts";
 import { run } from "./run.ts";
 import { type ImageName, readSettings, type Settings } from "./settings.ts";
 
@@ -36,9 +38,11 @@ export class Stage {
   readonly logs: PodLogs;
   /** Goes at the end. */
   readonly folder: string;
+  readonly #givenValues: JsonObject;
 
   private constructor({ settings, host, folder, assets, namespace }: Found) {
     this.settings = settings;
+    this.#givenValues = settings.values === undefined ? {} : parse(readFileSync(settings.values, "utf8"));
     this.host = host;
     this.authority = `${host}:${settings.nodePort}`;
     this.folder = folder;
@@ -46,7 +50,7 @@ export class Stage {
     this.image = settings.image ?? builtImage;
     // Users' keys are written from outside.
     const store = { expose: true, authentication: { serviceAccounts: [`${namespace}/${userAccount}`] } };
-    this.release = new Release({ helm: settings.helm, namespace, values: { ...this.values, store } });
+    this.release = new Release({ helm: settings.helm, namespace, values: merged(this.values, { store }) });
     this.logs = new PodLogs(namespace);
   }
 
@@ -68,13 +72,13 @@ export class Stage {
   }
 
   /** What every release needs on this cluster. */
-  get values() {
-    return {
+  get values(): JsonObject {
+    return merged(this.#givenValues, {
       image: { ...this.image },
       service: { type: "NodePort", nodePort: this.settings.nodePort },
       advertiseAddress: this.authority,
       assets: { download: this.assets.download.map((asset) => ({ ...asset })) },
-    };
+    });
   }
 
   get origin(): string {
