@@ -18,7 +18,7 @@ const baseBytes = 64 * mebibyte;
 /** The same for each further boot thread. */
 const threadBaseBytes = 24 * mebibyte;
 /** The size of the young generation with `--max-semi-space-size=16`, as in the image. */
-const youngMebibytes = 48;
+export const youngMebibytes = 48;
 
 /** In MiB. */
 export type ThreadLimits = ResourceLimits & { readonly maxOldGenerationSizeMb: number };
@@ -48,23 +48,30 @@ export function threadLimits(limits: ThreadLimits): ResourceLimits {
 }
 
 export interface MemoryUse {
-  /** The limit of the container. Undefined, 0, or more than the computer has, if there is no limit. */
-  readonly limitBytes: number | undefined;
   /** The limit of cached assets. */
   readonly cacheBytes: number;
   /** The number of threads that answer machines, the first one included. */
   readonly bootThreads: number;
 }
 
+/** @returns what full heaps with this limit, which includes the young objects, and a full cache need. */
+export function neededBytes(heapBytes: number, { cacheBytes, bootThreads }: MemoryUse): number {
+  return bootThreads * heapBytes + (bootThreads - 1) * threadBaseBytes + cacheBytes + baseBytes;
+}
+
+interface LimitedMemory extends MemoryUse {
+  /** The limit of the container. Undefined, 0, or more than the computer has, if there is no limit. */
+  readonly limitBytes: number | undefined;
+}
+
 /**
  * Logs a warning if the full heaps of the boot threads and a full cache together exceed the limit. davit cannot change
  * the limit of the first heap: V8 reads it before a program starts. The warning does not count threads for jobs.
  */
-export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes, bootThreads }: MemoryUse): void {
+export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes, bootThreads }: LimitedMemory): void {
   if (limitBytes === 0 || limitBytes >= totalmem()) return;
   const heapBytes = getHeapStatistics().heap_size_limit;
-  const threadsBytes = (bootThreads - 1) * (heapBytes + threadBaseBytes);
-  if (heapBytes + threadsBytes + cacheBytes + baseBytes <= limitBytes) return;
+  if (neededBytes(heapBytes, { cacheBytes, bootThreads }) <= limitBytes) return;
   const facts = { memoryLimit: limitBytes, heap: heapBytes, assetsCache: cacheBytes };
   const mebibytes = Object.entries(facts).map(([name, bytes]) => [`${name}MiB`, Math.round(bytes / mebibyte)]);
   const [each, fewer] = bootThreads > 1 ? [" of each boot thread", "lower --boot-threads, "] : ["", ""];

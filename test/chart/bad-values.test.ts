@@ -161,7 +161,7 @@ const byTemplate: readonly BadValues[] = [
   },
   {
     set: "bootThreads=2",
-    told: "resources.limits.memory is 1Gi, which leaves 288 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes, and store.quotaBytes needs 512 MiB",
+    told: "resources.limits.memory is 1Gi, which leaves 252 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes, and store.quotaBytes needs 512 MiB",
   },
   {
     set: "boot.replicas=1,boot.resources.limits.memory=300Mi",

@@ -1,12 +1,14 @@
 /** What the chart tells davit is what davit understands. */
 
 import { describe, expect, it } from "vitest";
-import { isJsonObject } from "../../src/model/json.ts";
+import { neededBytes, youngMebibytes } from "../../src/lib/memory-limit.ts";
+import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { ConfigError } from "../../src/options/parsing.ts";
 import { readBootConfig, readServeConfig } from "../../src/options/serve.ts";
 import { missing } from "../helpers/requirements.ts";
 import { containersOf, manifestsOf, podOf, rendered, ways } from "./helm.ts";
 
+const mebibyte = 2 ** 20;
 const everythingIsThere = { isDirectory: () => true, isFile: () => true };
 
 describe.skipIf(missing("helm"))("the command lines of", () => {
@@ -29,12 +31,34 @@ describe.skipIf(missing("helm"))("bootThreads", () => {
   it.each(["2", "auto"])("%s is for davit serve and its followers", async (count) => {
     const lines = await commandLines("default", [
       "--set",
-      `bootThreads=${count},boot.replicas=1,resources.limits.memory=1630Mi`,
+      `bootThreads=${count},boot.replicas=1,resources.limits.memory=1718Mi`,
     ]);
     expect(lines.length).toBe(2);
     for (const line of lines) expect(line).toContain(`--boot-threads=${count}`);
     for (const line of lines) expect(problemsOf(line)).toEqual([]);
   });
+
+  it.each([
+    { threads: 1, serve: 1_024, follower: 768 },
+    { threads: 2, serve: 1_718, follower: 768 },
+    { threads: 3, serve: 2_496, follower: 960 },
+  ])(
+    "of $threads fit with full heaps and a full cache, as davit itself counts them",
+    async ({ threads, serve, follower }) => {
+      const limits = `resources.limits.memory=${serve}Mi,boot.resources.limits.memory=${follower}Mi`;
+      const pods = await containers("default", ["--set", `bootThreads=${threads},boot.replicas=1,${limits}`]);
+      const found = pods.map(({ env, args, resources }) => ({
+        heapMiB: numberAfter("--max-old-space-size=", env),
+        cacheBytes: numberAfter("--assets-cache-bytes=", args),
+        limitMiB: numberAfter('"limits":{"memory":"', resources),
+      }));
+      expect(found.map(({ limitMiB }) => limitMiB).toSorted((one, other) => one - other)).toEqual([follower, serve]);
+      for (const { heapMiB, cacheBytes, limitMiB } of found) {
+        const needed = neededBytes((heapMiB + youngMebibytes) * mebibyte, { cacheBytes, bootThreads: threads });
+        expect(needed).toBeLessThanOrEqual(limitMiB * mebibyte);
+      }
+    },
+  );
 
   it("1 is davit's own default", async () => {
     const [line = []] = await commandLines("default");
@@ -59,9 +83,19 @@ function problemsOf([command, ...args]: readonly string[]): readonly string[] {
 
 /** The command line of each pod of davit's, without what davit itself is. */
 async function commandLines(way: string, args: readonly string[] = []): Promise<readonly (readonly string[])[]> {
+  return (await containers(way, args)).map(({ args }) => [args].flat().map(String));
+}
+
+/** davit's own container of each pod. */
+async function containers(way: string, args: readonly string[]): Promise<readonly JsonObject[]> {
   const pods = manifestsOf(await rendered({ way, args }))
     .map(podOf)
     .filter(isJsonObject);
-  const containers = pods.flatMap(containersOf).filter(({ name }) => name === "davit");
-  return containers.map(({ args }) => [args].flat().map(String));
+  return pods.flatMap(containersOf).filter(({ name }) => name === "davit");
+}
+
+/** The number that comes after these words in the JSON. */
+function numberAfter(words: string, value: unknown): number {
+  const [, after = ""] = JSON.stringify(value).split(words);
+  return Number.parseInt(after, 10);
 }

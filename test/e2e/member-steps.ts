@@ -10,6 +10,7 @@ import { Boots } from "./boots.ts";
 import { Counter } from "./counter.ts";
 import { editProfile } from "./edit-profile.ts";
 import { expectNoFailure } from "./follower-steps.ts";
+import { merged } from "./release.ts";
 import { attempt, run } from "./run.ts";
 import { expectChecked, timesBegun } from "./screen.ts";
 import { type Stage, userAccount } from "./stage.ts";
@@ -45,7 +46,7 @@ export function memberSteps(stage: Stage, etcdImage: string): void {
       mkdirSync(folder);
       for (const name of ["charts", "manifests"]) symlinkSync(join(repository, name), join(folder, name));
       // docs/operate/install.md has made this file. All machines have this computer's address.
-      const values = { ...stage.values, clientLimits: { exempt: ["0.0.0.0/0"] }, boot: { replicas: 1 } };
+      const values = merged(stage.values, { clientLimits: { exempt: ["0.0.0.0/0"] }, boot: { replicas: 1 } });
       writeFileSync(valuesFile, stringify(values));
       await runBlocks(["helm install davit charts/davit --namespace netboot --values davit-values.yaml --wait"]);
       await release.kubectl(["apply", `--filename=${join(repository, "manifests/quickstart")}`]);

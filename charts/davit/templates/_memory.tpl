@@ -13,16 +13,18 @@
 {{- end -}}
 
 {{- /*
-  The limit of one heap. All heaps together have three quarters of what the memory limit leaves beside the cache of
-  assets; the rest is for Node itself, buffers of requests and the collector of garbage. Each boot thread has a heap of
-  the same size; `auto` counts as one. Takes root and resources. Returns "" without a limit, or for a limit in an
+  The limit of one heap. Three quarters of what the memory limit leaves beside the cache of assets are for all heaps; the
+  rest is for Node itself, buffers of requests and the collector of garbage. Each boot thread has a heap of the same size;
+  `auto` counts as one. Each further thread also takes 72 MiB of these three quarters, of which 48 MiB are for young
+  objects, which the limit does not count. Takes root and resources. Returns "" without a limit, or for a limit in an
   unknown unit.
 */ -}}
 {{- define "davit.heapMebibytes" -}}
 {{- $limit := dig "limits" "memory" "" (.resources | default dict) -}}
 {{- with include "davit.mebibytes" $limit -}}
 {{- $rest := sub (int64 .) (include "davit.mebibytes" $.root.Values.assets.cacheBytes | int64) -}}
-{{- div (mul $rest 3) (mul 4 (include "davit.bootThreads" $.root | int64)) -}}
+{{- $threads := include "davit.bootThreads" $.root | int64 -}}
+{{- div (sub (div (mul $rest 3) 4) (mul 72 (sub $threads 1))) $threads -}}
 {{- end -}}
 {{- end -}}
 
