@@ -15,7 +15,7 @@
 {{- /*
   The limit of one heap. Three quarters of what the memory limit leaves beside the cache of assets are for all heaps; the
   rest is for Node itself, buffers of requests and the collector of garbage. Each boot thread has a heap of the same size;
-  `auto` counts as one. Each further thread also takes 72 MiB of these three quarters, of which 48 MiB are for young
+  `auto` counts as one. Each further thread also takes 72 MiB of these three quarters: 48 MiB of them are for young
   objects, which the limit does not count. Takes root and resources. Returns "" without a limit, or for a limit in an
   unknown unit.
 */ -}}
