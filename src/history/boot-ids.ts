@@ -107,10 +107,10 @@ export class BootIds {
     const known = this.#machines.get(key);
     const isNew = known === undefined || isOver(known, startedMs) || (isScript && known.hasScript);
     const boot = waiting ?? (isNew ? this.#begin(startedMs) : known);
-    boot.key ??= ownCopy(key);
+    boot.key ??= known?.key ?? ownCopy(key);
     here.tenancies.note(boot.key, startedMs);
     if (boot !== known) this.#machines.set(boot.key, boot);
-    this.#noteUuid(boot, labels);
+    this.#noteUuid(boot, labels, known?.uuid);
     return boot;
   }
 
@@ -165,10 +165,12 @@ export class BootIds {
   }
 
   /** An operating system may send only the uuid of what its firmware sent. */
-  #noteUuid(boot: NumberedBoot, labels: Labels): void {
+  #noteUuid(boot: NumberedBoot, labels: Labels, earlier: string | undefined): void {
     const uuid = labels.get("uuid");
-    if (uuid === undefined || uuid === boot.uuid || !isOwnUuid(uuid)) return;
-    boot.uuid = ownCopy(uuid);
+    if (uuid === undefined || uuid === boot.uuid) return;
+    if (uuid === earlier) boot.uuid = earlier;
+    else if (isOwnUuid(uuid)) boot.uuid = ownCopy(uuid);
+    else return;
     const key = `uuid=${boot.uuid}`;
     if (key !== boot.key) this.#machines.set(key, boot);
   }

@@ -17,6 +17,7 @@ import { withoutToken } from "./logged-path.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
+import { TurnAnswers } from "./turn-answers.ts";
 import { countedResponses, type UnsentAnswers } from "./unsent-answers.ts";
 
 export interface ServerLimits {
@@ -148,6 +149,7 @@ function answering<Visit>(
   { limit, maxTargetBytes }: { readonly limit: ConnectionLimit | undefined; readonly maxTargetBytes: number },
 ): RequestListener {
   const { handler, unsent } = options;
+  const turn = new TurnAnswers();
   return (request, response) => {
     if (!(response instanceof WireResponse)) throw new TypeError("A server answers with its own class of response");
     const exchange = exchangeOf(request, response);
@@ -160,7 +162,7 @@ function answering<Visit>(
       checkHead(request, maxTargetBytes);
       const answer = handler.handle(exchange, visit);
       if (answer instanceof Promise) answer.then((made) => made && send(response, made)).catch(fail);
-      else if (answer !== undefined) send(response, answer);
+      else if (answer !== undefined) turn.add(response, answer, fail);
     } catch (error) {
       fail(error);
     }

@@ -25,7 +25,8 @@ export class Sightings {
   /** Records a request. A script stays with its identity: a request can have the identities of two Machines. */
   saw(sighting: MachineSighting): void {
     for (const identity of sighting.identities) {
-      this.#newest.set(identity, withScriptOf(sighting, this.#newest.peek(identity)));
+      const shown = sighting.script ? sighting : withScriptOf(sighting, this.#newest.peek(identity));
+      this.#newest.set(identity, shown);
     }
     this.#notify(sighting, true);
   }
