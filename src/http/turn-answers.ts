@@ -2,8 +2,8 @@
  * Sends the answers that become ready in one turn of the event loop together, at its end.
  *
  * A write to a client that waits on the same computer, such as a proxy, wakes it. To wake a process takes longer than
- * the write. Between single answers, such a client falls asleep again. Of answers that are sent together, only the
- * first one wakes it. The answers also take less time because the same code runs many times in a row.
+ * the write. Between single answers, such a client falls asleep again. If several answers are sent together, only the
+ * first one wakes it.
  */
 
 import { type Answer, send } from "./exchange.ts";
