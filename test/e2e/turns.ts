@@ -62,7 +62,8 @@ export class Turns {
   /** Undefined when the pod does not answer with a script. */
   async #turnAt(pod: string): Promise<number | undefined> {
     const path = `/api/v1/namespaces/${this.#release.namespace}/pods/${pod}:8080/proxy${this.ask(0).path}`;
-    const text = await this.#release.kubectl(["get", "--raw", path]).catch(() => "");
+    // The API server waits half a minute for a pod that is gone: the next one may answer long before.
+    const text = await this.#release.kubectl(["get", "--raw", path, "--request-timeout=5s"]).catch(() => "");
     return turnOf(text);
   }
 
