@@ -119,6 +119,24 @@ describe("StatusBook", () => {
     expect(sink.begun).toEqual(["a 1", "a 1"]);
   });
 
+  it("lets other work in between, although the sink ends each write immediately", async () => {
+    let written = 0;
+    const write = async () => void written++;
+    const options = { statusSink: { write, forget: () => {} }, clock: new FakeClock(), log: silentLog };
+    const book = new StatusBook({ ...options, metrics: createMetrics("test") });
+    book.start();
+    const count = 10_000;
+    for (let at = 0; at < count; at++) book.show(profile(`p${at}`), status(1));
+    const turns: number[] = [];
+    while (written < count) {
+      await turn();
+      turns.push(written);
+    }
+    expect(turns[0]).toBeLessThan(count / 10);
+    expect(turns.length).toBeGreaterThan(10);
+    await book.stop();
+  });
+
   it("counts who is ready", async () => {
     const { book, metrics } = makeBook();
     book.show(profile("a"), status(1));

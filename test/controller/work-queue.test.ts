@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { WorkQueue } from "../../src/controller/core/work-queue.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
@@ -8,6 +9,47 @@ function makeQueue() {
   const metrics = createMetrics("test");
   const queue = new WorkQueue<string>({ clock, keyOf: (item) => item, name: "objects", metrics });
   return { clock, queue, metrics };
+}
+
+interface Step {
+  readonly kind: "add" | "addTogether" | "take";
+  readonly names: readonly string[];
+  readonly limit: number;
+}
+
+const steps = fc.record<Step>({
+  kind: fc.constantFrom("add", "addTogether", "take"),
+  names: fc.array(fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h"), { maxLength: 5 }),
+  limit: fc.integer({ min: 1, max: 4 }),
+});
+
+/** The names that wait, and whether they were added together. Each `take` looks at all of them. */
+class PlainQueue {
+  readonly waiting = new Map<string, boolean>();
+
+  add(added: readonly string[], isReported: boolean): void {
+    for (const name of added) this.waiting.set(name, isReported || this.waiting.get(name) === true);
+  }
+
+  take(limit: number): readonly string[] {
+    let left = limit;
+    const taken = [...this.waiting].filter(([, isReported]) => isReported || left-- > 0).map(([name]) => name);
+    for (const name of taken) this.waiting.delete(name);
+    return taken;
+  }
+}
+
+async function playBeside(all: readonly Step[]): Promise<void> {
+  const { queue } = makeQueue();
+  const plain = new PlainQueue();
+  for (const { kind, names, limit } of all) {
+    plain.add(names, kind === "addTogether");
+    if (kind === "addTogether") queue.addTogether(names);
+    else for (const name of names) queue.add(name);
+    const expected = kind === "take" ? plain.take(limit) : [];
+    if (expected.length > 0) expect(await queue.take(limit)).toEqual(expected);
+    expect(queue.depth).toBe(plain.waiting.size);
+  }
 }
 
 describe("WorkQueue", () => {
@@ -27,6 +69,10 @@ describe("WorkQueue", () => {
     queue.add("e");
     expect(await queue.take(1)).toEqual(["b"]);
     expect(await queue.take(5)).toEqual(["c", "e"]);
+  });
+
+  it("hands out the same names in the same order as a queue that looks at every name", async () => {
+    await fc.assert(fc.asyncProperty(fc.array(steps, { maxLength: 60 }), playBeside));
   });
 
   it("brings names that failed together back together", async () => {

@@ -54,6 +54,8 @@ export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
   readonly #limit: TokenBucket;
   readonly #waiting = new Map<string, WaitingItem<Item>>();
+  /** How many of the waiting names `addTogether` added. */
+  #reported = 0;
   readonly #failures = new Map<string, number>();
   /** Monotonic: the earliest `sinceMs` of the waiting names. Undefined if none was given. */
   #newsSinceMs: number | undefined;
@@ -142,7 +144,10 @@ export class WorkQueue<Item> {
     let others = 0;
     let addedAtMs = nowMs;
     for (const [key, { item, sinceMs, isReported }] of this.#waiting) {
-      if (!isReported && others++ >= limit) continue;
+      // Most often no name was reported. To pass all names in each call would take minutes with 100,000 names.
+      if (others >= limit && this.#reported === 0) break;
+      if (isReported) this.#reported--;
+      else if (others++ >= limit) continue;
       this.#waiting.delete(key);
       taken.push(item);
       addedAtMs = Math.min(addedAtMs, sinceMs);
@@ -173,7 +178,9 @@ export class WorkQueue<Item> {
     const key = keyOf(item);
     const before = this.#waiting.get(key);
     const sinceMs = before?.sinceMs ?? clock.monotonicMs();
-    this.#waiting.set(key, { item, sinceMs, isReported: isReported || before?.isReported === true });
+    const wasReported = before?.isReported === true;
+    if (isReported && !wasReported) this.#reported++;
+    this.#waiting.set(key, { item, sinceMs, isReported: isReported || wasReported });
     metrics.queueAdds.inc({ name });
     this.#wake?.();
   }

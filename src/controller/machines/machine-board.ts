@@ -101,6 +101,7 @@ export class MachineBoard {
 
   /** Looks again at the Machines that these Groups last took. */
   lookAtGroups(names: readonly ObjectName[]): void {
+    if (this.#entries.size === 0) return;
     const ids = new Set(names.map(({ namespace, name }) => `${namespace}/${name}`));
     for (const [key, { name, shown }] of this.#entries) {
       if (ids.has(shown.machine?.group ?? "")) this.#add(key, name);

@@ -9,6 +9,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { nextTurn, Slices } from "../../lib/slices.ts";
 import type { AssetStates } from "../../model/objects/profile-asset.ts";
 import {
   heldReason,
@@ -48,6 +49,9 @@ const readinesses = ["true", "false", "held"] as const;
 // A write to an API server takes 20 to 50 ms. With this many parallel writes, davit reaches the intended maximum of 150
 // a second.
 const maxWrites = 8;
+// The sink of a directory ends each write at once. So without a pause, 100,000 statuses would be one turn of the event
+// loop. A write there takes a few microseconds.
+const writesPerSlice = 256;
 // How long the condition `AssetsReady` may show an older state.
 const assetsMs = 1_000;
 
@@ -115,18 +119,26 @@ export class StatusBook {
   }
 
   async #run(): Promise<void> {
+    const slices = new Slices(writesPerSlice);
     for (;;) {
-      const [name] = await this.#queue.take(1);
-      if (name === undefined) return;
-      const key = objectKey(name);
-      // Two parallel writes of one status could arrive in the wrong order.
-      await this.#writes.get(key);
-      if (this.#writes.size >= maxWrites) await Promise.race(this.#writes.values());
-      this.#writes.set(
-        key,
-        this.#write(name).finally(() => this.#writes.delete(key)),
-      );
+      const names = await this.#queue.take(maxWrites);
+      if (names.length === 0) return;
+      for (const name of names) await this.#begin(name);
+      if (slices.isOver(names.length)) await nextTurn();
     }
+  }
+
+  /** Begins to write a status, when there is room for one more write. */
+  async #begin(name: ObjectName): Promise<void> {
+    const key = objectKey(name);
+    // Two parallel writes of one status could arrive in the wrong order.
+    await this.#writes.get(key);
+    if (this.#writes.size >= maxWrites) await Promise.race(this.#writes.values());
+    if (this.#stopping.signal.aborted) return;
+    this.#writes.set(
+      key,
+      this.#write(name).finally(() => this.#writes.delete(key)),
+    );
   }
 
   async #write(name: ObjectName): Promise<void> {
