@@ -79,6 +79,14 @@ export interface TombstoneOptions {
 
 type Burial = Pick<TombstoneOptions, "sha256" | "adminNamespace">;
 
+interface Claimant extends Burial {
+  /** `namespace/name`. */
+  readonly id: string;
+  readonly spec: GroupSpec;
+  /** The state of a Group before it is removed. Absent for a Group that selects the machines now. */
+  readonly removed?: GroupState;
+}
+
 /**
  * The place of a tombstone: a label's value by which a Group selected machines, or now selects them. For a Group that
  * names no machine, it is the whole selector.
@@ -91,6 +99,7 @@ interface Grave {
   readonly label: string;
   readonly value: string;
   readonly path: string;
+  /** Without the `outcome` of its rank if the Group selects the value now: only removed Groups need it. */
   readonly gone: GoneSelector;
   /** The tombstone for this place, if it is for this Group alone. */
   readonly stone: TombstoneDocument;
@@ -124,10 +133,6 @@ export function tombstoneWrites(
   for (const grave of left) if (!options.isTaken(groupOf(grave))) graveyard.bury(grave);
   for (const grave of taken) graveyard.cancel(grave);
   return graveyard.writes(options.ttlSeconds);
-}
-
-interface Buried extends Burial {
-  readonly state?: GroupState | undefined;
 }
 
 class Graveyard {
@@ -187,9 +192,10 @@ function without(claims: readonly IdentityClaim[], others: readonly IdentityClai
 function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace }: Burial) {
   const burial = { sha256, adminNamespace };
   const [left, taken]: [Grave[], Grave[]] = [[], []];
-  for (const { id, before, after, state } of groupChanges) {
+  for (const { id, before, after, state = {} } of groupChanges) {
     const [old, now] = [before ? identityClaimsOf(before) : [], after ? identityClaimsOf(after) : []];
-    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, state, ...burial }));
+    if (before !== undefined)
+      left.push(...gravesIn(without(old, now), { id, spec: before, removed: state, ...burial }));
     if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, ...burial }));
   }
   return { left, taken };
@@ -197,16 +203,17 @@ function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace
 
 function gravesIn(
   claims: readonly IdentityClaim[],
-  { id, spec, sha256, adminNamespace, state = {} }: Pick<Grave, "id" | "spec"> & Buried,
+  { id, spec, sha256, adminNamespace, removed }: Claimant,
 ): readonly Grave[] {
   if (claims.every(({ values }) => values.size === 0)) return [];
   const namespace = id.slice(0, id.indexOf("/"));
   const tenant = adminNamespace === undefined || namespace === adminNamespace ? undefined : namespace;
-  const outcome = sha256(outcomeText(lasting(id, spec, state)));
+  // A large step has 100,000 new Groups, and the hash takes longer than the rest of a grave.
+  const outcome = removed && { outcome: sha256(outcomeText(lasting(id, spec, removed))) };
   return claims.flatMap((claim) =>
     [...claim.values].map((value): Grave => {
       const { label } = claim;
-      const rank = { namespace, priority: spec.priority, ...claimOn(state, label, value), outcome };
+      const rank = { namespace, priority: spec.priority, ...claimOn(removed ?? {}, label, value), ...outcome };
       const gone = { ...goneSelector(claim, value), rank };
       const selector = selectorText(gone.labels, gone.expressions);
       const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value, tenant);
