@@ -107,7 +107,7 @@ export class BootIds {
     const known = this.#machines.get(key);
     const isNew = known === undefined || isOver(known, startedMs) || (isScript && known.hasScript);
     const boot = waiting ?? (isNew ? this.#begin(startedMs) : known);
-    boot.key ??= known?.key ?? ownCopy(key);
+    boot.key ??= known?.key === key ? known.key : ownCopy(key);
     here.tenancies.note(boot.key, startedMs);
     if (boot !== known) this.#machines.set(boot.key, boot);
     this.#noteUuid(boot, labels, known?.uuid);

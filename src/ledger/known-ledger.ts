@@ -53,6 +53,8 @@ export class KnownLedger implements FeedListener, LedgerView {
   readonly maxEntries: number;
   readonly #listeners = new Set<LedgerListener>();
   #freshness: LedgerFreshness | undefined;
+  /** Stays true: after the Profile with `reports`, its entries may go, too, and an older copy of the ledger return. */
+  #hasReports = false;
   #meta: LedgerMeta | undefined;
   #markedId: string | undefined;
   #markedMs = 0;
@@ -81,13 +83,17 @@ export class KnownLedger implements FeedListener, LedgerView {
     return problem?.isLasting === true ? problem.text : undefined;
   }
 
-  /** Sets what says how old this copy of the ledger is. Before this call, it is never too old. */
+  /** Sets the source of this copy's age. Without it, the copy never counts as too old. */
   freshBy(freshness: LedgerFreshness): void {
     this.#freshness = freshness;
   }
 
   get provenAtMs(): number | undefined {
     return this.#freshness?.provenAtMs;
+  }
+
+  get hasReports(): boolean {
+    return this.#hasReports;
   }
 
   get mayMissReports(): boolean {
@@ -276,6 +282,7 @@ export class KnownLedger implements FeedListener, LedgerView {
     this.#entries.set(id, entry);
     if (entry.state === "Claimed" || entry.state === "Installing") this.#underWay.set(id, entry);
     this.#index.add(entry);
+    this.#hasReports ||= entry.labels !== undefined;
     this.#learnTime(Math.max(entry.claimedAtMs, entry.changedAtMs));
     return true;
   }

@@ -105,14 +105,18 @@ export class Ticker {
 
   /**
    * Makes room in a ledger that is nearly full. It removes only failed installs whose grants have all ended: without
-   * an entry, such a machine gets the same answers. An entry with labels stays, because they select a Group.
+   * an entry, such a machine gets the same answers. An entry stays while a reported label of it selects a Group.
    */
   #crowded(): readonly SingleCommand[] {
     const { known, log } = this.#options;
+    const { nowMs } = known;
     if (known.entries.size < known.maxEntries * crowdedShare) return [];
     const commands: SingleCommand[] = [];
     for (const entry of known.entries.values()) {
-      const isOfUse = entry.state !== "Failed" || entry.labels !== undefined;
+      const hasLabel = Object.values(entry.labels ?? {}).some(
+        ({ untilMs = Number.POSITIVE_INFINITY }) => nowMs < untilMs,
+      );
+      const isOfUse = entry.state !== "Failed" || hasLabel;
       if (!isOfUse && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));
       if (commands.length >= perBatch) break;
     }

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { KnownLedger } from "../../src/ledger/known-ledger.ts";
 import { encodeMeta, entryPath, metaPath } from "../../src/ledger/ledger-documents.ts";
+import type { LedgerEntry } from "../../src/model/permits/permit.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { entry, mac, machineDocument, uuid } from "./gate-world.ts";
@@ -27,12 +28,16 @@ const objects: Documents = [
   syncedDocument(),
 ];
 
-function indexOf(documents: Documents = objects): BootIndex {
+function indexOf(documents: Documents = objects, others: readonly LedgerEntry[] = []): BootIndex {
   const ledger = new KnownLedger({ clock: new FakeClock() });
   const identities = [`uuid/${uuid}`, `mac/${mac}`];
   const labels = { stage: { value: "x" } };
   const installed = entry({ identities, state: "Installed", labels });
-  ledger.replaced([[entryPath(installed.id), JSON.stringify(installed)]]);
+  const meta = encodeMeta({ id: "9f3c0a52", beganAtMs: 0 });
+  ledger.replaced([
+    [metaPath, meta],
+    ...[installed, ...others].map((each) => [entryPath(each.id), JSON.stringify(each)] as const),
+  ]);
   const index = new BootIndex({ log, ledger });
   index.replaced(documents);
   index.open();
@@ -63,6 +68,7 @@ describe("an Install without a permit, of machines that may report labels", () =
   const reports = { labels: { stage: ["x"] } };
   const reporting: Documents = [...objects, profileDocument("lab/once", { reports, boot: kernel })];
   const fresh = query({ mac: otherMac, role: "new" });
+  const labelled = entry({ identities: [`mac/${mac}`], state: "Installed", labels: { stage: { value: "x" } } });
 
   it("waits while the ledger may be older than the report", () => {
     let staleness: string | undefined;
@@ -81,10 +87,15 @@ describe("an Install without a permit, of machines that may report labels", () =
     expect(selected(index, fresh)).toBe("lab/role lab/wipe");
     staleness = "stale";
     expect(refusal(index, fresh)).toBe("doubtful");
-    // Boots that overwrite nothing do not wait, and no machine waits where none may report labels.
+    // Boots that overwrite nothing do not wait, and no machine waits where none has reported or may report labels.
     expect(selected(index, query({ mac: otherMac }))).toBe("lab/all lab/disk");
     index.replaced(objects);
     expect(selected(index, fresh)).toBe("lab/role lab/wipe");
+    // What was reported counts when the Profile with `reports` is gone.
+    ledger.changed([{ path: entryPath(labelled.id), text: JSON.stringify(labelled) }]);
+    expect(refusal(index, fresh)).toBe("doubtful");
+    ledger.changed([{ path: entryPath(labelled.id), text: undefined }]);
+    expect(refusal(index, fresh)).toBe("doubtful");
     index.replaced(reporting);
     staleness = undefined;
     // A later davit may have written the report.
@@ -111,6 +122,20 @@ describe("an Install without a permit", () => {
     expect(selected(indexOf(machine({ stage: "y" })), request)).toBe("lab/role lab/wipe");
     // This one installs nothing.
     expect(selected(indexOf(machine()), query({ mac: otherMac }))).toBe("lab/all lab/disk");
+  });
+
+  it("waits if two identities of a Machine have reported different values", () => {
+    const identities = [`uuid/${uuid}`, `mac/${mac}`, `mac/${otherMac}`];
+    const other = entry({
+      id: "f".repeat(16),
+      identities: [`mac/${otherMac}`],
+      state: "Installed",
+      labels: { stage: { value: "y" } },
+    });
+    const machine = (labels = {}) => [...objects, machineDocument("lab/m", { identities, labels })];
+    const request = query({ mac: otherMac, role: "new" });
+    expect(refusal(indexOf(machine(), [other]), request)).toBe("doubtful");
+    expect(selected(indexOf(machine({ stage: "y" }), [other]), request)).toBe("lab/role lab/wipe");
   });
 
   it("does not wait once a Machine lists both", () => {

@@ -1,9 +1,14 @@
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { BootRoute } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
+import { WireResponse } from "../../src/http/response-headers.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { TurnAnswers } from "../../src/http/turn-answers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/logging/create-log.ts";
+import { nextTurn } from "../../src/lib/slices.ts";
 import { handlerOf } from "./handler-of.ts";
 import { ask, headerOf, statusOf } from "./wire.ts";
 
@@ -29,6 +34,25 @@ async function start(routes: readonly BootRoute[]): Promise<number> {
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return port;
 }
+
+/** A response without a connection: it keeps what it would send. */
+const responseAlone = () => new WireResponse(new IncomingMessage(new Socket()));
+const answer = { status: 200, headers: ["Content-Type", "text/plain"], body: "hello\n" };
+
+describe("answers that become ready", () => {
+  it("wait for the end of the turn, or for 32 of them", async () => {
+    const turn = new TurnAnswers();
+    const responses = Array.from({ length: 33 }, responseAlone);
+    const sent = () => responses.filter(({ writableEnded }) => writableEnded).length;
+    const counts = responses.map((response) => {
+      turn.add(response, answer, () => {});
+      return sent();
+    });
+    expect(counts).toEqual([...Array(31).fill(0), 32, 32]);
+    await nextTurn();
+    expect(sent()).toBe(33);
+  });
+});
 
 describe("answers of one turn", () => {
   it("are all sent, each to its own client, if there are more than are sent at once", async () => {

@@ -28,6 +28,8 @@ describe("the id of a boot", { timeout: limitMs }, () => {
     await world.write({ grant });
     for (const [number, each] of [davit, follower].entries()) {
       await vi.waitUntil(async () => (await bootOf(each, 100 + number)) === "install", soon);
+      // davit writes its lines some milliseconds after the answers, and the tests count them from here on.
+      await vi.waitUntil(() => each.log.some(({ msg, status }) => msg === "request" && status === 200), soon);
     }
   }, limitMs);
   afterAll(() => world.stop());

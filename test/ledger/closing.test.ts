@@ -260,14 +260,17 @@ describe("limits", () => {
     await desk.stop();
   });
 
-  it("are so many machines: a full ledger claims for no new one, and no machine loses its disk", async () => {
-    const desk = await openDesk({ maxEntries: 8, rulesOf: () => ({ labels: { os: ["old"] } }) });
+  it.each([
+    { what: "for ever", ttl: {}, labelled: ["Failed"], second: "full" },
+    { what: "for an hour", ttl: { ttlSeconds: 3_600 }, labelled: [], second: "granted" },
+  ])("are so many machines: a full ledger claims for no new one (labels $what)", async ({ ttl, labelled, second }) => {
+    const desk = await openDesk({ maxEntries: 8, rulesOf: () => ({ labels: { os: ["old"] }, ...ttl }) });
     const grants = [grantOf(desk)];
     const mac = (at: number) => `mac/52:54:00:00:00:${hex(at)}`;
     for (let at = 0; at < 8; at++) {
       const { reportToken } = await claimed(desk, { grants, identities: [mac(at)] });
       if (at < 4) await desk.ledger.report(reportToken, { state: at < 2 ? "failed" : "installed" }, undefined);
-      // Failed, too. But Groups may select this machine by its label.
+      // Failed, too. But Groups may select this machine by its label, while that counts.
       if (at === 4) await desk.ledger.report(reportToken, { state: "failed", labels: { os: "old" } }, undefined);
     }
     expect(await asked(desk, { grants })).toBe("full");
@@ -285,13 +288,13 @@ describe("limits", () => {
     await tick(desk);
     await tick(desk);
     expect([...desk.ledger.known.entries.values()].map(({ state }) => state).toSorted()).toEqual([
-      "Failed",
+      ...labelled,
       "Installed",
       "Installed",
       ...Array(4).fill("Unconfirmed"),
     ]);
     expect(await asked(desk, { grants: [grantOf(desk, { generation: 3 })] })).toBe("granted");
-    expect(await asked(desk, { grants: [grantOf(desk, { generation: 3 })], identities: [uuidB] })).toBe("full");
+    expect(await asked(desk, { grants: [grantOf(desk, { generation: 3 })], identities: [uuidB] })).toBe(second);
     await desk.stop();
   });
 });

@@ -40,7 +40,7 @@ export const bootRefusals = {
   needsTls: "only by HTTPS",
   /** The Profile or Group demands HTTPS for its configs, and davit does not listen for it. */
   noTls: "davit does not listen for HTTPS",
-  /** Too many slow configs already wait for the thread that makes them. */
+  /** Too many slow configs already wait for the thread that makes them, or the objects changed during each attempt. */
   busy: "too many large configs are being made",
   /** davit cannot decrypt the text of a Secret: it lacks the key, or the stored text was changed. */
   undecryptable: "config not decryptable",

@@ -26,7 +26,9 @@ export interface BootLedger extends LedgerView {
    * @param isListed true if a Machine lists the uuid and the mac of the request.
    */
   reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[];
-  /** True if labels may be missing that machines have reported. False if absent. */
+  /** True if a machine has ever reported a label. Absent means false. */
+  readonly hasReports?: boolean;
+  /** True if this copy may lack labels that machines have reported. Absent means false. */
   readonly mayMissReports?: boolean;
   /** When the ledger was last known to be complete, on the monotonic clock; undefined if it never was. */
   readonly provenAtMs?: number | undefined;

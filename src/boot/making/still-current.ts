@@ -35,7 +35,7 @@ export function madeAnew<Made>(make: () => Soon<Made>, attempt = 1): Soon<Made> 
   if (!(made instanceof Promise)) return made;
   return made.catch((error: unknown) => {
     if (!(error instanceof OutdatedConfig)) throw error;
-    if (attempt === maxAttempts) throw new BootError("busy");
+    if (attempt === maxAttempts) throw new BootError("busy", { problem: "the objects changed during each attempt" });
     return madeAnew(make, attempt + 1);
   });
 }

@@ -41,15 +41,18 @@ export function doubtOf(
 }
 
 function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLedger): Doubt | undefined {
-  const { machine, asked, labels } = chosen;
+  const { machine, asked, labels, sole } = chosen;
   const listed = machine?.spec.identities;
   const entries = knownEntries({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger);
   // The ledger knows the uuid or the mac of the request as another machine's.
   if (entries === undefined) return "otherMachine";
-  if (ledger.mayMissReports === true && known.takesReports) return "unknownReports";
-  const lacks = ([name, { untilMs }]: readonly [string, ReportedLabel]) =>
-    !labels.has(name) && (untilMs === undefined || ledger.nowMs < untilMs);
-  return entries.some((entry) => Object.entries(entry.labels ?? {}).some(lacks)) ? "otherReports" : undefined;
+  const mayHaveReports = ledger.id === undefined || ledger.hasReports === true || known.takesReports;
+  if (ledger.mayMissReports === true && mayHaveReports) return "unknownReports";
+  // What the request or the Machine says goes before any report.
+  const isGiven = (name: string) => asked.has(name) || sole.machine?.labels.some(([own]) => own === name) === true;
+  const differs = ([name, { value, untilMs }]: readonly [string, ReportedLabel]) =>
+    labels.get(name) !== value && !isGiven(name) && (untilMs === undefined || ledger.nowMs < untilMs);
+  return entries.some((entry) => Object.entries(entry.labels ?? {}).some(differs)) ? "otherReports" : undefined;
 }
 
 /**

@@ -40,8 +40,8 @@ export class Settling {
   }
 
   /**
-   * Notes the store's sync document. The first complete one starts the settling time, and so does that of another sync:
-   * a follower may have got a new store.
+   * Notes the store's sync document. Each new complete sync starts the settling time: `davit serve` has restarted, or a
+   * follower got a new store.
    */
   note(synced: SyncedDocument | undefined): void {
     if (synced?.complete !== true) return;

@@ -144,7 +144,7 @@ export class WorkQueue<Item> {
     let others = 0;
     let addedAtMs = nowMs;
     for (const [key, { item, sinceMs, isReported }] of this.#waiting) {
-      // Most often no name was reported. To pass all names in each call would take minutes with 100,000 names.
+      // Usually no name is from `addTogether`. Looking at all of 100,000 names in each call would take minutes in all.
       if (others >= limit && this.#reported === 0) break;
       if (isReported) this.#reported--;
       else if (others++ >= limit) continue;
