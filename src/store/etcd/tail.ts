@@ -61,6 +61,8 @@ export class Tail {
   #completeAtMs: number;
   /** The first look whose batch is not delivered yet, with the time at which the look began. */
   #pending: { readonly place: number; readonly atMs: number } | undefined;
+  /** A revision at which the log had no batch; 0 if it never was empty. */
+  #emptyAt = 0;
   #running: readonly Promise<void>[] = [];
 
   constructor(options: TailOptions) {
@@ -247,7 +249,8 @@ export class Tail {
     while (!signal.aborted) {
       try {
         this.#partial.clear();
-        const startRevision = delivery().position.revision + 1;
+        // Before the revision of an empty log, there may be batches of a former log, which a move has deleted.
+        const startRevision = (delivery().position.revision || this.#emptyAt) + 1;
         await this.#takeAll(client.watch({ ...layout.log, startRevision, noDeletes: true }, { signal }));
       } catch (error) {
         if (!isTrouble(error)) throw error;
@@ -298,7 +301,8 @@ export class Tail {
   async #read(): Promise<readonly PlacedBatch[] | undefined> {
     const { delivery, layout } = this.#options;
     const { nextPlace, position } = delivery();
-    const keys = await this.#readLog();
+    const { keys, revision: readAt } = await this.#readLog();
+    if (keys.length === 0) this.#emptyAt = readAt;
     const head = keys.find(({ key }) => key === layout.head);
     this.#check(head, position);
     const isLast = ({ key, modRevision }: EtcdKey) => key !== layout.head && modRevision === position.revision;
@@ -315,7 +319,7 @@ export class Tail {
   }
 
   /** All keys of the log at one revision, in pages. */
-  async #readLog(): Promise<readonly EtcdKey[]> {
+  async #readLog(): Promise<{ readonly keys: readonly EtcdKey[]; readonly revision: number }> {
     const { client, layout } = this.#options;
     const keys: EtcdKey[] = [];
     let bytes = 0;
@@ -331,7 +335,7 @@ export class Tail {
         bytes += each.value.length;
       }
       const last = page.keys.at(-1);
-      if (last === undefined || !page.more) return keys;
+      if (last === undefined || !page.more) return { keys, revision };
       key = `${last.key}\0`;
       limit = Math.min(maxPageKeys, Math.max(minPageKeys, Math.floor((pageBytes * keys.length) / Math.max(1, bytes))));
     }
