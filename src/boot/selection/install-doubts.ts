@@ -46,7 +46,7 @@ function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLed
   const entries = knownEntries({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger);
   // The ledger knows the uuid or the mac of the request as another machine's.
   if (entries === undefined) return "otherMachine";
-  const mayHaveReports = ledger.id === undefined || ledger.hasReports === true || known.takesReports;
+  const mayHaveReports = ledger.hasReports === true || known.takesReports;
   if (ledger.mayMissReports === true && mayHaveReports) return "unknownReports";
   // What the request or the Machine says goes before any report.
   const isGiven = (name: string) => asked.has(name) || sole.machine?.labels.some(([own]) => own === name) === true;
