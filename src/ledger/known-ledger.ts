@@ -6,7 +6,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import type { LabelPair, Labels } from "../model/labels/labels.ts";
-import type { LedgerEntry, LedgerView } from "../model/permits/permit.ts";
+import { type LedgerEntry, type LedgerView, stillCounts } from "../model/permits/permit.ts";
 import { EntryIndex } from "./entry-index.ts";
 import {
   decodeAdopted,
@@ -311,7 +311,7 @@ function isOfEntries({ kind }: LedgerAddress): boolean {
 }
 
 function labelsAt({ labels = {} }: LedgerEntry, nowMs: number): readonly LabelPair[] {
-  const lasting = Object.entries(labels).filter(([, { untilMs }]) => untilMs === undefined || nowMs < untilMs);
+  const lasting = Object.entries(labels).filter(([, label]) => stillCounts(label, nowMs));
   return lasting.map(([name, { value }]) => [name, value]);
 }
 

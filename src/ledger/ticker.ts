@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
-import { isUnderWay, type LedgerEntry, type NamedGrant } from "../model/permits/permit.ts";
+import { isUnderWay, type LedgerEntry, type NamedGrant, stillCounts } from "../model/permits/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
 import { change, ended } from "./claim.ts";
 import { endingCommands } from "./ended-grants.ts";
@@ -113,9 +113,7 @@ export class Ticker {
     if (known.entries.size < known.maxEntries * crowdedShare) return [];
     const commands: SingleCommand[] = [];
     for (const entry of known.entries.values()) {
-      const hasLabel = Object.values(entry.labels ?? {}).some(
-        ({ untilMs = Number.POSITIVE_INFINITY }) => nowMs < untilMs,
-      );
+      const hasLabel = Object.values(entry.labels ?? {}).some((label) => stillCounts(label, nowMs));
       const isOfUse = entry.state !== "Failed" || hasLabel;
       if (!isOfUse && isEndedForEver(entry, known)) commands.push(...removal(entry, log.writing));
       if (commands.length >= perBatch) break;

@@ -1,10 +1,11 @@
 /** Installs at a `davit boot`: it asks the writer for each, and boots disks without it. */
 
 import { stat } from "node:fs/promises";
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DavitBootProcess, type DavitProcess, storeOf } from "../../tools/davit-process.ts";
 import { bootNow, bootOf, configOf, InstallWorld, ledgerId, report, stateOf } from "../helpers/install-world.ts";
+import { startStoreRelay } from "../helpers/store-relay.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
 const limitMs = 180_000;
@@ -94,21 +95,8 @@ describe("a follower", { timeout: limitMs }, () => {
 
 /** Passes on all requests but those that an earlier davit does not know. */
 async function earlierVersion(store: URL): Promise<string> {
-  const pass = (from: IncomingMessage, to: ServerResponse) => {
-    if (/^\/davit\/v1\/(ledger|permit|report|sightings)/.test(from.url ?? ""))
-      return void to.writeHead(404).end("404\n");
-    const headers = { ...from.headers, host: store.host };
-    const sent = request(new URL(from.url ?? "", store), { method: from.method, headers }, (answer) => {
-      to.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(to);
-    });
-    sent.on("error", () => to.destroy());
-    to.on("close", () => sent.destroy());
-    from.pipe(sent);
-  };
-  const proxy = createServer(pass);
-  proxies.push(proxy);
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  const address = proxy.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const isLater = (target: string) => /^\/davit\/v1\/(ledger|permit|report|sightings)/.test(target);
+  const { server, url } = await startStoreRelay(store, (target) => (isLater(target) ? 404 : undefined));
+  proxies.push(server);
+  return url;
 }

@@ -1,11 +1,12 @@
 /** Groups that select by what machines report, at a davit that does not know all reports. */
 
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import { type IncomingMessage, request, type Server } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DavitBootProcess, type DavitProcess, storeOf, threadsOf } from "../../tools/davit-process.ts";
 import { hourMs, InstallWorld, ledgerId, macOf } from "../helpers/install-world.ts";
+import { startStoreRelay } from "../helpers/store-relay.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
 const limitMs = 180_000;
@@ -114,22 +115,10 @@ async function serveReported(): Promise<DavitProcess> {
 
 /** Passes on all requests, but those for the ledger only while `isOpen` returns true. */
 async function relay(store: URL, isOpen: () => boolean): Promise<string> {
-  const pass = (from: IncomingMessage, to: ServerResponse) => {
-    if (from.url?.startsWith("/davit/v1/ledger") === true && !isOpen()) return void to.writeHead(503).end("503\n");
-    const headers = { ...from.headers, host: store.host };
-    const sent = request(new URL(from.url ?? "", store), { method: from.method, headers }, (answer) => {
-      to.writeHead(answer.statusCode ?? 500, answer.headers).flushHeaders();
-      answer.pipe(to);
-    });
-    sent.on("error", () => to.destroy());
-    to.on("close", () => sent.destroy());
-    from.pipe(sent);
-  };
-  const proxy = createServer(pass);
-  proxies.push(proxy);
-  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
-  const address = proxy.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const isRefused = (target: string) => target.startsWith("/davit/v1/ledger") && !isOpen();
+  const { server, url } = await startStoreRelay(store, (target) => (isRefused(target) ? 503 : undefined));
+  proxies.push(server);
+  return url;
 }
 
 describe("a boot thread", { timeout: limitMs }, () => {

@@ -3,7 +3,7 @@
 import type { LabelFlaws, Labels } from "../../model/labels/labels.ts";
 import { matches } from "../../model/objects/group.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
-import { knownEntries, type ReportedLabel } from "../../model/permits/permit.ts";
+import { knownEntries, type ReportedLabel, stillCounts } from "../../model/permits/permit.ts";
 import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import type { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
@@ -40,6 +40,7 @@ export function doubtOf(
   return undefined;
 }
 
+/** Returns what the ledger has against an Install without a permit. */
 function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLedger): Doubt | undefined {
   const { machine, asked, labels, sole } = chosen;
   const listed = machine?.spec.identities;
@@ -50,8 +51,8 @@ function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLed
   if (ledger.mayMissReports === true && mayHaveReports) return "unknownReports";
   // What the request or the Machine says goes before any report.
   const isGiven = (name: string) => asked.has(name) || sole.machine?.labels.some(([own]) => own === name) === true;
-  const differs = ([name, { value, untilMs }]: readonly [string, ReportedLabel]) =>
-    labels.get(name) !== value && !isGiven(name) && (untilMs === undefined || ledger.nowMs < untilMs);
+  const differs = ([name, label]: readonly [string, ReportedLabel]) =>
+    labels.get(name) !== label.value && !isGiven(name) && stillCounts(label, ledger.nowMs);
   return entries.some((entry) => Object.entries(entry.labels ?? {}).some(differs)) ? "otherReports" : undefined;
 }
 

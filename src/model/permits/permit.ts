@@ -107,6 +107,11 @@ export interface ReportedLabel {
   readonly untilMs?: number;
 }
 
+/** True until the time of a reported label is over. @param nowMs as `untilMs`. */
+export function stillCounts({ untilMs }: ReportedLabel, nowMs: number): boolean {
+  return untilMs === undefined || nowMs < untilMs;
+}
+
 /** What decisions read of the ledger. */
 export interface LedgerView {
   /** 8 hexadecimal digits; undefined while davit knows no ledger: then nothing installs. */
