@@ -36,8 +36,8 @@ import { SyncMark } from "./sync-mark.ts";
 import { TombstoneVigil } from "./tombstones/vigil.ts";
 import { Trials } from "./trials/trials.ts";
 
-/** What to look at: one name, everything, tombstones to renew, or a view that has become half. */
-type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
+/** What to look at: one name, everything, tombstones to renew, or a view that is half or changing, or no longer. */
+type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "doubts" };
 
 // The limit for names that do not depend on each other, such as those of a resync: high enough that a burst costs few
 // disk writes, low enough to finish soon. Names that a source reports together are one step of any size.
@@ -193,8 +193,12 @@ export class Controller implements SourceListener {
     const completes = source.view.complete && this.#awaitsWholeView;
     const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver || this.#mark.isHalfOver;
     this.#logWithheld();
-    if (this.#isSynced && source.view.isHalf) this.#queue.add({ kind: "half" });
+    this.stirred();
     if (!this.#isSynced || completes || isOver) this.#queue.add({ kind: "everything" });
+  }
+
+  stirred(): void {
+    if (this.#isSynced && this.#mark.isDue) this.#queue.add({ kind: "doubts" });
   }
 
   changed(names: readonly ObjectName[]): void {
@@ -217,6 +221,7 @@ export class Controller implements SourceListener {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
       await this.#workOff(works);
+      if (this.#queue.isIdle && !(await this.#mark.changed())) this.#queue.retryLater([{ kind: "doubts" }]);
       // A step without writes never yields: many in a row would delay the answers to machines.
       await nextTurn();
     }
@@ -224,7 +229,7 @@ export class Controller implements SourceListener {
 
   async #workOff(works: readonly Work[]): Promise<void> {
     const kinds = new Set(works.map(({ kind }) => kind));
-    if (kinds.has("half")) await this.#markHalf();
+    if (kinds.has("doubts")) await this.#markDoubts();
     if (kinds.has("tombstones")) await this.#renewTombstones();
     if (kinds.has("everything")) return await this.#syncEverything();
     const names = works.filter(isName);
@@ -378,10 +383,13 @@ export class Controller implements SourceListener {
     }
   }
 
-  /** Marks the store as half before all other work: a half view may concern any machine. A sync ends the mark. */
-  async #markHalf(): Promise<void> {
-    if (await this.#mark.half()) this.#queue.succeeded({ kind: "half" });
-    else this.#queue.retryLater([{ kind: "half" }]);
+  /**
+   * Marks the store as half or changing before all other work: each may concern any machine. A sync ends a half view,
+   * and a change ends when all of it is in the store.
+   */
+  async #markDoubts(): Promise<void> {
+    if (await this.#mark.doubted()) this.#queue.succeeded({ kind: "doubts" });
+    else this.#queue.retryLater([{ kind: "doubts" }]);
   }
 
   #logWithheld(): void {
@@ -396,5 +404,5 @@ export class Controller implements SourceListener {
 }
 
 function isName(work: Work): work is ObjectName {
-  return work.kind !== "everything" && work.kind !== "tombstones" && work.kind !== "half";
+  return work.kind !== "everything" && work.kind !== "tombstones" && work.kind !== "doubts";
 }

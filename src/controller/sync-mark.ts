@@ -1,6 +1,6 @@
 /**
- * Writes the mark `/davit/synced`, which says that the source's first list is in the store, and whether part of the
- * source cannot be read now.
+ * Writes the mark `/davit/synced`, which says that the source's first list is in the store, and which doubts
+ * the view has now: part of the source cannot be read, or changes of it are not in the view yet.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -30,6 +30,14 @@ export class SyncMark {
     return documents.synced()?.half === true && !source.view.isHalf;
   }
 
+  /** True if the view is half and the store is not marked so, or if only one of them is changing. */
+  get isDue(): boolean {
+    const { source, documents } = this.#options;
+    const { half = false, changing = false } = documents.synced() ?? {};
+    const { isHalf, isChanging = false } = source.view;
+    return (isHalf && !half) || isChanging !== changing;
+  }
+
   /** Writes the mark, so that machines are answered. @returns false if the store refused it. */
   async synced(sawWholeView: boolean, sawHalf: boolean): Promise<boolean> {
     const { source, clock, sha256, documents } = this.#options;
@@ -37,17 +45,30 @@ export class SyncMark {
     const revision = sha256(JSON.stringify(documents.contents()));
     const complete = sawWholeView || before?.complete === true;
     const half = sawHalf || source.view.isHalf ? { half: true as const } : {};
+    const changing = before?.changing || source.view.isChanging ? { changing: true as const } : {};
     const isSame = before?.revision === revision && before.complete === complete && before.half === half.half;
     if (isSame && before.source === source.kind) return true;
-    return await this.#write({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
+    const at = toRfc3339(clock.nowMs());
+    return await this.#write({ source: source.kind, at, revision, complete, ...half, ...changing });
   }
 
-  /** Marks the store as half if the view is half. @returns false if the store refused it. */
-  async half(): Promise<boolean> {
+  /** Marks the store as half or changing if the view is. @returns false if the store refused it. */
+  async doubted(): Promise<boolean> {
+    const { source, documents } = this.#options;
+    const { isHalf, isChanging } = source.view;
+    const before = documents.synced();
+    const isMarked = before === undefined || ((before.half || !isHalf) && (before.changing || !isChanging));
+    if (isMarked) return true;
+    return await this.#write({ ...before, ...(isHalf && { half: true }), ...(isChanging && { changing: true }) });
+  }
+
+  /** Ends the mark of changes. Call it when all of the view is in the store. @returns false if the store refused it. */
+  async changed(): Promise<boolean> {
     const { source, documents } = this.#options;
     const before = documents.synced();
-    const isMarked = before === undefined || before.half === true || !source.view.isHalf;
-    return isMarked || (await this.#write({ ...before, half: true }));
+    if (before?.changing !== true || source.view.isChanging) return true;
+    const { changing: _, ...mark } = before;
+    return await this.#write(mark);
   }
 
   async #write(mark: SyncedDocument): Promise<boolean> {

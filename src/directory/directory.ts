@@ -15,7 +15,7 @@ import type { ObjectName, ObjectWriter, OwnName, Source, SourceListener, SourceV
 import { Holdings } from "./holdings.ts";
 import { type ClockReading, KnownFiles, pauseMs } from "./known-files.ts";
 import { type DirectoryListing, listFiles } from "./list-files.ts";
-import { type IgnoringFile, LookLog, type UnfinishedFile } from "./look-log.ts";
+import { type IgnoringFile, LookLog } from "./look-log.ts";
 import type { FileContent } from "./read-file.ts";
 import { Readers } from "./readers.ts";
 import { FileWatches } from "./watches.ts";
@@ -175,30 +175,31 @@ export class DirectorySource implements Source {
   async #read(readers: Readers): Promise<number> {
     const answers = await readers.read(this.#files.due(this.#moment()));
     const ignoring: IgnoringFile[] = [];
-    const unfinished: UnfinishedFile[] = [];
+    const lacking: string[] = [];
     for (const { request, parsed } of answers) {
       const { label } = request;
       const taken = this.#files.take(request, parsed, this.#moment());
       if (taken === undefined) continue;
       if (parsed.digest !== "") this.#digests.set(label, parsed.digest);
       if (ignoresOthers(parsed, taken.before)) ignoring.push({ label, ignored: parsed.ignored });
-      if (taken.unfinished !== undefined) unfinished.push({ label, why: taken.unfinished });
+      if (taken.lacksObjects) lacking.push(label);
     }
-    this.#files.settle(this.#moment());
+    this.#lookLog.restless(this.#files.settle(this.#moment()));
     this.#lookLog.ignored(ignoring);
-    this.#lookLog.unfinished(unfinished);
+    this.#lookLog.lacking(lacking);
     return answers.filter(({ parsed }) => parsed.digest !== "" && parsed.isUnchanged !== true).length;
   }
 
   /** Updates the view from the files, and reports the changes. Returns the names of changed objects. */
   #take(problems: DirectoryListing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
-    const before = this.#holdings.problems;
+    const { problems: before, isChanging: wasChanging } = this.#holdings;
     const change = this.#holdings.take({ files: this.#files.looked, problems, isAtRest });
     this.#looks++;
     this.#lookLog.problems(before, this.#holdings.problems);
     this.#lookLog.removed(change.removed);
     if (change.names.length > 0) listener.changed(change.names);
     if (change.differs || this.#looks <= 2 || this.#holdings.size === 0) listener.listed();
+    if (this.#holdings.isChanging !== wasChanging) listener.stirred?.();
     return change.names;
   }
 }

@@ -76,6 +76,7 @@ export class Holdings implements SourceView {
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
   #isHalf = true;
+  #isChanging = false;
   /** Objects that stay in the view for now, although no file defines them. */
   #leaving: ReadonlyMap<string, ObjectName> = new Map();
 
@@ -85,6 +86,10 @@ export class Holdings implements SourceView {
 
   get isHalf(): boolean {
     return this.#isHalf;
+  }
+
+  get isChanging(): boolean {
+    return this.#isChanging;
   }
 
   get problems(): readonly FileProblem[] {
@@ -141,6 +146,7 @@ export class Holdings implements SourceView {
     const differs = isComplete !== this.#isComplete || !isDeepStrictEqual(problems, this.#problems);
     this.#problems = problems;
     this.#isComplete = isComplete;
+    this.#isChanging = !look.isAtRest;
     this.#isHalf = hasNameless([...look.problems, ...files.flatMap((file) => file.problems)], definitions);
     const changed = resolved.flatMap(({ object }) =>
       object !== undefined && this.#put(object) ? [nameOf(object)] : [],
@@ -307,13 +313,13 @@ function isOwn(definition: Definition): boolean {
 }
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {
-  return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
+  return Map.groupBy(definitions, definitionKey);
 }
 
 /** Returns the keys of the objects that half-written files define now, or defined in their last finished versions. */
 function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
   const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
-  return new Set(definitions.map((definition) => objectKey(nameOfDefinition(definition))));
+  return new Set(definitions.map(definitionKey));
 }
 
 function duplicateProblem(first: Definition, second: Definition): FileProblem {
@@ -351,6 +357,11 @@ function objectIn(definition: Definition): SourceObject | undefined {
 
 function isRefused(object: SourceObject): boolean {
   return object.kind === "Group" && object.refusal !== undefined;
+}
+
+/** Returns the `objectKey` of the object that a document names. */
+export function definitionKey(definition: Definition): string {
+  return objectKey(nameOfDefinition(definition));
 }
 
 function nameOfDefinition(definition: Definition): ObjectName {

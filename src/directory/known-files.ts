@@ -3,20 +3,24 @@
  * full, davit takes over everything. From any other version, davit takes over only changes that make machines wait: the
  * file may be half written, and its first half may be a valid manifest.
  *
- * A version counts in full by these rules:
+ * A version is at rest by these rules:
  *
- * - A version that is already 2 s old when davit first sees it needs no more time: somebody moved a finished file here.
+ * - A version that is already 2 s old when davit first sees it is at rest: somebody moved a finished file here. So is
+ *   another file than before (inode) whose ctime is later than its mtime: it was renamed after its last write.
  * - Any other version must have an mtime that is 2 s old, and stay unchanged for 2 s of the monotonic clock. Then davit
- *   reads the bytes once more. If they are the same, the version counts in full.
- * - If the file became smaller or lacks its final newline, these times are 10 s.
- * - A file that is gone counts as changing for 2 s, because its writer may be about to replace it.
+ *   reads the bytes once more. If they are the same, the version is at rest.
+ * - If an object is missing in a file that was written in place, and no other file has it, these times are 10 s.
+ * - A file that is gone is at rest after 2 s, because its writer may be about to replace it.
+ *
+ * All changed files count in full together, when the last one is at rest. So no change counts before an older one. A
+ * file that never rests delays the others for 10 s; no machine installs meanwhile (`SourceView.isChanging`).
  *
  * This file does no I/O and reads no clock.
  */
 
 import { compareBytes } from "../lib/order.ts";
-import type { LookedFile } from "./holdings.ts";
-import { type DirectoryListing, isSameFile, type ListedFile } from "./list-files.ts";
+import { definitionKey, type LookedFile } from "./holdings.ts";
+import { type DirectoryListing, isSameFile, type ListedFile, wasRenamed } from "./list-files.ts";
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import type { Definition, FileContent } from "./read-file.ts";
 
@@ -29,10 +33,8 @@ export interface ClockReading {
 // The time between two listings while a file changes. davit reads the file when the next listing finds it unchanged.
 export const pauseMs = 100;
 const settleMs = 2_000;
-const unfinishedSettleMs = 10_000;
-// A rested file counts in full only when no other file will rest within this time, so that files that were written
-// together also take effect together. A rested file waits no longer than `maxOverdueMs`.
-const togetherMs = 500;
+const deletionSettleMs = 10_000;
+// How long files at rest wait for others.
 const maxOverdueMs = 10_000;
 // If the wall clock moves by more than this against the monotonic clock, someone set it, and no file's age is known.
 const maxClockDriftMs = 1_000;
@@ -64,15 +66,13 @@ interface KnownFile {
   readonly isSettled: boolean;
   /** False if the bytes were read before the file was at rest, so some may be missing. */
   readonly isVerified: boolean;
-  /** Why this version must rest for longer than usual. */
-  readonly unfinished?: Unfinished | undefined;
+  /** The objects of `settled` that this version lacks. */
+  readonly missing: readonly string[];
   /** Monotonic time of the first listing without the file. */
   readonly goneMs?: number;
 }
 
-type Resting = Pick<KnownFile, "goneMs" | "unfinished">;
-
-export type Unfinished = "shrank" | "unended";
+type Resting = Pick<KnownFile, "goneMs" | "missing" | "settled">;
 
 const nothing: FileContent = { definitions: [], problems: [], ignored: [] };
 
@@ -153,27 +153,34 @@ export class KnownFiles {
     }
     // The bytes changed but the signature did not: the file was written within one tick of the file system's clock.
     if (knownDigest !== undefined) this.#beginAnew(path, moment);
-    const unfinished = this.#unfinished(request, read, before?.settled);
-    const known = { signature: signature ?? "", digest, read, settled: before?.settled, isSettled: false, unfinished };
-    const isVerified = signature === undefined || this.#leftMs(path, { unfinished }, moment) <= 0;
+    const settled = before?.settled;
+    const missing = missingIn(read, settled);
+    const known = { signature: signature ?? "", digest, read, settled, missing, isSettled: false };
+    this.#files.set(path, { ...known, isVerified: false });
+    const leftMs = this.#leftMs(path, known, moment);
+    const isVerified = signature === undefined || leftMs <= 0;
     this.#files.set(path, { ...known, isVerified });
-    return { before: before?.read, unfinished: isVerified ? undefined : unfinished };
+    return { before: before?.read, lacksObjects: leftMs > settleMs };
   }
 
-  /** Makes rested files count in full, unless a file is being read or will rest soon (`togetherMs`). */
-  settle(moment: ClockReading): void {
-    const rested: [path: string, known: KnownFile][] = [];
-    let isNear = this.isReading;
-    let isOverdue = false;
-    for (const [path, known] of this.#files) {
-      if (known.isSettled) continue;
-      const leftMs = this.#leftMs(path, known, moment);
-      if (known.isVerified && leftMs <= 0) rested.push([path, known]);
-      isNear ||= leftMs > 0 && leftMs <= togetherMs;
-      isOverdue ||= leftMs < -maxOverdueMs;
+  /**
+   * Makes files at rest count in full if all are at rest, or if one has waited too long for others.
+   * @returns the labels of the files that the others did not wait for.
+   */
+  settle(moment: ClockReading): readonly string[] {
+    const open = [...this.#files].filter(([, { isSettled }]) => !isSettled);
+    const left = new Map(open.map(([path, known]) => [path, this.#leftMs(path, known, moment)]));
+    const isRested = ([path, { isVerified }]: readonly [string, KnownFile]) =>
+      (isVerified || !this.#sightings.has(path)) && (left.get(path) ?? 0) <= 0;
+    const rested = open.filter(isRested);
+    const isWhole = rested.length === open.length && !this.isReading && !this.#isChanging();
+    if (!isWhole && [...left.values()].every((leftMs) => leftMs >= -maxOverdueMs)) return [];
+    for (const [path, known] of rested) {
+      const file = this.#sightings.get(path)?.file;
+      if (file === undefined && known.goneMs !== undefined) this.#files.delete(path);
+      else this.#files.set(path, settled(known, file));
     }
-    if (isNear && !isOverdue) return;
-    for (const [path, known] of rested) this.#files.set(path, settled(known, this.#sightings.get(path)?.file));
+    return open.filter((each) => !isRested(each)).map(([path]) => this.#sightings.get(path)?.file.label ?? path);
   }
 
   /** Every known file, in byte order of the paths. */
@@ -191,8 +198,9 @@ export class KnownFiles {
       known.isSettled ? [] : [this.#leftMs(path, known, moment)],
     );
     if (left.length === 0 && !this.isReading) return undefined;
-    // While davit reads files, `settle` makes no file count in full, so rested files need no look.
-    const waits = this.isReading ? left.filter((leftMs) => leftMs > 0) : left;
+    const waits = left.filter((leftMs) => leftMs > 0);
+    // The last file is at rest, and its bytes must be read once more.
+    if (waits.length === 0 && !this.isReading) return pauseMs;
     return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }
 
@@ -208,30 +216,33 @@ export class KnownFiles {
   }
 
   #lose(path: string, known: KnownFile, monotonicMs: number): void {
-    const goneMs = known.goneMs ?? monotonicMs;
-    if (monotonicMs - goneMs >= settleMs) this.#files.delete(path);
-    else
-      this.#files.set(path, {
-        ...known,
-        signature: "gone",
-        read: nothing,
-        isSettled: false,
-        isVerified: false,
-        goneMs,
-      });
+    if (known.goneMs !== undefined) return;
+    const gone = { signature: "gone", read: nothing, isSettled: false, isVerified: false, goneMs: monotonicMs };
+    this.#files.set(path, { ...known, ...gone });
   }
 
-  /** Returns how long a file must still rest; zero or less if it has rested. */
-  #leftMs(path: string, { goneMs, unfinished }: Resting, { nowMs, monotonicMs }: ClockReading): number {
-    if (goneMs !== undefined) return settleMs - (monotonicMs - goneMs);
+  /** Returns how long a file must still rest; zero or less if it is at rest. */
+  #leftMs(path: string, known: Resting, { nowMs, monotonicMs }: ClockReading): number {
+    if (known.goneMs !== undefined) return settleMs - (monotonicMs - known.goneMs);
     const sighting = this.#sightings.get(path);
     if (sighting === undefined) return settleMs;
-    const restMs = unfinished === undefined ? settleMs : unfinishedSettleMs;
-    if (sighting.ageMs >= restMs) return sighting.sinceMs - monotonicMs;
-    const restedMs = monotonicMs - sighting.sinceMs;
-    const ageMs = nowMs - sighting.file.modifiedMs;
+    const { file, sinceMs, ageMs: firstAgeMs } = sighting;
+    const isOther = known.settled === undefined || !isSameFile(file, known.settled.file);
+    const restMs = this.#areGone(path, known.missing) ? deletionSettleMs : settleMs;
+    const isWhole = isOther ? firstAgeMs >= settleMs || wasRenamed(file) : firstAgeMs >= restMs;
+    if (isWhole) return sinceMs - monotonicMs;
+    const restedMs = monotonicMs - sinceMs;
+    const ageMs = nowMs - file.modifiedMs;
     // An mtime in the future shows no age: it comes from another computer's clock, or from before this clock was set.
     return restMs - (ageMs < 0 ? restedMs : Math.min(restedMs, ageMs));
+  }
+
+  /** True if another file has none of one of these objects. An object that moved to another file is not gone. */
+  #areGone(path: string, missing: readonly string[]): boolean {
+    if (missing.length === 0) return false;
+    const others = [...this.#files].filter(([other]) => other !== path).flatMap(([, { read }]) => read.definitions);
+    const found = new Set(others.map(definitionKey));
+    return missing.some((key) => !found.has(key));
   }
 
   #beginAnew(path: string, { monotonicMs }: ClockReading): void {
@@ -239,26 +250,21 @@ export class KnownFiles {
     if (sighting === undefined) return;
     this.#sightings = new Map(this.#sightings).set(path, { ...sighting, sinceMs: monotonicMs, ageMs: 0 });
   }
-
-  #unfinished(
-    file: ListedFile,
-    { advice = [] }: FileContent,
-    settled: SettledVersion | undefined,
-  ): Unfinished | undefined {
-    if (advice.some(({ code }) => code === "unfinished-file")) return "unended";
-    if (settled === undefined || file.sizeBytes >= settled.file.sizeBytes) return undefined;
-    // A smaller file that was finished elsewhere and moved here did not shrink.
-    const isMovedIn = !isSameFile(file, settled.file) && (this.#sightings.get(file.path)?.ageMs ?? 0) >= settleMs;
-    return isMovedIn ? undefined : "shrank";
-  }
 }
 
 /** What `take` learned from a version. */
 export interface KnownVersion {
   /** The content of the version that was read before; undefined for a new file. */
   readonly before: FileContent | undefined;
-  /** Why the version counts in full later than usual; undefined if it does not. */
-  readonly unfinished: Unfinished | undefined;
+  /** True if the version must rest for longer, because objects are missing. */
+  readonly lacksObjects: boolean;
+}
+
+/** Returns the objects of the settled version that a version lacks; none for a version that has only problems. */
+function missingIn({ definitions, problems }: FileContent, before: SettledVersion | undefined): readonly string[] {
+  if (before === undefined || (definitions.length === 0 && problems.length > 0)) return [];
+  const found = new Set(definitions.map(definitionKey));
+  return before.definitions.map(definitionKey).filter((key) => !found.has(key));
 }
 
 /** Marks a version as counting in full. If it has only problems, the previous version's definitions stay. */

@@ -70,6 +70,12 @@ export function isSameFile(a: ListedFile, b: ListedFile): boolean {
   return fileIn(a) === fileIn(b);
 }
 
+/** True if a file's inode changed after its bytes did, as by a rename. A write sets both times alike. */
+export function wasRenamed({ signature }: ListedFile): boolean {
+  const [, modifiedNs = "", changedNs = ""] = signature.split(":");
+  return BigInt(changedNs) > BigInt(modifiedNs);
+}
+
 function fileIn({ signature }: ListedFile): string {
   return signature.split(":").slice(-2).join(":");
 }

@@ -1,13 +1,11 @@
 /**
- * Logs a look of the directory source: new problems, removed objects, unfinished files and ignored documents. One
+ * Logs a look of the directory source: new problems, removed objects, files that lack objects, and ignored documents. One
  * mistake can affect thousands of objects, so each of these four kinds gets a few lines and a count. The lines quote
  * nothing of a file except names of accepted objects.
  */
 
 import type { Log } from "../lib/log.ts";
-import type { FindingCode } from "../model/objects/findings.ts";
 import type { SourceObject, SourceProblem } from "../model/objects/source.ts";
-import type { Unfinished } from "./known-files.ts";
 import type { IgnoredDocument } from "./read-file.ts";
 
 /** A file whose ignored documents changed. */
@@ -17,22 +15,12 @@ export interface IgnoringFile {
   readonly ignored: readonly IgnoredDocument[];
 }
 
-/** A file that must be at rest for longer than others before it counts in full. */
-export interface UnfinishedFile {
-  readonly label: string;
-  readonly why: Unfinished;
-}
-
-const unfinishedTexts: Readonly<Record<Unfinished, string>> = {
-  shrank: "it became smaller, as a file that is being rewritten: replace it with mv",
-  unended: "it lacks its final newline, as a file that is half written: end it with a line break",
-};
-
 // Enough to see what happened. The view still has every problem.
 const maxLines = 20;
 
 export class LookLog {
   readonly #log: Log;
+  #restless: readonly string[] = [];
 
   constructor(log: Log) {
     this.#log = log;
@@ -57,14 +45,24 @@ export class LookLog {
     if (objects.length > maxLines) this.#log.info({ count: objects.length }, "many objects left the manifests");
   }
 
-  /** Logs files that count in full later than usual. */
-  unfinished(files: readonly UnfinishedFile[]): void {
-    for (const { label, why } of files.slice(0, maxLines)) {
-      const finding: FindingCode = "unfinished-file";
-      this.#log.warn({ path: label, finding, problem: unfinishedTexts[why] }, "file counts 10 s after its last change");
+  /** Logs files that lack objects, and so count in full later than usual. */
+  lacking(labels: readonly string[]): void {
+    for (const path of labels.slice(0, maxLines)) {
+      const problem = "objects are missing, as in a file that is being rewritten: replace it with mv";
+      this.#log.warn({ path, problem }, "file counts 10 s after its last change");
     }
-    if (files.length > maxLines)
-      this.#log.warn({ count: files.length }, "many files count 10 s after their last change");
+    if (labels.length > maxLines)
+      this.#log.warn({ count: labels.length }, "many files count 10 s after their last change");
+  }
+
+  /** Logs files that change again and again. */
+  restless(labels: readonly string[]): void {
+    const fresh = labels.filter((label) => !this.#restless.includes(label));
+    this.#restless = labels.length === 0 ? [] : [...this.#restless, ...fresh];
+    for (const path of fresh.slice(0, maxLines)) {
+      const problem = "it is written again and again, and no Install is answered until it rests: replace it with mv";
+      this.#log.warn({ path, problem }, "file changes all the time, other files count without it");
+    }
   }
 
   /** Logs documents of other projects. They can explain a missing object: its `apiVersion` or `kind` may be wrong. */

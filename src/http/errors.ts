@@ -130,6 +130,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   unreadable: 503,
   ambiguous: 503,
   doubtful: 503,
+  changing: 503,
   unapproved: 503,
   noPermit: 503,
   late: 503,

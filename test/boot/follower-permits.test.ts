@@ -31,6 +31,7 @@ describe("the question of a follower", () => {
     ["no Group", [profile], rawQuery],
     ["a Profile without a plan", [profileDocument("lab/web", { effect: "Install" }), group()], rawQuery],
     ["half a view", [profile, group(), syncedDocument({ half: true })], rawQuery],
+    ["objects that are changing", [profile, group(), syncedDocument({ changing: true })], rawQuery],
     ["too many labels", [profile, group()], Array.from({ length: 300 }, (_, at) => `l${at}=`).join("&")],
   ])("is late for %s, and spends nothing", async (_, documents, query) => {
     const world = gateWorld([syncedDocument(), ...documents]);

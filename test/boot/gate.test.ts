@@ -168,13 +168,23 @@ describe("a machine whose permit is closed", () => {
     ["the Group is of an older version", [profile, outdated(group()), synced]],
     ["half of the source is unreadable", [profile, group(), syncedDocument({ half: true })]],
     ["a Machine is refused", [profile, group(), machineDocument("lab/m", {}, { refused: true }), synced]],
+    ["objects are changing", [profile, group(), syncedDocument({ changing: true })]],
   ])("boots its disk also while %s, and installs nothing then", async (_, documents) => {
     const { configs, ledger, desk } = gateWorld(documents);
-    expect(await answerOf(configs, asMac)).toMatch(/^doubtful/);
+    expect(await answerOf(configs, asMac)).toMatch(/^(doubtful|changing)/);
     expect(desk.asked).toEqual([]);
     ledger.entries = [entry({ state: "Installed" })];
     expect(await answerOf(configs, asMac)).toBe(sanboot);
-    expect(await answerOf(configs, asMac, "generic")).toMatch(/^doubtful/);
+    expect(await answerOf(configs, asMac, "generic")).toMatch(/^(doubtful|changing)/);
+  });
+
+  it("gets neither its script again nor a config while objects are changing, after its claim", async () => {
+    const { configs, ledger, index } = gateWorld([profile, group(), synced]);
+    ledger.entries.push(entry({ state: "Claimed" }));
+    const answers = () => Promise.all([answerOf(configs, asMac), answerOf(configs, asMac, "generic")]);
+    expect(await answers()).not.toContainEqual(expect.stringMatching(/^changing/));
+    index.changed([changed(syncedDocument({ changing: true }))]);
+    expect((await answers()).map((each) => each.slice(0, 8))).toEqual(["changing", "changing"]);
   });
 
   it("boots its disk with a stale copy", async () => {

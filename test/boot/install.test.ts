@@ -35,6 +35,13 @@ describe("a Profile that installs", () => {
     expect(refusal(index, "serial=1")).toBeUndefined();
   });
 
+  it("has machines wait while objects are changing, whichever they are", () => {
+    const index = openIndex([install, node, syncedDocument({ changing: true })]);
+    expect([refusal(index, "serial=1"), index.doubt]).toEqual(["changing", "changing"]);
+    index.changed([changed(syncedDocument())]);
+    expect(refusal(index, "serial=1")).toBeUndefined();
+  });
+
   it("has machines wait while a document is there that only a later davit can read", () => {
     const index = openIndex([install, node, syncedDocument()]);
     const [path] = groupDocument("lab/other", { selector: { serial: "2" } });
@@ -113,6 +120,7 @@ describe("a Profile that installed, and boots from the disk by now", () => {
     ["of an older version", [outdated(done), node, syncedDocument()], "doubtful"],
     ["of an older version of the Group", [done, outdated(node), syncedDocument()], "doubtful"],
     ["of half a view", [done, node, syncedDocument({ half: true })], "doubtful"],
+    ["of objects that are not changing", [done, node, syncedDocument({ changing: true })], "changing"],
   ])("gives its boot in doubt, and its configs only if they are %s", (_, documents, reason) => {
     expect(selected(openIndex(documents), "serial=1")).toBe("lab/node lab/web");
     expect(refusalOfConfig(documents)).toBe(reason);

@@ -18,6 +18,7 @@ export class FakeSource implements Source, SourceView {
   readonly view = this;
   readonly problems: readonly SourceProblem[] = [];
   complete = true;
+  isChanging = false;
   provenAtMs: number | undefined = 0;
   isFollowed = true;
   withheld: readonly ObjectName[] = [];
@@ -108,6 +109,12 @@ export class FakeSource implements Source, SourceView {
   drop(...names: readonly ObjectName[]): this {
     for (const { kind, namespace, name } of names) this.#objects.delete(`${kind}/${namespace}/${name}`);
     return this;
+  }
+
+  /** Sets whether there are changes that the view lacks, and tells it. */
+  tellChanging(isChanging: boolean): void {
+    this.isChanging = isChanging;
+    this.#listener?.stirred?.();
   }
 
   tellListed(): void {

@@ -66,6 +66,39 @@ it("a view that becomes half is stored at once, and ends with the next whole one
   expect(synced()?.half).toBeUndefined();
 });
 
+it("a view that is changing is stored before what changed, and until all of it is stored", async () => {
+  under.source.tellListed();
+  await under.synced;
+  const at = synced()?.at;
+  under.source.put(groupObject({ hold: true })).tellChanged(node1);
+  under.source.tellChanging(true);
+  await under.settled();
+  expect(synced()).toMatchObject({ changing: true, at });
+  under.source.put(groupObject());
+  const full = vi.spyOn(under.store, "submit").mockRejectedValueOnce(new StoreError("logFailed", "no space left", 0));
+  under.source.tellChanged(node1);
+  under.source.tellChanging(false);
+  await Promise.resolve();
+  await under.settled();
+  full.mockRestore();
+  expect([synced()?.changing, under.answer(machine)]).toEqual([true, "held"]);
+  await under.clock.advance(60_000);
+  await under.settled();
+  expect([synced(), under.answer(machine)]).toMatchObject([{ complete: true, at }, "default/node1 web"]);
+  expect(synced()?.changing).toBeUndefined();
+});
+
+it("a view that is changing at the first sync is stored so, and ends without a change", async () => {
+  under.source.isChanging = true;
+  under.source.tellListed();
+  await under.synced;
+  await under.settled();
+  expect([synced()?.changing, under.answer(machine)]).toEqual([true, "changing"]);
+  under.source.tellChanging(false);
+  await under.settled();
+  expect([synced()?.changing, under.answer(machine)]).toEqual([undefined, "default/node1 web"]);
+});
+
 it("a half view that ends before it was stored leaves nothing behind", async () => {
   under.source.tellListed();
   await under.synced;

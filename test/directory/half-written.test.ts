@@ -8,7 +8,7 @@ import { Holdings } from "../../src/directory/holdings.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { groupText, profileText, stream } from "./manifests.ts";
-import { SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
+import { replaceFile, SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 
 const disposals: (() => Promise<void>)[] = [];
 
@@ -207,16 +207,24 @@ describe("a directory source", () => {
     expect([tested.names("Group"), tested.source.view.complete]).toEqual([["default/b"], false]);
   });
 
-  it("tells of a file that became smaller or lacks its final newline, once", async () => {
+  it("tells of a file that lacks an object, once", async () => {
+    const { root, tested } = await follow({ "a.yaml": stream(groupText("a"), groupText("b")) });
+    await writeFile(join(root, "a.yaml"), groupText("a", "  selector: {matchLabels: {role: other}}"));
+    await tested.lookUntil(() => tested.group("a")?.spec.selector.role === "other");
+    expect(tested.told("file counts 10 s after its last change")).toMatchObject([{ path: "a.yaml" }]);
+    expect(tested.group("b")).toBeUndefined();
+  });
+
+  it("is changing from the first sight of a change until all of it is taken in", async () => {
     const { root, tested } = await follow({ "a.yaml": groupText("a"), "b.yaml": groupText("b") });
-    await writeFile(join(root, "a.yaml"), groupText("a").replace("role: a", "r: a"));
-    await writeFile(join(root, "b.yaml"), groupText("b", "  selector: {matchLabels: {role: other}}").trimEnd());
-    await tested.lookUntil(() => tested.group("b")?.spec.selector.role === "other");
-    expect(tested.told("file counts 10 s after its last change")).toMatchObject([
-      { path: "a.yaml", finding: "unfinished-file" },
-      { path: "b.yaml", finding: "unfinished-file" },
-    ]);
-    expect(tested.group("a")?.spec.selector).toEqual({ r: "a" });
+    const { view } = tested.source;
+    expect(view.isChanging).toBe(false);
+    await writeFile(join(root, "a.yaml"), groupText("a", `${web}\n  priority: 5`));
+    await tested.look();
+    expect([view.isChanging, tested.group("a")?.spec.priority]).toEqual([true, 0]);
+    await replaceFile(join(root, "b.yaml"), groupText("b", `${web}\n  priority: 7`));
+    await tested.lookUntil(() => tested.group("b")?.spec.priority === 7);
+    expect([view.isChanging, tested.group("a")?.spec.priority]).toEqual([false, 5]);
   });
 });
 

@@ -1,19 +1,27 @@
 import { describe, expect, it } from "vitest";
 import { KnownFiles } from "../../src/directory/known-files.ts";
 import type { ListedFile } from "../../src/directory/list-files.ts";
-import type { FileContent } from "../../src/directory/read-file.ts";
+import type { Definition, FileContent } from "../../src/directory/read-file.ts";
 
 const read: FileContent = { definitions: [], problems: [], ignored: [] };
-const unended: FileContent = {
-  ...read,
-  advice: [{ origin: "a.yaml", file: "a.yaml", message: "", text: "", code: "unfinished-file" }],
-};
+
+/** What a file says that defines these Groups. */
+function defining(...names: readonly string[]): FileContent {
+  const place = { file: "a.yaml", at: { line: 1, column: 1 }, document: 1, path: [] };
+  const definitions = names.map((name): Definition => {
+    const id = { kind: "Group", namespace: "default", name } as const;
+    return { kind: "refused", name: id, origin: "a.yaml, document 1 (line 1)", text: "", place };
+  });
+  return { ...read, definitions };
+}
 
 interface Version {
   readonly path?: string;
   readonly sizeBytes?: number;
   /** Wall clock; the run begins at 1,000,000. */
   readonly modifiedMs: number;
+  /** As `modifiedMs` unless given. */
+  readonly changedMs?: number;
   readonly inode?: number;
 }
 
@@ -27,6 +35,8 @@ class Run {
   /** What the disk has. */
   digest = "1";
   read = read;
+  /** What files define whose paths are here, instead of `read`. */
+  readonly reads = new Map<string, FileContent>();
   /** Of a file that is not answered. */
   slowPath = "";
 
@@ -36,8 +46,8 @@ class Run {
   }
 
   list(...versions: readonly Version[]): void {
-    this.#listed = versions.map(({ path = "a.yaml", sizeBytes = 100, modifiedMs, inode = 1 }) => {
-      const signature = [sizeBytes, modifiedMs, modifiedMs, inode, 1].join(":");
+    this.#listed = versions.map(({ path = "a.yaml", sizeBytes = 100, modifiedMs, changedMs, inode = 1 }) => {
+      const signature = [sizeBytes, modifiedMs, changedMs ?? modifiedMs, inode, 1].join(":");
       return { path, label: path, sizeBytes, modifiedMs, signature };
     });
     this.look();
@@ -57,7 +67,7 @@ class Run {
       }
       const isUnchanged = request.knownDigest === this.digest;
       const version = { signature: request.signature, digest: this.digest, ...(isUnchanged && { isUnchanged }) };
-      this.files.take(request, { ...this.read, ...version }, this);
+      this.files.take(request, { ...(this.reads.get(request.path) ?? this.read), ...version }, this);
     }
     this.files.settle(this);
     return requests.map(({ path }) => path);
@@ -167,32 +177,61 @@ describe("a version counts", () => {
   });
 });
 
-describe("10 s instead of 2", () => {
-  it("count for a file that became smaller", () => {
+describe("a file that was renamed after its last write", () => {
+  const renamed = (run: Run) => ({ modifiedMs: run.nowMs - 50, changedMs: run.nowMs - 40 });
+
+  it("counts at once if it is another file, whatever its size", () => {
+    const run = knowing();
+    run.list({ ...renamed(run), inode: 2, sizeBytes: 99 });
+    expect(run.rest()).toBe(100);
+  });
+
+  it("counts after 2 s if it is the known file, whose times a program may have set", () => {
+    const run = knowing();
+    run.list(renamed(run));
+    expect(run.rest()).toBe(2_000);
+  });
+});
+
+describe("a file that became smaller in place", () => {
+  it("counts after 2 s if it has all objects that it had", () => {
     const run = knowing();
     run.list({ modifiedMs: run.nowMs, sizeBytes: 99 });
-    expect(run.rest()).toBe(10_000);
+    expect(run.rest()).toBe(2_000);
   });
 
-  it("count for one that became smaller in place a moment ago, unseen", () => {
-    const run = knowing();
-    run.list({ modifiedMs: run.nowMs - 5_000, sizeBytes: 99 });
-    expect(run.rest()).toBe(10_000);
-  });
+  /** A run that knows a file with two Groups, and what follows lacks one of them. */
+  function lacking(): Run {
+    const run = new Run();
+    run.read = defining("a", "b");
+    run.list({ modifiedMs: 0 });
+    run.rest();
+    run.pass(60_000);
+    run.look();
+    run.read = defining("a");
+    run.digest = "2";
+    return run;
+  }
 
-  it("count for one without its final newline, and its age, too", () => {
-    const run = knowing();
-    run.read = unended;
-    run.list({ modifiedMs: run.nowMs - 9_999, inode: 2 });
+  it("counts after 10 s if it lacks an object, and its age, too", () => {
+    const run = lacking();
+    run.list({ modifiedMs: run.nowMs - 9_999 });
     expect(run.rest()).toBe(10_000);
-    run.list({ modifiedMs: run.nowMs - 10_000, inode: 3 });
+    run.list({ modifiedMs: run.nowMs - 10_000 });
     expect(run.rest()).toBe(100);
   });
 
-  it("do not count for a smaller file that was finished elsewhere", () => {
-    const run = knowing();
-    run.list({ modifiedMs: run.nowMs - 2_000, sizeBytes: 99, inode: 2 });
+  it("counts at once if it was finished elsewhere", () => {
+    const run = lacking();
+    run.list({ modifiedMs: run.nowMs - 2_000, inode: 2 });
     expect(run.rest()).toBe(100);
+  });
+
+  it("counts after 2 s if another file has the object now", () => {
+    const run = lacking();
+    run.reads.set("b.yaml", defining("b"));
+    run.list({ modifiedMs: run.nowMs }, { modifiedMs: run.nowMs, path: "b.yaml" });
+    expect(run.rest()).toBe(2_000);
   });
 });
 
@@ -210,7 +249,7 @@ describe("a file that is gone", () => {
     run.list();
     run.pass(100);
     run.list({ modifiedMs: run.nowMs, sizeBytes: 99, inode: 2 });
-    expect(run.rest()).toBe(10_000);
+    expect(run.rest()).toBe(2_000);
   });
 });
 
@@ -229,6 +268,18 @@ describe("files that were written one after the other", () => {
     run.look();
     return { run, counting: count - run.unsettledCount };
   }
+
+  it("count together, an old one that was moved in after another one's write, too", () => {
+    const run = knowing();
+    const written = { modifiedMs: run.nowMs, path: "written.yaml" };
+    run.list({ modifiedMs: 0 }, written);
+    run.pass(500);
+    run.list({ modifiedMs: 0 }, written, { modifiedMs: 0, path: "moved.yaml" });
+    run.pass(100);
+    run.look();
+    expect(run.unsettledCount).toBe(2);
+    expect(run.rest()).toBe(1_400);
+  });
 
   it("count together", () => {
     const { run } = write(5, 400);

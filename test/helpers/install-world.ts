@@ -115,11 +115,14 @@ export function queryOf(number: number): string {
   return `mac=${macOf(number)}&role=lab`;
 }
 
-/** Asks for a boot script as iPXE does: again while davit has no proof of its objects, as right after a start. */
+/**
+ * Asks for a boot script as iPXE does: again while davit has no proof of its objects, as right after a start, and while
+ * objects are changing.
+ */
 export async function bootOf(davit: Pick<DavitBootProcess, "bootUrl">, number = 1, method = "GET"): Promise<Boot> {
   for (;;) {
     const boot = await bootNow(davit, number, method);
-    if (boot !== "503 install not certain") return boot;
+    if (!/^503 (install not certain|objects are changing)$/.test(boot)) return boot;
     await setTimeout(100);
   }
 }

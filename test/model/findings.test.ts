@@ -29,6 +29,7 @@ const ofReasons: Readonly<Record<Finding["reason"], Codes>> = {
 /** Every reason for which a machine is refused; the compiler asks for each. */
 const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   notReady: noMistake,
+  changing: noMistake,
   noMatch: noMistake,
   noProfile: ["missing-profile"],
   vanished: noMistake,

@@ -28,6 +28,8 @@ export const bootRefusals = {
   ambiguous: "identity ambiguous",
   /** The Profile overwrites disks, and davit cannot prove that the machine should install now. */
   doubtful: "install not certain",
+  /** The Profile overwrites disks, and the source has changes that davit has not taken in yet. */
+  changing: "objects are changing",
   /** The Group wants an approved Machine object, and there is none for the machine. */
   unapproved: "machine not approved",
   /** The Profile installs only with a permit, and the machine has none. */

@@ -88,7 +88,7 @@ export function missesOf(group: Group, labels: Labels): readonly string[] {
 }
 
 function refusedFor({ reason, problem }: BootError): Explanation["refused"] {
-  const doubt = reason === "doubtful" && problem !== undefined ? { doubt: problem } : {};
+  const doubt = (reason === "doubtful" || reason === "changing") && problem !== undefined ? { doubt: problem } : {};
   return { reason, meaning: refusalMeanings[reason], ...doubt };
 }
 
@@ -110,6 +110,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   unreadable: "a label that names the machine cannot be read, and Groups select by it: the machine waits",
   ambiguous: "a label that names the machine comes twice with different values: the machine waits",
   doubtful: "the Profile installs, and davit cannot be certain that the objects say so now: the machine waits",
+  changing: "the Profile installs, and objects are changing: the machine waits until davit has taken in all changes",
   unapproved: "the Group serves approved Machines alone, and this machine has none: it waits for its approval",
   noPermit: "the Profile installs only with a permit, and the machine has none: it waits",
   late: "the ledger did not log the permit in time, or the objects changed meanwhile: the machine asks again",

@@ -103,7 +103,9 @@ export class BootIndex implements FeedListener {
    * not included.
    */
   get doubt(): CommonDoubt | undefined {
-    if (this.#known.synced?.half === true) return "half";
+    const { half, changing } = this.#known.synced ?? {};
+    if (half === true) return "half";
+    if (changing === true) return "changing";
     if (this.#known.unreadable.size > 0) return "unreadable";
     return this.#freshness?.staleness;
   }
@@ -369,7 +371,8 @@ export class BootIndex implements FeedListener {
     const doubt = doubtOf(chosen, profile, knowledge) ?? this.#presentDoubt(group);
     if (doubt === undefined) return;
     const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw };
-    throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, known) });
+    const reason = doubt === "changing" ? "changing" : "doubtful";
+    throw new BootError(reason, { ...subject, problem: doubtText(doubt, known) });
   }
 
   /**

@@ -4,7 +4,7 @@ import type { Staleness } from "./freshness.ts";
 
 /** A doubt about one Group and its Profile, or a common doubt, which holds for every Profile that installs. */
 export type Doubt = keyof typeof doubtTexts;
-export type CommonDoubt = Staleness | "half" | "unreadable";
+export type CommonDoubt = Staleness | "half" | "changing" | "unreadable";
 
 /** Each doubt's text for people. The texts are fixed, so they quote nothing from an object or a request. */
 export const doubtTexts = {
@@ -23,6 +23,7 @@ export const doubtTexts = {
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "a complete list came less than 10 s ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",
+  changing: "objects are changing, and nothing installs until davit has taken in all changes: see the log if this lasts",
   unreadable: "a document of the store is of a later davit: upgrade this one",
   unconfirmed: "no source has confirmed the served objects since the start",
   stale: "the last confirmation by the source is older than --max-staleness",
@@ -42,4 +43,4 @@ export function doubtText(doubt: Doubt, { ageSeconds, flaw }: DoubtDetails): str
 }
 
 /** The doubts that hold for every Profile that installs, for metrics. */
-export const commonDoubts: readonly CommonDoubt[] = ["half", "unreadable", "unconfirmed", "stale"];
+export const commonDoubts: readonly CommonDoubt[] = ["half", "changing", "unreadable", "unconfirmed", "stale"];

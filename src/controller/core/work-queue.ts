@@ -86,6 +86,11 @@ export class WorkQueue<Item> {
     return earliest(waiting, this.#newsSinceMs, this.#working?.addedAtMs, this.#failingSinceMs);
   }
 
+  /** True if nothing waits or has failed. The names of the last call of `take` do not count. */
+  get isIdle(): boolean {
+    return this.#waiting.size === 0 && this.#failures.size === 0;
+  }
+
   /** Adds a name that does not depend on other names. `take` returns at most `limit` of these. */
   add(item: Item): void {
     this.#add(item, false);

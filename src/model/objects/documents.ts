@@ -131,6 +131,8 @@ export interface GoneSelector {
 export interface SyncedDocument {
   /** Part of the source cannot be read now, and may hold an object for any machine: no `Install` is served. */
   readonly half?: true;
+  /** Changes of the source are seen, but are not in the store yet: no `Install` is served. */
+  readonly changing?: true;
   /** Which source filled the store: `directory` or `cluster`. */
   readonly source: string;
   /** When the source filled the store, RFC 3339. */

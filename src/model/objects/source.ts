@@ -149,6 +149,11 @@ export interface SourceView {
    * is known does not count.
    */
   readonly isHalf: boolean;
+  /**
+   * True while the source has seen changes that the view lacks, in any object. Absent for a source that takes in each
+   * change when it sees it.
+   */
+  readonly isChanging?: boolean;
   readonly problems: readonly SourceProblem[];
   readonly refusals: Iterable<Refusal>;
   refusalOf(name: ObjectName): Refusal | undefined;
@@ -192,6 +197,8 @@ export interface SourceListener {
   listed(): void;
   /** Called with the names that were added, changed, refused or removed since the last call. */
   changed(names: readonly ObjectName[]): void;
+  /** Called when `SourceView.isChanging` changes, after the other calls for this change. */
+  stirred?(): void;
 }
 
 /**

@@ -38,6 +38,7 @@ const waitingReasons: ReadonlySet<string> = new Set<BootRefusal>([
   "vanished",
   "bereft",
   "doubtful",
+  "changing",
   "unapproved",
   "noPermit",
   "late",
