@@ -42,7 +42,6 @@ const profile = profileDocument("lab/web", content);
 const group = (spec: Partial<GroupSpec> = {}) =>
   groupDocument("lab/node", { selector: { mac }, install: grant(), ...spec });
 const synced = syncedDocument();
-
 describe("a machine with an open permit", () => {
   it("gets the installer once the desk has logged the claim, and its configs with the URL for its reports", async () => {
     const { configs, desk } = gateWorld([profile, group(), synced]);
@@ -176,15 +175,6 @@ describe("a machine whose permit is closed", () => {
     ledger.entries = [entry({ state: "Installed" })];
     expect(await answerOf(configs, asMac)).toBe(sanboot);
     expect(await answerOf(configs, asMac, "generic")).toMatch(/^(doubtful|changing)/);
-  });
-
-  it("gets neither its script again nor a config while objects are changing, after its claim", async () => {
-    const { configs, ledger, index } = gateWorld([profile, group(), synced]);
-    ledger.entries.push(entry({ state: "Claimed" }));
-    const answers = () => Promise.all([answerOf(configs, asMac), answerOf(configs, asMac, "generic")]);
-    expect(await answers()).not.toContainEqual(expect.stringMatching(/^changing/));
-    index.changed([changed(syncedDocument({ changing: true }))]);
-    expect((await answers()).map((each) => each.slice(0, 8))).toEqual(["changing", "changing"]);
   });
 
   it("boots its disk with a stale copy", async () => {

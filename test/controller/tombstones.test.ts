@@ -24,6 +24,46 @@ function writes(passings: readonly GroupChange[], stored: readonly (readonly [st
   return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false });
 }
 
+const grant = { generation: 1, ledger: "l", untilMs: 1, scope: "NeverInstalled" } as const;
+
+describe("the tombstone of a machine that a Group newly names", () => {
+  const gone = (changes: Partial<GroupSpec> = {}) => passing({ ...spec({ mac }), ...changes }, undefined);
+  const named = (changes: Partial<GroupSpec> = {}, id = "lab/other") =>
+    passing(undefined, { ...spec({ mac, role: "web" }), ...changes }, id);
+  /** What is stored of the removed Group afterwards, and what the step of the other Group writes. */
+  const following = (change: GroupChange, removed = gone(), hasGrant = false) => {
+    const stored = writes([removed]).map(({ path, text = "" }) => [path, text] as const);
+    const texts = new Map(stored);
+    const options = { textAt: (path: string) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false };
+    return tombstoneWrites([change], { ...options, hasGrant: () => hasGrant }).map(({ text }) => text);
+  };
+
+  it("goes with the grant of the Group, or of the machine's Machine", () => {
+    expect(following(named({ install: grant }))).toEqual([undefined]);
+    expect(following(named(), gone(), true)).toEqual([undefined]);
+  });
+
+  it("goes when a Group that names it gets another grant", () => {
+    const [before, install] = [spec({ mac, role: "web" }), { ...grant, generation: 2 }];
+    expect(following(passing({ ...before, install: grant }, { ...before, install }, "lab/other"))).toEqual([undefined]);
+  });
+
+  it("is not written when its Group goes in the same step", () => {
+    expect(writes([gone(), named({ install: grant })])).toEqual([expect.objectContaining({ text: undefined })]);
+  });
+
+  it("stays without a grant, or if its Group had a higher priority or was in another namespace", () => {
+    expect(following(named())).toEqual([]);
+    expect(following(named({ install: grant }), gone({ priority: 1 }))).toEqual([]);
+    expect(following(named({ install: grant }, "racks/other"))).toEqual([]);
+  });
+
+  it("stays for a Group that named it before, and had its grant before", () => {
+    const other = { ...spec({ mac, role: "web" }), install: grant };
+    expect(following(passing(other, { ...other, metadata: { a: 1 } }, "lab/other"))).toEqual([]);
+  });
+});
+
 /** What a Group gives, as its tombstone has it. */
 function outcome(group: GroupSpec = spec({ mac }), namespace = "lab", state: GroupState = {}): string {
   return sha256(outcomeText(toGroup(namespace, "any", group, state)));

@@ -23,7 +23,8 @@ export const doubtTexts = {
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "a complete list came less than 10 s ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",
-  changing: "objects are changing, and nothing installs until davit has taken in all changes: see the log if this lasts",
+  changing:
+    "objects are changing, and nothing installs until davit has taken in all changes: see the log if this lasts",
   unreadable: "a document of the store is of a later davit: upgrade this one",
   unconfirmed: "no source has confirmed the served objects since the start",
   stale: "the last confirmation by the source is older than --max-staleness",

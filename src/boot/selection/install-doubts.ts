@@ -3,7 +3,7 @@
 import type { LabelFlaws, Labels } from "../../model/labels/labels.ts";
 import { matches } from "../../model/objects/group.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
-import { knownEntries, type ReportedLabel, stillCounts } from "../../model/permits/permit.ts";
+import { knownEntries, type ReportedLabel, stillCounts, verdictOf } from "../../model/permits/permit.ts";
 import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import type { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
@@ -11,6 +11,7 @@ import { BootError } from "../core/boot-error.ts";
 import type { BootGroup, BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import type { BootLedger } from "../core/selected.ts";
 import type { Doubt } from "./doubt.ts";
+import { askOf } from "./gate.ts";
 import { type ChosenGroup, namespaceOf } from "./selection.ts";
 
 interface Knowledge {
@@ -20,15 +21,12 @@ interface Knowledge {
 }
 
 /** Returns the doubt about the objects of one machine; undefined if there is none. */
-export function doubtOf(
-  chosen: ChosenGroup,
-  profile: BootProfile,
-  { known, selectors, ledger }: Knowledge,
-): Doubt | undefined {
-  const { group, machine, asked, labels } = chosen;
+export function doubtOf(chosen: ChosenGroup, profile: BootProfile, knowledge: Knowledge): Doubt | undefined {
+  const { known, selectors, ledger } = knowledge;
+  const { group, machine, labels } = chosen;
   if (machine?.isRefused === true) return "refusedMachine";
   if (machine?.isLeaving === true) return "leavingMachine";
-  if (known.machines.hasGone(asked, namespaceOf(group))) return "goneMachine";
+  if (waitsForMachine(chosen, profile, knowledge)) return "goneMachine";
   if (group.flaw !== undefined) return "flawedGroup";
   if (group.isOutdated || mayBeGone(chosen, selectors)) return "outdatedGroup";
   if (profile.isOutdated) return "outdatedProfile";
@@ -38,6 +36,25 @@ export function doubtOf(
   if (doubt) return doubt;
   if (selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";
   return undefined;
+}
+
+/**
+ * True if a Machine of the request was removed or changed a moment ago. But a grant of the newest Machine, or of a Group
+ * that names the machine, says what this machine may do now: false if such a grant opens the install or has opened it.
+ */
+function waitsForMachine(
+  { group, machine, asked }: ChosenGroup,
+  profile: BootProfile,
+  { known, ledger }: Knowledge,
+): boolean {
+  if (!known.machines.hasGone(asked, namespaceOf(group))) return false;
+  const plan = profile.content.install;
+  if (plan === undefined || ledger === undefined) return true;
+  const named = namesMachine(group) ? group : { ...group, permits: undefined };
+  const ask = askOf({ group: named, profile }, { labels: asked, machine }, "config", plan);
+  if (verdictOf({ ...ask, purpose: "script" }, ledger).kind === "claim") return false;
+  const begun = verdictOf(ask, ledger);
+  return begun.kind !== "granted" || ask.grants.every(({ key }) => key !== begun.entry.grant?.key);
 }
 
 /** Returns what the ledger has against an Install without a permit. */

@@ -13,9 +13,11 @@
  * list of values changed, only the removed values count.
  *
  * A Group that returns unchanged removes its own tombstones. A tombstone of several Groups records all of their
- * selectors, and only ends by itself. Pure.
+ * selectors, and only ends by itself. But a Group that newly names a machine, or gets a new grant, says what this
+ * machine may do now: if it or the machine's Machine has a grant, it removes the machine's tombstone. Pure.
  */
 
+import { isDeepEqual } from "../../lib/deep-equal.ts";
 import {
   decodeTombstone,
   encodeDocument,
@@ -69,6 +71,8 @@ export interface TombstoneOptions {
   readonly sha256: (text: string) => string;
   /** True when another Group selects all machines of a removed Group and outranks it. */
   readonly isTaken: (gone: Group) => boolean;
+  /** True if a Machine with this label's value has a grant. Absent where there are no Machines. */
+  readonly hasGrant?: (label: string, value: string) => boolean;
   /** The text of the tombstone that is stored at a path. */
   readonly textAt: (path: string) => string | undefined;
   /** How long a tombstone lasts: whole seconds, at least 1. */
@@ -131,7 +135,10 @@ export function tombstoneWrites(
   const graveyard = new Graveyard(options.textAt);
   const { left, taken } = gravesOf(groupChanges, options);
   for (const grave of left) if (!options.isTaken(groupOf(grave))) graveyard.bury(grave);
-  for (const grave of taken) graveyard.cancel(grave);
+  for (const grave of taken) {
+    if (isGranted(grave, options)) graveyard.release(grave);
+    else graveyard.cancel(grave);
+  }
   return graveyard.writes(options.ttlSeconds);
 }
 
@@ -161,6 +168,17 @@ class Graveyard {
   /** Removes the tombstone of a Group that returned, if the tombstone is for this Group alone. */
   cancel({ path, stone, namespace }: Grave): void {
     if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
+  }
+
+  /**
+   * Removes the tombstone of a machine that a Group newly names, unless a removed Group had a higher priority or was in
+   * another namespace.
+   */
+  release({ path, label, value, spec, namespace }: Grave): void {
+    const stone = this.#at(path);
+    const isOver = ({ rank }: GoneSelector) => rank?.namespace === namespace && rank.priority <= spec.priority;
+    if (stone !== undefined && tombstoneSelectors(stone, label, value).every(isOver))
+      this.#stones.set(path, { stone: undefined, namespace });
   }
 
   writes(ttlSeconds: number): readonly TombstoneWrite[] {
@@ -196,9 +214,16 @@ function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace
     const [old, now] = [before ? identityClaimsOf(before) : [], after ? identityClaimsOf(after) : []];
     if (before !== undefined)
       left.push(...gravesIn(without(old, now), { id, spec: before, removed: state, ...burial }));
-    if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, ...burial }));
+    if (after === undefined) continue;
+    const isNewGrant = !isDeepEqual(after.install, before?.install);
+    taken.push(...gravesIn(isNewGrant ? now : without(now, old), { id, spec: after, ...burial }));
   }
   return { left, taken };
+}
+
+/** True if a Group names its machine, and this machine has a grant of its own or of this Group. */
+function isGranted({ label, value, spec }: Grave, { hasGrant }: Pick<TombstoneOptions, "hasGrant">): boolean {
+  return label !== selectorPlace && (spec.install !== undefined || hasGrant?.(label, value) === true);
 }
 
 function gravesIn(
