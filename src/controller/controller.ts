@@ -7,8 +7,7 @@
  * exists. In the background, trials render what machines would get, and `status-composer.ts` adds their findings to the
  * statuses.
  *
- * The step that removes a Group also writes its tombstones, see `tombstones.ts`. Tombstones last longer while more
- * Groups may be removed or may return, see `vigil.ts`.
+ * The step that removes a Group also writes its tombstones (`tombstones.ts`). `vigil.ts` decides how long they last.
  *
  * The controller removes no object that an unreadable part of the source may hold. If the first list is empty, it
  * removes nothing until a second list is empty, too. It never answers a machine and never reads a request.
@@ -208,8 +207,7 @@ export class Controller implements SourceListener {
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // After an outage, a change may be as old as the outage. So the controller's `provenAtMs` stays at the source's
-    // current value until the change is stored.
+    // After an outage a change may be as old as the outage, so `provenAtMs` stays until the change is stored.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
@@ -221,7 +219,7 @@ export class Controller implements SourceListener {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
       await this.#workOff(works);
-      if (this.#queue.isIdle && !(await this.#mark.changed())) this.#queue.retryLater([{ kind: "doubts" }]);
+      if (this.#queue.isIdle) await this.#noteDoubts(this.#mark.changed());
       // A step without writes never yields: many in a row would delay the answers to machines.
       await nextTurn();
     }
@@ -229,7 +227,7 @@ export class Controller implements SourceListener {
 
   async #workOff(works: readonly Work[]): Promise<void> {
     const kinds = new Set(works.map(({ kind }) => kind));
-    if (kinds.has("doubts")) await this.#markDoubts();
+    if (kinds.has("doubts")) await this.#noteDoubts(this.#mark.doubted());
     if (kinds.has("tombstones")) await this.#renewTombstones();
     if (kinds.has("everything")) return await this.#syncEverything();
     const names = works.filter(isName);
@@ -241,7 +239,7 @@ export class Controller implements SourceListener {
 
   async #holdEarly(names: readonly ObjectName[]): Promise<void> {
     const { view } = this.#options.source;
-    const writes = [...earlyHolds(names, view, this.#documents), ...earlyMachineHolds(names, view, this.#documents)];
+    const writes = [earlyHolds, earlyMachineHolds].flatMap((holds) => [...holds(names, view, this.#documents)]);
     if ((await this.#write(writes)) !== "written") this.#queue.retryLater(names);
   }
 
@@ -311,10 +309,8 @@ export class Controller implements SourceListener {
     if (!done) return this.#queue.retryLater([{ kind: "everything" }]);
     this.#queue.succeeded({ kind: "everything" });
     if (isWhole) this.#awaitsWholeView = false;
-    if (isFirst) {
-      this.#wasWhole = true;
-      this.#options.onComplete?.();
-    }
+    this.#wasWhole ||= isWhole;
+    if (isFirst) this.#options.onComplete?.();
     if (this.#isSynced) return;
     this.#isSynced = true;
     this.#options.onSynced();
@@ -383,12 +379,8 @@ export class Controller implements SourceListener {
     }
   }
 
-  /**
-   * Marks the store as half or changing before all other work: each may concern any machine. A sync ends a half view,
-   * and a change ends when all of it is in the store.
-   */
-  async #markDoubts(): Promise<void> {
-    if (await this.#mark.doubted()) this.#queue.succeeded({ kind: "doubts" });
+  async #noteDoubts(isMarked: Promise<boolean>): Promise<void> {
+    if (await isMarked) this.#queue.succeeded({ kind: "doubts" });
     else this.#queue.retryLater([{ kind: "doubts" }]);
   }
 

@@ -82,11 +82,7 @@ export class Planner {
       sha256,
       adminNamespace: options.adminNamespace,
       isTaken: (gone) => this.#ranking.isTaken(gone),
-      hasGrant: (label, value) => {
-        const machines = this.machines.identities.of([`${label}/${value}`]);
-        const grants = machines.map(({ namespace, name }) => source.view.get("Machine", namespace, name)?.spec.install);
-        return grants.some((grant) => grant !== undefined);
-      },
+      hasGrant: (label, value) => this.machines.hasGrant(label, value),
     };
     this.#claims = new Claims(options, this.#ranking);
     this.#faults = new Faults(log);

@@ -1,6 +1,6 @@
 /**
- * Logs a look of the directory source: new problems, removed objects, files that lack objects, and ignored documents. One
- * mistake can affect thousands of objects, so each of these four kinds gets a few lines and a count. The lines quote
+ * Logs a look of the directory source: new problems, removed objects, files that lack objects or never rest, and ignored
+ * documents. One mistake can affect thousands of objects, so each of these kinds gets a few lines. The lines quote
  * nothing of a file except names of accepted objects.
  */
 

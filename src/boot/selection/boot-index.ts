@@ -98,14 +98,10 @@ export class BootIndex implements FeedListener {
     return this.#known.synced?.complete === false;
   }
 
-  /**
-   * The doubt that now keeps every machine from an Install; undefined if there is none. Doubts about single objects are
-   * not included.
-   */
+  /** The doubt that keeps every machine from an Install now; undefined if there is none. */
   get doubt(): CommonDoubt | undefined {
-    const { half, changing } = this.#known.synced ?? {};
-    if (half === true) return "half";
-    if (changing === true) return "changing";
+    const { half = false, changing = false } = this.#known.synced ?? {};
+    if (half || changing) return half ? "half" : "changing";
     if (this.#known.unreadable.size > 0) return "unreadable";
     return this.#freshness?.staleness;
   }
@@ -371,8 +367,10 @@ export class BootIndex implements FeedListener {
     const doubt = doubtOf(chosen, profile, knowledge) ?? this.#presentDoubt(group);
     if (doubt === undefined) return;
     const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw };
-    const reason = doubt === "changing" ? "changing" : "doubtful";
-    throw new BootError(reason, { ...subject, problem: doubtText(doubt, known) });
+    throw new BootError(doubt === "changing" ? "changing" : "doubtful", {
+      ...subject,
+      problem: doubtText(doubt, known),
+    });
   }
 
   /**

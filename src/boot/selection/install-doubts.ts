@@ -39,8 +39,9 @@ export function doubtOf(chosen: ChosenGroup, profile: BootProfile, knowledge: Kn
 }
 
 /**
- * True if a Machine of the request was removed or changed a moment ago. But a grant of the newest Machine, or of a Group
- * that names the machine, says what this machine may do now: false if such a grant opens the install or has opened it.
+ * True if a Machine of the request was removed or changed a moment ago. But a grant of the newest Machine, or of a
+ * Group that names the machine, says what this machine may do now: false if such a grant opens the install or has
+ * opened it.
  */
 function waitsForMachine(
   { group, machine, asked }: ChosenGroup,

@@ -56,6 +56,13 @@ export class MachinePlans {
     this.#options = options;
   }
 
+  /** True if a Machine with this label's value has a grant. */
+  hasGrant(label: string, value: string): boolean {
+    const { view } = this.#options.source;
+    const machines = this.identities.of([`${label}/${value}`]);
+    return machines.some(({ namespace, name }) => view.get("Machine", namespace, name)?.spec.install !== undefined);
+  }
+
   /** Drafts a Machine. Draft all Machines of a step before `plan`, because statuses depend on other Machines. */
   draft(id: ObjectName): MachineDraft {
     const known = this.#known(id);
