@@ -1,6 +1,6 @@
 /**
- * Logs a look of the directory source: new problems, removed objects, files that lack objects or never rest, and ignored
- * documents. One mistake can affect thousands of objects, so each of these kinds gets a few lines. The lines quote
+ * Logs a look of the directory source: new problems, removed objects, ignored documents, and files that lack objects or
+ * never rest. One mistake can affect thousands of objects, so each of these kinds gets a few lines. The lines quote
  * nothing of a file except names of accepted objects.
  */
 

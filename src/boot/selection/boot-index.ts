@@ -366,11 +366,8 @@ export class BootIndex implements FeedListener {
     const knowledge = { known: this.#known, selectors: this.#selectors, ledger: this.ledger };
     const doubt = doubtOf(chosen, profile, knowledge) ?? this.#presentDoubt(group);
     if (doubt === undefined) return;
-    const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw };
-    throw new BootError(doubt === "changing" ? "changing" : "doubtful", {
-      ...subject,
-      problem: doubtText(doubt, known),
-    });
+    const problem = doubtText(doubt, { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw });
+    throw new BootError(doubt === "changing" ? "changing" : "doubtful", { ...subject, problem });
   }
 
   /**
