@@ -183,9 +183,9 @@ export class FakeApiServer {
     for (const open of this.#watches) writeEvent(open, "BOOKMARK", bookmarkOf(this.version));
   }
 
-  /** From now on holds back every line of the watches that are open now, as a slow connection does. */
-  stall(): void {
-    for (const open of this.#watches) open.late ??= [];
+  /** From now on holds back every line of the watches of a path that are open now, as a slow connection does. */
+  stall(path = /./): void {
+    for (const open of this.#watches) if (path.test(open.request.path)) open.late ??= [];
   }
 
   /** Sends the first line that each stalled watch holds back. */

@@ -34,10 +34,12 @@ import { SeenVersions } from "../watch/seen-versions.ts";
 import { SharedConditions } from "../watch/shared-conditions.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
 import { WatchHealth } from "../watch/watch-health.ts";
-import { ClusterView } from "./cluster-view.ts";
+import { ClusterView, nothingYet } from "./cluster-view.ts";
 import { ConfigMaps } from "./config-maps.ts";
 import { type Judgement, judge } from "./judge.ts";
+import { LateGrants, newerGrants } from "./late-grants.ts";
 import { OwnWatches, watchKey } from "./own-watches.ts";
+import { type Parts, provable } from "./parts.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { ShownReferences } from "./shown-references.ts";
@@ -65,16 +67,6 @@ export type SeenObject = MirroredObject<Judgement>;
 // The delay before the second list of an empty cluster. A person who has just installed davit should not wait long.
 const confirmEmptyMs = 5_000;
 
-interface Parts {
-  readonly view: ClusterView;
-  readonly references: ShownReferences;
-  readonly namespaces: ScopeNamespaces;
-  readonly configMaps: ConfigMaps;
-  readonly secrets: Secrets;
-  readonly held: HeldChanges;
-  readonly watches: OwnWatches;
-}
-
 export class ClusterSource implements Source {
   readonly kind = "cluster";
   readonly #options: ClusterSourceOptions;
@@ -88,6 +80,7 @@ export class ClusterSource implements Source {
   #awaited = new Set<string>();
   #notifiedExtent: string | undefined;
   #isConfirming = false;
+  #isLevelled = false;
   #proving: Promise<void> | undefined;
   #seen = new SeenVersions();
 
@@ -110,7 +103,11 @@ export class ClusterSource implements Source {
   }
 
   get provenAtMs(): number | undefined {
-    if (this.#parts === undefined || this.#notifiedExtent === undefined) return undefined;
+    return this.#notifiedExtent === undefined ? undefined : this.#provenAtMs;
+  }
+
+  get #provenAtMs(): number | undefined {
+    if (this.#parts === undefined) return undefined;
     const { watches, configMaps, secrets, held } = this.#parts;
     const { provenAtMs } = watches;
     if (provenAtMs === undefined) return undefined;
@@ -187,15 +184,14 @@ export class ClusterSource implements Source {
   }
 
   /** Regularly asks the API server for a proof of each watch. */
-  async #prove({ watches, configMaps, secrets, held }: Parts): Promise<void> {
+  async #prove(parts: Parts): Promise<void> {
     const { clock, proveMs } = this.#options;
     const { signal } = this.#stopping;
     for (let nextMs = proveMs; !signal.aborted; ) {
       await clock.sleep(nextMs, signal);
       if (signal.aborted) return;
       const beganMs = clock.monotonicMs();
-      const all = [...watches.hopeful, ...configMaps.provable(held.lost), ...secrets.provable(held.lost)];
-      await Promise.all(all.map((watch) => watch.prove(proveMs)));
+      await Promise.all(provable(parts).map((watch) => watch.prove(proveMs)));
       nextMs = Math.max(0, beganMs + proveMs - clock.monotonicMs());
     }
   }
@@ -214,7 +210,17 @@ export class ClusterSource implements Source {
     for (const namespace of this.#scopes) {
       for (const kind of ownKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
     }
-    return { view, references, namespaces, configMaps, secrets, held, watches };
+    return { view, references, namespaces, configMaps, secrets, held, grants: this.#makeGrants(), watches };
+  }
+
+  #makeGrants(): LateGrants {
+    return new LateGrants({
+      clock: this.#options.clock,
+      signal: this.#stopping.signal,
+      prove: () => Promise.all(provable(this.#started()).map((watch) => watch.proveNow())),
+      provenAtMs: () => (this.#started().view.isSettled ? this.#provenAtMs : undefined),
+      release: (names) => this.#take(this.#offer(names).now),
+    });
   }
 
   #makeNamespaces(): ScopeNamespaces {
@@ -228,7 +234,7 @@ export class ClusterSource implements Source {
       clock: this.#options.clock,
       signal: this.#stopping.signal,
       provenAtMs: () => this.provenAtMs,
-      release: (names) => this.#take(names),
+      release: (names) => this.#admit(names),
       lostChanged: () => this.#lostChanged(),
     });
   }
@@ -275,9 +281,27 @@ export class ClusterSource implements Source {
   #changed(changes: readonly OwnChange[]): void {
     for (const { name, change } of changes) if (change !== "deleted") this.#heard(name, change === "replaced");
     const { now, later } = this.#offer(changes.map(({ name }) => name));
+    this.#admit(now);
+    this.#takeAtOnce(later);
+  }
+
+  /** Takes in changes, but new grants only when they are proven (`late-grants.ts`). */
+  #admit(names: readonly ObjectName[]): void {
+    const { view, grants } = this.#started();
+    const isFirst = this.#notifiedExtent === undefined;
+    const isLate = (name: ObjectName): name is OwnName =>
+      !isFirst && isOwnName(name) && view.grants(name, this.seen(name)?.value);
+    const [late, now] = [names.filter(isLate), names.filter((name) => !isLate(name))];
+    for (const name of now) grants.forget(name);
     this.#take(now);
+    this.#takeAtOnce(late);
+    grants.delay(late);
+  }
+
+  /** Takes in only what makes machines wait. */
+  #takeAtOnce(names: readonly OwnName[]): void {
     const { view } = this.#started();
-    const shown = later.filter((name) => view.takeAtOnce(name, this.seen(name)?.value));
+    const shown = names.filter((name) => view.takeAtOnce(name, this.seen(name)?.value));
     if (shown.length > 0) this.#listener?.changed(shown);
   }
 
@@ -315,13 +339,21 @@ export class ClusterSource implements Source {
     const areIn = [...this.#awaited].every((key) => watches.isLost(key));
     if (watches.areHopefulListed) view.listsAreIn();
     const isFirst = this.#notifiedExtent === undefined;
-    const isDue = isFirst ? areIn && view.isSettled : view.extent !== this.#notifiedExtent;
+    const isDue = isFirst ? areIn && view.isSettled && this.#areLevel() : view.extent !== this.#notifiedExtent;
     const isConfirmed = this.#isConfirming && areIn;
     if (!isDue && !isConfirmed) return;
     this.#notifiedExtent = view.extent;
     if (isConfirmed) this.#isConfirming = false;
     this.#listener?.listed();
     if (isFirst && view.isEmpty) void this.#confirmEmpty();
+  }
+
+  /** True if no list is older than a grant in another list. At the first call, davit asks for proofs of such grants. */
+  #areLevel(): boolean {
+    const { watches, grants } = this.#started();
+    if (!this.#isLevelled) grants.delay(newerGrants(watches.hopeful, provable(this.#started())));
+    this.#isLevelled = true;
+    return grants.isIdle;
   }
 
   async #confirmEmpty(): Promise<void> {
@@ -363,16 +395,3 @@ function isOwnName(name: ObjectName): name is OwnName {
 function isReference(name: ObjectName): name is Reference {
   return !isOwnName(name);
 }
-
-const nothingYet: SourceView = {
-  complete: false,
-  isHalf: true,
-  problems: [],
-  refusals: [],
-  refusalOf: () => undefined,
-  isGone: () => false,
-  unheard: new Set(),
-  withheld: [],
-  get: () => undefined,
-  all: () => [],
-};

@@ -181,6 +181,15 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
+  /** True if a version has a grant, and lets machines do more than the version in view: more than `takeAtOnce` takes. */
+  grants(name: OwnName, judgement: Judgement | undefined): boolean {
+    const object = judgement?.refusal === undefined ? judgement?.object : undefined;
+    if ((object?.kind !== "Group" && object?.kind !== "Machine") || object.spec.install === undefined) return false;
+    const shown = this.get(name.kind, name.namespace, name.name);
+    const atOnce = countingAtOnce(shown, object);
+    return atOnce?.kind !== object.kind || !isDeepStrictEqual(atOnce.spec, object.spec);
+  }
+
   /**
    * Takes in the current content of a reference. @returns the reference, and the Profiles that are now shown with it.
    */
@@ -306,3 +315,17 @@ function nameOf({ kind, namespace, name }: ProfileObject): ObjectName {
 function toProblem({ kind, namespace, name, message }: Refusal): SourceProblem {
   return { origin, message: `${kind} ${namespace}/${name}, ${message}` };
 }
+
+/** What the source shows before it is started. */
+export const nothingYet: SourceView = {
+  complete: false,
+  isHalf: true,
+  problems: [],
+  refusals: [],
+  refusalOf: () => undefined,
+  isGone: () => false,
+  unheard: new Set(),
+  withheld: [],
+  get: () => undefined,
+  all: () => [],
+};

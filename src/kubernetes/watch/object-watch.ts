@@ -91,7 +91,7 @@ export class ObjectWatch<Value> {
   /** Where the next watch begins; undefined when a list must come first. */
   #version: string | undefined;
   /** The version that was seen last. A gap clears `#version`, but does not clear this one. */
-  #newestVersion: string | undefined;
+  newestVersion: string | undefined;
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
   #isConnected = false;
@@ -154,8 +154,8 @@ export class ObjectWatch<Value> {
   }
 
   /**
-   * Asks the API server for a proof, unless there was a list a moment ago. davit lists everything again if
-   * the API server went back to an older state, and if a second question in a row proves nothing.
+   * Asks the API server for a proof, unless there was a list a moment ago. davit lists everything again if the API
+   * server went back to an older state, and if a second question in a row proves nothing.
    * @param proveMs the time between two questions. One takes as long at most, or five seconds if this is shorter.
    */
   async prove(proveMs: number): Promise<void> {
@@ -164,31 +164,39 @@ export class ObjectWatch<Value> {
     const ageMs = atMs - (this.provenAtMs ?? atMs);
     if (!this.#isConnected || ageMs < proveMs / 4) return;
     const proof = await this.#askForProof(proveMs);
-    // If the connection was lost meanwhile, a list follows.
     if (!this.#isConnected || this.#stopping.signal.aborted || proof === undefined) return;
-    if (proof === "proven") this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
-    else if (proof === "rewound") this.#beginAnew();
-    else if (ageMs < 1.25 * proveMs || this.#provenAtMs > atMs) return;
+    if (proof === "rewound") this.#beginAnew();
+    else if (proof === "proven" || ageMs < 1.25 * proveMs || this.#provenAtMs > atMs) return;
     else this.#options.metrics.watchRestarts.inc({ reason: "unproven" });
-    if (proof !== "proven") this.relist();
+    this.relist();
+  }
+
+  /** Asks the API server once, for 6 s at most, for a proof that listeners know its state of now. */
+  async proveNow(): Promise<void> {
+    if (this.#isConnected) await this.#askForProof(6_000, presetPageSize);
   }
 
   /** @returns undefined without an answer. If the API server is away, the watch fails, too, and reports the reason. */
-  async #askForProof(proveMs: number): Promise<Proof | undefined> {
+  async #askForProof(proveMs: number, limit = 1): Promise<Proof | undefined> {
     const { client, target, clock, limits } = this.#options;
     const lookSeconds = lookSecondsFor(proveMs);
+    const atMs = clock.monotonicMs();
     const deadline = new Deadline({ clock, durationMs: Math.max(proveMs, (lookSeconds + 2) * 1_000) });
     const signal = AbortSignal.any([this.#stopping.signal, deadline.signal]);
     try {
-      return await proofOf({
+      const proof = await proofOf({
         client,
         clock,
         lookSeconds,
-        request: (query) => requestFor(target, query, signal),
-        delivered: () => this.#newestVersion ?? "",
+        request: (query) => requestFor({ ...target, metadataOnly: true }, query, signal),
+        limit,
+        delivered: () => this.newestVersion ?? "",
         holds: (objects) => this.#mirror.isEqual(objects),
         maxLineBytes: limits.maxLineBytes ?? presetMaxLineBytes,
       });
+      // If the connection was lost meanwhile, a list follows.
+      if (proof === "proven" && this.#isConnected) this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
+      return proof;
     } catch (error) {
       if (error instanceof ApiError || error instanceof WatchFailure) return undefined;
       throw error;
@@ -216,18 +224,14 @@ export class ObjectWatch<Value> {
       const signal = AbortSignal.any([stop, this.#listNow.signal]);
       try {
         if (this.#options.clock.monotonicMs() >= this.#relistAtMs) this.#version = undefined;
-        this.#opening();
+        this.#isOpened = false;
+        if (this.#isSynced) this.#options.listener.opening?.();
         if (this.#version === undefined) await this.#list(signal);
         else await this.#watch(this.#version, signal);
       } catch (thrown) {
         if (!signal.aborted) await this.#options.clock.sleep(this.#failed(toWatchFailure(thrown)), signal);
       }
     }
-  }
-
-  #opening(): void {
-    this.#isOpened = false;
-    if (this.#isSynced) this.#options.listener.opening?.();
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -335,7 +339,7 @@ export class ObjectWatch<Value> {
 
   #isAt(version: string): void {
     this.#version = version;
-    this.#newestVersion = version;
+    this.newestVersion = version;
     this.#options.seen.note(this.#options.target.resource.plural, version);
   }
 

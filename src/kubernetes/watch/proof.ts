@@ -27,6 +27,8 @@ export interface ProofOptions {
   readonly client: Pick<ApiClient, "json" | "watch">;
   /** Makes a request for the collection. */
   readonly request: (query: Readonly<Record<string, string>>) => ApiRequest;
+  /** How many objects the question asks for. An answer that has all is a proof by itself. */
+  readonly limit: number;
   readonly clock: Clock;
   /** Returns the newest version that the watch has delivered. */
   readonly delivered: () => string;
@@ -56,8 +58,8 @@ export function lookSecondsFor(proveMs: number): number {
  * @throws {ApiError | WatchFailure} if the API server does not answer.
  */
 export async function proofOf(options: ProofOptions): Promise<Proof> {
-  const { client, request, delivered, holds } = options;
-  const question = request({ limit: "1" });
+  const { client, request, limit, delivered, holds } = options;
+  const question = request({ limit: String(limit) });
   // While davit waits for the answer, the watch may deliver a later change.
   const deliveredBefore = delivered();
   const { metadata, items } = await client.json({ ...question, retries: 0 });
