@@ -122,8 +122,7 @@ function unendedProblem(file: string): FileProblem {
   return wholeProblem(
     file,
     "unfinished-file",
-    "The file lacks its final newline, as one that is half written: until it is 10 s old, and not 2 s, nothing of it " +
-      "counts but what holds machines: end it with a line break",
+    "The file lacks its final newline, as one that is half written: end it with a line break",
   );
 }
 

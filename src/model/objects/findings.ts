@@ -35,7 +35,7 @@ const fileFindings = {
   "too-large": error("A file has more bytes, lines or values than a manifest may, or there are too many", "Split it"),
   "not-text": error("A file is not UTF-8 text", "Save it as UTF-8, or move it out of the directory"),
   "unfinished-file": advice(
-    "A file lacks its final newline, or became smaller, as one that is half written: a change of it counts after 10 s",
+    "A file lacks its final newline, as one that is half written",
     "End it with a line break; write a file elsewhere and move it in with mv",
   ),
   "no-document": error("A file holds no document", "Remove it, or write what was meant to be in it"),
