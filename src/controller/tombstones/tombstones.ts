@@ -182,11 +182,11 @@ class Graveyard {
   }
 
   writes(ttlSeconds: number): readonly TombstoneWrite[] {
-    return [...this.#stones].map(([path, { stone, namespace }]) =>
-      stone === undefined
-        ? { path, text: undefined, namespace }
-        : { path, text: encodeDocument(stone), ttlSeconds, namespace },
-    );
+    return [...this.#stones].flatMap(([path, { stone, namespace }]) => {
+      if (stone !== undefined) return [{ path, text: encodeDocument(stone), ttlSeconds, namespace }];
+      // The store refuses a step that removes what it does not have, such as a tombstone of this step.
+      return this.#textAt(path) === undefined ? [] : [{ path, text: undefined, namespace }];
+    });
   }
 
   #at(path: string): TombstoneDocument | undefined {
