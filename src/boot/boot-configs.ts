@@ -13,7 +13,7 @@ import type { PermitDesk } from "../model/permits/permit-desk.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";
 import { RenderBudget } from "../render/template/limits.ts";
-import { RequestReads } from "../render/template/variables.ts";
+import { RequestReads } from "../render/template/request-reads.ts";
 import { asBroken, asBrokenSoon } from "./broken-config.ts";
 import { assertOpen, isSealedFor, noteDisk, purposeOf, questionOf } from "./config-questions.ts";
 import { BootError } from "./core/boot-error.ts";

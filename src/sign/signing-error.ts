@@ -6,8 +6,8 @@ export const signingRefusals = {
   expired: "signing key expired",
   /** The queue is full: clients request more signatures than the key can make. */
   busy: "too many signatures",
-  /** The body repeats text of the request that GRUB could run. With a signature, GRUB would run it. */
-  withheld: "not signed, since it repeats what the request says",
+  /** GRUB could run text of the request in the body. With a signature, GRUB would run it. */
+  withheld: "not signed, because GRUB could run what the request says",
   /** The thread that signs died, or reported a failure. */
   failed: "signing failed",
 } as const;

@@ -7,7 +7,7 @@ import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { RenderBudget } from "../../src/render/template/limits.ts";
-import { RequestReads } from "../../src/render/template/variables.ts";
+import { RequestReads } from "../../src/render/template/request-reads.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { openIndex } from "./open-index.ts";

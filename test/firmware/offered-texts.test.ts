@@ -3,14 +3,16 @@
  * with its signature, made by a query of his choice, and another machine's installer. One machine is offered all of it.
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from "vitest";
+import { isDataToGrub } from "../../src/sign/grub-reading.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { hostSeenByMachine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { Gpg } from "../helpers/gpg.ts";
+import { grubAttacks, judged } from "../helpers/grub-attacks.ts";
 import { missing } from "../helpers/requirements.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 import { powerOn, tail } from "./power-on.ts";
@@ -115,6 +117,12 @@ describe.skipIf(missing("qemu", "ipxe-rom", "gpg", "grub"))("a GRUB that enforce
     const plain = "role=web&mac=52-54-00-00-00-01&x=y";
     for (const name of [...names, "generic/json", "generic/yaml", "ipxe", "boot.ipxe"])
       all.push(await offerOf(name, plain));
+    for (const text of signedAttacks(25)) {
+      const path = join(folder, "attack");
+      writeFileSync(path, text);
+      gpg.signFile(path);
+      all.push({ name: text, text: readFileSync(path), signature: readFileSync(`${path}.sig`) });
+    }
     // What is not signed, and one text with the signature of another.
     all.push(await offerOf("grub", "role=held"));
     const [{ text }, { signature }] = [await offerOf("ipxe", plain), await offerOf("metadata", plain)];
@@ -138,6 +146,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "gpg", "grub"))("a GRUB that enforce
     onTestFailed(() => void process.stderr.write(`${tail(screen)}\n`));
     expect(man.evilAsked).toEqual([]);
     expect(screen).not.toContain("ATTACK");
+    expect(judged(screen)).toEqual([]);
     expect(screen).not.toContain("Loading kernel");
     expect(man.offered).toBe(man.offers.length);
     const shown = screen.replaceAll(/\s+/g, " ");
@@ -160,6 +169,13 @@ describe.skipIf(missing("qemu", "ipxe-rom", "gpg", "grub"))("a GRUB that enforce
     () => expectNothing("uefi"),
   );
 });
+
+/** Random texts that davit would sign, without those that show a menu or define what later texts use. */
+function signedAttacks(count: number): readonly string[] {
+  const all = [...grubAttacks(1, 2_000)].filter(({ text, ofRequest }) => isDataToGrub(text, ofRequest));
+  const texts = all.map(({ text }) => text).filter((text) => !/menuentry|function|while|eval/i.test(text));
+  return texts.slice(0, count);
+}
 
 /** Answers what GRUB asks for as `/grub`: each text twice, as it is run and then shown. */
 class ManInTheMiddle {

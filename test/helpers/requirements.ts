@@ -54,6 +54,7 @@ const requirements = {
     bringIt: "apt-get install busybox-static, or without root: make boot-assets",
   },
   grub: { anyOf: ["grub-script-check"], bringIt: "apt-get install grub-common" },
+  "grub-emu": { anyOf: ["grub-emu"], bringIt: "apt-get install grub-emu" },
   "grub-bios": { anyOf: ["/usr/lib/grub/i386-pc/moddep.lst"], bringIt: "apt-get install grub-pc-bin" },
   "grub-uefi": { anyOf: ["/usr/lib/grub/x86_64-efi/moddep.lst"], bringIt: "apt-get install grub-efi-amd64-bin" },
   "grub-signed": {

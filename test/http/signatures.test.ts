@@ -45,7 +45,7 @@ const showingConfigs: Pick<BootConfigs, "render"> = {
     if (labels.get("role") === "none") throw new BootError("noMatch");
     if (labels.get("role") === "broken") throw new BootError("broken", subject);
     const rendered = { body: `${name} for ${rawQuery}\n`, contentType: "text/plain; charset=utf-8" };
-    if (labels.get("role") === "harmful") return { rendered: { ...rendered, isUnsigned: true }, ...subject };
+    if (labels.get("role") === "harmful") return { rendered: { ...rendered, ofRequest: [0, name.length] }, ...subject };
     return { rendered, ...subject };
   },
 };
@@ -123,7 +123,7 @@ describe.each(signable)("the signatures of `/%s`", (name) => {
 it.each(names)("there is no signature of a `/%s` that may have none, which is answered itself", async (name) => {
   const { get } = await start(showingSigner);
   expect(statusOf(await get(`/${name}?role=harmful`))).toBe(200);
-  const words = "404 not signed, since it repeats what the request says\n";
+  const words = "404 not signed, because GRUB could run what the request says\n";
   const body = name === "grub" ? `# ${words}set davit_answered=yes\n` : words;
   for (const ending of ["sig", "asc"]) {
     expect(shown(await get(`/${name}.${ending}?role=harmful`))).toMatchObject({ status: 404, body });
@@ -250,6 +250,14 @@ describe("a key for GRUB", () => {
     }
     expect((await get("/signing-key.asc")).body.toString()).toBe("the public key\n");
     expect((await get("/grub-signing-key.asc")).body.toString()).toBe("GRUB's public key\n");
+  });
+
+  it("lets the other key sign what no GRUB accepts from it", async () => {
+    const { get } = await start(showingSigner, grubSigner);
+    for (const name of names.filter((each) => each !== "grub")) {
+      const body = (await get(`/${name}.sig?role=harmful`)).body.toString();
+      expect(body).toBe(`binary of ${name} for role=harmful\n`);
+    }
   });
 
   it("signs nothing else where it is alone", async () => {

@@ -14,17 +14,28 @@ import { missing } from "../helpers/requirements.ts";
 
 const startLimitMs = 90_000;
 
-/** The Group's own values open what they do not close: what comes behind them must not be on the other side of it. */
+/** The Group `open` has values that open what they do not close: what comes behind must not be on the other side. */
 const manifests = `
 apiVersion: davit.dev/v1alpha1
 kind: Profile
 metadata: {name: web}
 spec:
   boot: {kernel: /assets/vmlinuz, args: ["name=\${hostname}", "serial=\${serial}"]}
-  ignition: {inline: '{"ignition": {"version": "3.4.0"}, "note": {{json request.query.x}} }'}
-  cloudConfig: {inline: "#cloud-config\\nhostname: {{request.query.x}}\\n"}
-  generic: {inline: "[\\n{{json request.query}}\\n]\\n"}
-  genericParts: [{name: raw, inline: "{{request.raw_query}}\\n"}, {name: own, inline: "a b; c {{zone}}\\n"}]
+  ignition: {inline: '{"ignition": {"version": "3.4.0"}, "note": {{json (lookup request.query "x")}} }'}
+  cloudConfig: {inline: "#cloud-config\\nnote: {{json request.raw_query}}\\n"}
+  generic:
+    inline: |
+      {
+        "uuid": "{{lookup request.query "uuid"}}",
+        "mac": "{{lookup request.query "mac"}}",
+        "osInstalled": {{eq (lookup request.query "os") "installed"}},
+        "rawQuery": {{json request.raw_query}}
+      }
+  genericParts:
+    - {name: raw, inline: "{{request.raw_query}}\\n"}
+    - {name: list, inline: "[\\n{{json request.query.x}}\\n]\\n"}
+    - {name: word, inline: "a {{request.query.x}} b\\n"}
+    - {name: own, inline: "a b; c {{zone}}\\n"}
 ---
 apiVersion: davit.dev/v1alpha1
 kind: Group
@@ -32,11 +43,21 @@ metadata: {name: web}
 spec:
   profileRef: {name: web}
   selector: {matchLabels: {role: web}}
+  metadata: {closed: 'say "hi"', zone: "a b"}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: open}
+spec:
+  profileRef: {name: web}
+  selector: {matchLabels: {role: open}}
   metadata: {apostrophe: it's, backquote: "a\`b", command: "$(a", document: "a <<b", quote: 'a"b', zone: "a b"}
 `;
 
-const templates = ["ignition", "cloud", "generic", "generic/raw"];
-const plainQuery = "role=web&x=a.b-c_d:e/f1";
+const templates = ["generic/raw", "generic/list", "generic/word"];
+// The contract's reference query, with the label that selects the Group.
+const referenceQuery =
+  "role=web&mac=52-54-00-a1-9c-ae&uuid=a1b2c3d4-0000-4000-8000-00000000abcd&os=installed&foo=some-param&bar=b&x=y";
 
 /** Each makes a file if it is run. */
 const commands = [
@@ -79,22 +100,35 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
 
   async function expectSigned(name: string, query: string): Promise<string> {
     const content = await get(`/${name}?${query}`);
-    const signature = await get(`/${name}.sig?${query}`);
-    expect([content.status, signature.status]).toEqual([200, 200]);
-    expect(gpg.verify(signature.body, content.body).isGood).toBe(true);
+    expect(content.status).toBe(200);
+    for (const ending of ["sig", "asc"]) {
+      const signature = await get(`/${name}.${ending}?${query}`);
+      expect([name, ending, signature.status]).toEqual([name, ending, 200]);
+      expect(gpg.verify(signature.body, content.body).isGood).toBe(true);
+    }
     return content.body.toString();
   }
 
-  it("signs every text of a plain query", async () => {
-    const names = ["ignition", "cloud", "generic", "generic/own", "metadata", "grub", "ipxe"];
-    for (const name of names) await expectSigned(name, plainQuery);
+  it.each(["ipxe", "grub", "cloud", "ignition", "generic", "metadata"])(
+    "signs `/%s` for the reference query, in both forms",
+    async (name) => void (await expectSigned(name, referenceQuery)),
+  );
+
+  it("signs a JSON value that is more than a word, where GRUB reads it as data", async () => {
+    for (const x of ["x;reboot", "check_signatures=no", "a b", "it's", "a\nb: c", "{a}", "#", '"', "\\"]) {
+      const query = `role=web&x=${encodeURIComponent(x)}`;
+      for (const name of ["generic", "ignition", "cloud"]) await expectSigned(name, query);
+    }
   });
 
-  it("signs metadata that is data to a shell, whatever was asked", async () => {
+  it("serves metadata that is data to a shell, whatever was asked", async () => {
     for (const [at, value] of attacks.entries()) {
       const query = `role=web&x=${encodeURIComponent(value)}&${encodeURIComponent(value)}=1`;
       const { status, body } = await get(`/metadata?${query}`);
       expect([status, (await get(`/metadata.sig?${query}`)).status]).toEqual([200, 200]);
+      // What the shell makes of this one is not the operator's meaning, but it is no command of the request.
+      const { body: open } = await get(`/metadata?${query.replace("web", "open")}`);
+      writeFileSync(join(folder, `${1_000 + at}.open`), open);
       // Without its last line, of which a shell would take the & for an end: docs/reference/api-boot.md says so.
       const lines = body.toString().split("\n").slice(0, -2);
       writeFileSync(join(folder, `${1_000 + at}.env`), `${lines.join("\n")}\n`);
@@ -104,6 +138,8 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
       const env = { PATH: process.env.PATH };
       const read = execFileSync(shell, ["-c", script], { cwd: folder, env, stdio: "pipe" }).toString();
       expect(read.split("\n").slice(0, -1)).toEqual(attacks.map((value) => value.replaceAll(/\p{Cc}/gu, "?")));
+      const sourced = 'for file in ./*.open; do "$0" -c ". $file" 2>&1; done; true';
+      execFileSync(shell, ["-c", sourced, shell], { cwd: folder, env, stdio: "pipe" });
       expect(existsSync(join(folder, "canary"))).toBe(false);
     }
   });
@@ -118,13 +154,16 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
   );
 
   it.each(templates)("signs no `/%s` that prints what could be more than data", async (name) => {
-    const values = ["x;reboot", "check_signatures=no", "$(id)", "a b", "it's", "a\nb: c", "ü", "{a}", "#", "a,b"];
+    const values = ["x;reboot", "a=b;c", "$(id)", "it's;", "a\nb: c", "{a}", "#;", 'a";reboot;', "\n"];
     for (const value of values) {
-      const query = `role=web&x=${encodeURIComponent(value)}`;
+      const query = `role=web&x=${encodeURIComponent(value)}&a'b;`;
       expect((await get(`/${name}?${query}`)).status).toBe(200);
       for (const ending of ["sig", "asc"]) {
         const { status, body } = await get(`/${name}.${ending}?${query}`);
-        expect([status, body.toString()]).toEqual([404, "404 not signed, since it repeats what the request says\n"]);
+        expect([status, body.toString()]).toEqual([
+          404,
+          "404 not signed, because GRUB could run what the request says\n",
+        ]);
       }
     }
     const metrics = (await (await fetch(`${davit.opsUrl}/metrics`)).text()).split("\n");

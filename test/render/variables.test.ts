@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
-import { bootVariables, RequestReads, templateVariables } from "../../src/render/template/variables.ts";
-import { group, parsed, render } from "./fixtures.ts";
+import { RequestReads } from "../../src/render/template/request-reads.ts";
+import { bootVariables, templateVariables } from "../../src/render/template/variables.ts";
+import { compile, group, parsed, render } from "./fixtures.ts";
 
 const davitUrl = "http://192.0.2.1:8080";
 
@@ -63,35 +64,54 @@ describe("bootVariables", () => {
 });
 
 describe("what a template has read of its request", () => {
-  const harmful = "note=a%20b&mac=52-54-00-a1-9c-ae&two+words=x&os=installed";
+  const rawQuery = "note=a%20b&mac=52-54-00-a1-9c-ae&os=installed";
 
   it.each([
-    { name: "nothing", text: "{{zone}}", isAny: false, isHarmful: false },
-    { name: "plain labels", text: "{{request.query.mac}}{{request.query.os}}", isAny: true, isHarmful: false },
-    { name: "a label that is not there", text: '{{lookup request.query "x"}}', isAny: true, isHarmful: false },
-    { name: "a value with a blank", text: "{{request.query.note}}", isAny: true, isHarmful: true },
-    { name: "it by a helper", text: "{{base64 request.query.note}}", isAny: true, isHarmful: true },
-    { name: "it by a lookup", text: '{{lookup request.query "note"}}', isAny: true, isHarmful: true },
-    { name: "it in a condition", text: "{{#if request.query.note}}{{/if}}", isAny: true, isHarmful: true },
-    { name: "the raw query, which has a =", text: "{{request.raw_query}}", isAny: true, isHarmful: true },
-    { name: "all labels as JSON", text: "{{json request.query}}", isAny: true, isHarmful: true },
-    { name: "all labels in a loop", text: "{{#each request.query as |value|}}{{/each}}", isAny: true, isHarmful: true },
-    { name: "all of it", text: "{{json request}}", isAny: true, isHarmful: true },
-  ])("$name", ({ text, isAny, isHarmful }) => {
+    { name: "nothing", text: "{{zone}}", isAny: false, parts: [] },
+    { name: "a label", text: "{{zone}}/{{request.query.os}}/", isAny: true, parts: ["installed"] },
+    { name: "a label that is not there", text: '{{lookup request.query "x"}}', isAny: true, parts: [] },
+    { name: "it by a helper", text: "a {{base64 request.query.note}}", isAny: true, parts: ["YSBi"] },
+    {
+      name: "it with other text",
+      text: '{{join (split request.query.os "s") zone}}',
+      isAny: true,
+      parts: ["in1talled"],
+    },
+    { name: "it in a condition", text: "{{#if request.query.note}}{{zone}}{{/if}}", isAny: true, parts: [] },
+    { name: "whether it is one", text: '{{eq request.query.os "installed"}}', isAny: true, parts: ["true"] },
+    { name: "the raw query", text: "{{request.raw_query}}", isAny: true, parts: [rawQuery] },
+    {
+      name: "a loop",
+      text: "{{#each request.query as |v k|}}{{k}}={{v}};{{/each}}{{zone}}",
+      isAny: true,
+      parts: ["mac", "52:54:00:a1:9c:ae", "note", "a b", "os", "installed"],
+    },
+    {
+      name: "a loop of @key",
+      text: "{{#each request.query}}{{#if @last}}{{@key}}{{@root.zone}}{{/if}}{{/each}}",
+      isAny: true,
+      parts: ["os"],
+    },
+    { name: "a context", text: "{{#with request.query}}{{os}}{{../zone}}{{/with}}", isAny: true, parts: ["installed"] },
+    {
+      name: "a nested context",
+      text: "{{#with request}}{{#with query}}{{#each list}}{{else}}{{os}}{{/each}}{{/with}}{{/with}}",
+      isAny: true,
+      parts: ["installed"],
+    },
+    {
+      name: "it by way of all names",
+      text: "{{#each this}}{{#if raw_query}}{{raw_query}}{{/if}}{{/each}}",
+      isAny: true,
+      parts: [rawQuery],
+    },
+    { name: "the URL for reports, which davit chose", text: "{{davit.report}}", isAny: true, parts: [] },
+  ])("$name", ({ text, isAny, parts }) => {
     const reads = new RequestReads();
-    const scope = { group: group({ metadata: { zone: "a b" } }), labels: labelsFromQuery(harmful), rawQuery: harmful };
-    render(text, templateVariables({ ...scope, davitUrl }, reads));
-    expect(reads).toMatchObject({ isAny, isHarmful });
-  });
-
-  it.each([
-    { rawQuery: "mac=52-54-00-a1-9c-ae", text: "{{json request.query}}", isHarmful: false },
-    { rawQuery: "a%3db=c", text: "{{json request.query}}", isHarmful: true },
-    { rawQuery: "a=b%3dc", text: "{{json request.query}}", isHarmful: true },
-    { rawQuery: "flag", text: "{{request.raw_query}}", isHarmful: false },
-  ])("$text of $rawQuery", ({ rawQuery, text, isHarmful }) => {
-    const reads = new RequestReads();
-    render(text, templateVariables({ group: group({}), labels: labelsFromQuery(rawQuery), rawQuery, davitUrl }, reads));
-    expect(reads.isHarmful).toBe(isHarmful);
+    const scope = { group: group({ metadata: { zone: "1" } }), labels: labelsFromQuery(rawQuery), rawQuery };
+    const variables = templateVariables({ ...scope, davitUrl, reportUrl: `${davitUrl}/report/x` }, reads);
+    const result = compile(text).render(variables, undefined, reads);
+    const printed = reads.parts.flatMap((from, at) => (at % 2 === 0 ? [result.slice(from, reads.parts[at + 1])] : []));
+    expect([reads.isAny, printed]).toEqual([isAny, parts]);
   });
 });

@@ -16,8 +16,9 @@ import { answering } from "../../render/grub/waiting.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../../render/metadata/metadata.ts";
 import { RenderBudget, TooLongHere } from "../../render/template/limits.ts";
+import type { RequestReads } from "../../render/template/request-reads.ts";
 import { compileTemplate, type Template } from "../../render/template/template.ts";
-import { bootVariables, type RequestReads, templateVariables } from "../../render/template/variables.ts";
+import { bootVariables, templateVariables } from "../../render/template/variables.ts";
 import { CheckedTexts } from "./checked-texts.ts";
 
 /** The input of every job. */
@@ -143,12 +144,15 @@ export class BootMaker {
   }
 
   #part(job: PartJob, budget: RenderBudget, reads: RequestReads): Rendered {
-    const text = job.raw ? job.text : this.#compile(job.text, budget).render(partVariables(job, budget, reads), budget);
+    const variables = () => partVariables(job, budget, reads);
+    const text = job.raw ? job.text : this.#compile(job.text, budget).render(variables(), budget, reads);
     const checks = this.#checksOf(job);
     if (budget.isShort && isLong(job, text) && !checks.has(text)) throw new TooLongHere();
     const rendered = checks.get(text);
-    // A copy: the original stays cached for machines whose request is harmless.
-    return reads.isHarmful ? { ...rendered, isUnsigned: true } : rendered;
+    // YAML for Ignition is served as JSON: as one line, which begins with a brace. GRUB drops such a line as a whole.
+    if (reads.parts.length === 0 || rendered.body !== text) return rendered;
+    // A copy: the original stays cached for other requests.
+    return { ...rendered, ofRequest: reads.parts };
   }
 
   #ipxe(job: IpxeJob, budget: RenderBudget): Rendered | undefined {

@@ -9,7 +9,7 @@ import { assert } from "../../lib/errors.ts";
 import { parseJsonObject } from "../../model/json.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
-import { RequestReads } from "../../render/template/variables.ts";
+import { RequestReads } from "../../render/template/request-reads.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
 import type { SentJob, ThreadAnswer } from "./render-thread.ts";
 

@@ -7,7 +7,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { RenderError } from "../../render/core/render-error.ts";
 import { TooLongHere } from "../../render/template/limits.ts";
-import { RequestReads } from "../../render/template/variables.ts";
+import { RequestReads } from "../../render/template/request-reads.ts";
 import type { BootGroup } from "../core/known-documents.ts";
 import { type BootJob, type BootMaker, type Made, shortBudget } from "./boot-maker.ts";
 import type { Customer, JobOutcome, RenderThread } from "./render-thread.ts";

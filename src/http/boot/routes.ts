@@ -24,7 +24,6 @@ import type { Handler } from "../server.ts";
 import type { AccessLog, LoggedRequest } from "./access-log.ts";
 import { answerMachine, type Configs, isScript, partRoute } from "./answer.ts";
 import {
-  type BootSigner,
   type BootSigners,
   publicKeys,
   queryGrubWantsSigned,
@@ -105,7 +104,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
   const limits = { clients, large };
   const table = new RouteTable<BootRoute>([
     { url: "/", answer: (exchange) => textAnswer(plain("davit\n"), exchange, limits) },
-    ...endpoints.flatMap((endpoint) => routesOf(endpoint, signerAt(signers, endpoint.url), limits)),
+    ...endpoints.flatMap((endpoint) => routesOf(endpoint, signers, limits)),
     ...publicKeys(signers).map(([url, key]) => ({ url, answer: () => key })),
     ...routes,
   ]);
@@ -172,15 +171,17 @@ function visitOf(table: RouteTable<BootRoute>, exchange: Exchange): BootVisit {
  * The routes of a path and of its signatures. The signatures' routes come first, because `/generic/:name` would match
  * their paths, too.
  */
-function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, limits: Limits): readonly BootRoute[] {
+function routesOf({ url, render }: Endpoint, signers: BootSigners, limits: Limits): readonly BootRoute[] {
+  const signer = signerAt(signers, url);
   const answer: BootRoute["answer"] = (exchange, visit) =>
     after(render(exchange, visit, exchange.rawQuery), (rendered) => textAnswer(rendered, exchange, limits));
   if (signer === undefined) return [{ url, answer }];
+  const isTrustedByGrub = signers.grubSigner === undefined;
   const answerSigned = (form: SignatureForm, rawQuery: string, exchange: Exchange, visit: BootVisit) => {
     visit.isSignature = true;
     const client = () => limits.clients.ofRequest(exchange.request);
     const rendered = render(exchange, visit, rawQuery);
-    return after(rendered, (known) => signatureOf(known, { signer, form, client }));
+    return after(rendered, (known) => signatureOf(known, { signer, form, client, isTrustedByGrub }));
   };
   return [
     ...signatureForms.map(

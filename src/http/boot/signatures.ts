@@ -7,6 +7,7 @@
 import { after, type Soon } from "../../lib/soon.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import { isGrub } from "../../render/grub/grub.ts";
+import { isDataToGrub } from "../../sign/grub-reading.ts";
 import type { Signer } from "../../sign/signer.ts";
 import type { Holder } from "../client-shares.ts";
 import type { Answer, Exchange } from "../exchange.ts";
@@ -59,14 +60,17 @@ export interface SignatureQuestion {
   readonly signer: BootSigner;
   readonly form: SignatureForm;
   readonly client: () => Holder;
+  /** True if a GRUB can trust this signer for more than `/grub`, because `/grub` has no key of its own. */
+  readonly isTrustedByGrub: boolean;
 }
 
 /**
  * Returns the signature of a rendered text. A known signature comes without a promise, which would cost more.
  * @throws {SigningError} withheld, for a text that must not be signed. Other SigningErrors reject the promise.
  */
-export function signatureOf(rendered: Rendered, { signer, form, client }: SignatureQuestion): Soon<Answer> {
-  if (rendered.isUnsigned === true) return signer.withhold();
+export function signatureOf(rendered: Rendered, question: SignatureQuestion): Soon<Answer> {
+  const { signer, form, client, isTrustedByGrub } = question;
+  if (isTrustedByGrub && !isDataToGrub(rendered.body, rendered.ofRequest ?? [])) return signer.withhold();
   const signing = signer.sign(rendered.body, { isShared: rendered.isShared === true, client });
   return after(signing, ({ binary, armored }) => answerIn(form, form === "sig" ? Buffer.from(binary) : armored));
 }

@@ -73,7 +73,7 @@ function signingMetrics(registers: Registry[]) {
     signatures,
     signaturesWithheld: new Counter({
       name: "davit_boot_signatures_withheld_total",
-      help: "Signatures that were asked for and not made, since the text repeats what its request says.",
+      help: "Signatures that were asked for and not made, because GRUB could run text of the request in the config.",
       registers,
     }),
     signingKeyExpiry,

@@ -10,10 +10,10 @@ export interface Rendered {
    */
   readonly byteLength?: number | undefined;
   /**
-   * True if the body contains text from the request that GRUB might run. davit never signs such a body, because a
-   * signature makes GRUB trust it.
+   * The start and end of each part of the body that comes from the request, in order, in UTF-16 units. Absent if there
+   * is none that GRUB could read as more than data.
    */
-  readonly isUnsigned?: true;
+  readonly ofRequest?: readonly number[];
   /**
    * True if every request gets the same bytes, because nothing in the body comes from a request. Absent if that is
    * unknown.
@@ -21,7 +21,7 @@ export interface Rendered {
   readonly isShared?: true;
 }
 
-/** Returns a copy of an answer with its length. The copy has neither `isUnsigned` nor `isShared`. */
+/** Returns a copy of an answer with its length. The copy has neither `ofRequest` nor `isShared`. */
 export function counted({ body, contentType }: Rendered): Rendered {
   return { body, contentType, byteLength: Buffer.byteLength(body) };
 }

@@ -50,16 +50,12 @@ export function nameOf(path: readonly string[]): string {
   return /^(?:\d|$)/.test(name) ? `_${name}` : name;
 }
 
-// The pattern also matches everything that makes GRUB or a shell read the next line as part of the value. The next
-// lines can come from a request.
-const needsQuotes = /[\p{Cc}\\"'`]|\$[({]|<<|^[#\s]|\s$/u;
-
 /**
- * Writes a value of the metadata or the selector. A safe value stays as it is. Any other value gets double quotes and
- * escapes.
+ * Writes a value of the metadata or the selector: as it is, so that every reader of env files gets the operator's text.
+ * Only a value with a control character, which could break the line, gets double quotes and escapes.
  */
 function quote(value: string): string {
-  if (!needsQuotes.test(value)) return value;
+  if (!/\p{Cc}/u.test(value)) return value;
   const escaped = value.replaceAll(/[\\"$`]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escapeControl);
   return `"${escaped}"`;
 }
@@ -67,6 +63,17 @@ function quote(value: string): string {
 function escapeControl(character: string): string {
   const known = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[character];
   return known ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
+}
+
+const escapeOrQuoted = /\\.|'[^']*'|"[^\\"`$]*(?:(?:\\.|\$(?![({[]))[^\\"`$]*)*"/gsu;
+
+/**
+ * True if a line leaves a quote, a substitution or the like open for a shell, so that the shell reads the next lines as
+ * part of it. True also for some lines that do not.
+ */
+export function leavesOpen({ text }: EnvLine): boolean {
+  if (!/[\\"'`$<]/.test(text)) return false;
+  return /\$["']/.test(text) || /[\\"'`]|\$[({[]|<</.test(text.slice(0, -1).replaceAll(escapeOrQuoted, ""));
 }
 
 /** Returns the lines as one text. */

@@ -1,7 +1,7 @@
 /**
  * Renders `/metadata`: everything that davit knows of a machine, as the text of an env file. Each line is `NAME=value`.
  * Each name occurs once, and each value takes one line. Equal input yields equal bytes, so a signature that is fetched
- * later is valid. To GRUB and to a shell, everything from the request is only data.
+ * later is valid. To a shell, everything from the request is only data.
  *
  * The text has four blocks: metadata, selector, query, raw query. Each block is sorted by name. If two blocks share a
  * name, the later one wins.
@@ -13,11 +13,11 @@ import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import type { Group } from "../../model/objects/group.ts";
 import { RenderError } from "../core/render-error.ts";
 import { plainText, type Rendered } from "../core/rendered.ts";
-import { requestQuery, requestValue } from "../core/request-text.ts";
 import { isList, textOf, withDefaults } from "../core/values.ts";
 import type { RenderBudget } from "../template/limits.ts";
-import { type EnvLine, joined, type Leaf, linesOf, nameOf } from "./env-lines.ts";
+import { type EnvLine, joined, type Leaf, leavesOpen, linesOf, nameOf } from "./env-lines.ts";
 import { type QueryValues, queryValues } from "./query-values.ts";
+import { requestQuery, requestValue } from "./request-text.ts";
 
 // Deeper metadata is a mistake. Without a limit, names could become very long.
 const maxDepth = 64;
@@ -26,22 +26,18 @@ const maxDepth = 64;
 const maxLength = 8 * 1024 * 1024;
 
 /**
- * The lines of a Group's metadata and selector, in their final order. They are one text if no request can change them,
- * as in a Group that selects by `mac`.
+ * The lines of a Group's metadata and selector, in their final order. A request can add a line `MAC`. It can also
+ * override a line whose name begins with `REQUEST_`; few Groups have such lines.
  */
-export type GroupLines = string | OpenLines;
-
-/**
- * Lines that a request can change. It can add a line `MAC`. It can also override a line whose name begins with
- * `REQUEST_`; few Groups have such lines.
- */
-interface OpenLines {
+export interface GroupLines {
   /** The lines before `MAC`; one text if no request can override any of them. */
   readonly head: readonly EnvLine[] | string;
   /** The lines after `MAC`; one text if no request can override any of them. */
   readonly tail: readonly EnvLine[] | string;
   /** True if the Group's lines already have a `MAC`: then no request adds one. */
   readonly hasMac: boolean;
+  /** True if one of the lines may leave a quote open for a shell. */
+  readonly isOpen: boolean;
 }
 
 /**
@@ -66,9 +62,8 @@ export function groupLines(
   const all = [...own, ...selector];
   const hasRequestName = all.some(({ name }) => name.startsWith(requestPrefix));
   const hasMac = all.some(({ name }) => name === macName);
-  if (hasMac && !hasRequestName) return joined(all);
   const fixed = hasRequestName ? folded : joined;
-  return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
+  return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac, isOpen: all.some(leavesOpen) };
 }
 
 /** Merges neighbouring lines that no request can override into one line without a name. */
@@ -85,9 +80,9 @@ function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
 }
 
 /** Returns how many lines are compared with the names of each request. */
-export function openLineCount(lines: GroupLines): number {
-  const count = (part: OpenLines["head"]) => (typeof part === "string" ? 0 : part.length);
-  return typeof lines === "string" ? 0 : count(lines.head) + count(lines.tail);
+export function openLineCount({ head, tail }: GroupLines): number {
+  const count = (part: GroupLines["head"]) => (typeof part === "string" ? 0 : part.length);
+  return count(head) + count(tail);
 }
 
 /**
@@ -96,11 +91,22 @@ export function openLineCount(lines: GroupLines): number {
  * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
  */
 export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
+  const { head, tail, hasMac, isOpen } = lines;
   const query = queryValues(sentLabels(labels));
-  let body = typeof lines === "string" ? lines : ownLines(lines, query, labels.get("mac"));
-  for (const { start, at } of query.lines) body += `${start}${requestValue(query.values[at] ?? "")}\n`;
-  body += `${rawQueryName}=${requestQuery(rawQuery)}\n`;
-  return { body, contentType: plainText };
+  const ofRequest: number[] = [];
+  let body = without(head, query);
+  const add = (start: string, value: string) => {
+    body += start;
+    ofRequest.push(body.length, body.length + value.length);
+    body += `${value}\n`;
+  };
+  // Every machine that sends a MAC gets a line `MAC`: the Group's line, or else this one.
+  const mac = labels.get("mac");
+  if (mac !== undefined && !hasMac) add(`${macName}=`, mac);
+  body += without(tail, query);
+  for (const { start, at } of query.lines) add(start, requestValue(query.values[at] ?? "", isOpen));
+  add(`${rawQueryName}=`, requestQuery(rawQuery, isOpen));
+  return { body, contentType: plainText, ofRequest };
 }
 
 /**
@@ -164,14 +170,8 @@ function collect(value: JsonValue, path: readonly string[], leaves: Leaves): voi
   }
 }
 
-function ownLines({ head, tail, hasMac }: OpenLines, query: QueryValues, mac: string | undefined): string {
-  // Every machine that sends a MAC gets a line `MAC`: the Group's line, or else this one.
-  const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
-  return without(head, query) + ownMac + without(tail, query);
-}
-
 /** Returns a Group's lines, except those whose names the request overrides. */
-function without(lines: OpenLines["head"], query: QueryValues): string {
+function without(lines: GroupLines["head"], query: QueryValues): string {
   if (typeof lines === "string") return lines;
   const names = new Set([rawQueryName, ...query.lines.map(({ name }) => name)]);
   return joined(lines.filter(({ name }) => !names.has(name)));

@@ -9,6 +9,7 @@ import { RenderError } from "../core/render-error.ts";
 import type { TextPosition } from "../core/text-position.ts";
 import { isTruthy, memberOf, textOf } from "../core/values.ts";
 import { countValue, RenderBudget, roundsOf, utf8Exceeds } from "./limits.ts";
+import type { RequestReads } from "./request-reads.ts";
 import { type Block, type LoopName, nameOf, type Path, type Program, type TemplateExpression } from "./syntax.ts";
 import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
 import type { Trace } from "./trace.ts";
@@ -23,11 +24,14 @@ interface Scope {
   readonly loop: Loop | undefined;
   /** The values by their names in `as |value key|`. */
   readonly locals: ReadonlyMap<string, Value> | undefined;
+  /** True if all of these values come from the request. */
+  readonly isOfRequest: boolean;
 }
 
 /** One round of an `each`: the values of `@index` and the other loop variables. */
 interface Loop extends Readonly<Record<LoopName, JsonValue>> {
   readonly outerLoop: Loop | undefined;
+  readonly isOfRequest: boolean;
 }
 
 interface EvaluateOptions {
@@ -35,7 +39,9 @@ interface EvaluateOptions {
   /** Limits the work. Several renders can share a budget. */
   readonly budget?: RenderBudget | undefined;
   /** Receives the origin of each piece of the result. */
-  readonly trace?: Trace;
+  readonly trace?: Trace | undefined;
+  /** What the variables report of the request. It also receives the parts of the result that print it. */
+  readonly reads?: RequestReads | undefined;
 }
 
 /**
@@ -44,7 +50,8 @@ interface EvaluateOptions {
  */
 export function evaluate(program: Program, variables: JsonObject, options: EvaluateOptions): string {
   const evaluation = new Evaluation(variables, options);
-  evaluation.run(program, { context: variables, outer: undefined, loop: undefined, locals: undefined });
+  const root = { context: variables, outer: undefined, loop: undefined, locals: undefined, isOfRequest: false };
+  evaluation.run(program, root);
   return evaluation.result();
 }
 
@@ -53,13 +60,15 @@ class Evaluation {
   readonly #budget: RenderBudget;
   readonly #tools: HelperTools;
   readonly #trace: Trace | undefined;
+  readonly #reads: RequestReads | undefined;
   #output = "";
 
-  constructor(variables: JsonObject, { sha256, budget = new RenderBudget(), trace }: EvaluateOptions) {
+  constructor(variables: JsonObject, { sha256, budget = new RenderBudget(), trace, reads }: EvaluateOptions) {
     this.#variables = variables;
     this.#budget = budget;
     this.#tools = { sha256, budget };
     this.#trace = trace;
+    this.#reads = reads;
   }
 
   result(): string {
@@ -73,9 +82,12 @@ class Evaluation {
         case "text":
           this.#write(statement.text, statement.at, true);
           break;
-        case "print":
-          this.#write(this.#printed(statement.expression, scope), statement.at, false);
+        case "print": {
+          const { value: text, isOfRequest } = this.#watched(() => this.#printed(statement.expression, scope));
+          if (isOfRequest) this.#reads?.printed(this.#output.length, text.length);
+          this.#write(text, statement.at, false);
           break;
+        }
         case "block":
           this.#budget.step();
           this.#block(statement, scope);
@@ -95,11 +107,12 @@ class Evaluation {
   }
 
   #block(block: Block, scope: Scope): void {
-    const value = this.#value(block.argument, scope);
+    const watched = this.#watched(() => this.#value(block.argument, scope));
     if (block.name === "each") {
-      this.#each(block, value, scope);
+      this.#each(block, watched, scope);
       return;
     }
+    const { value, isOfRequest } = watched;
     if (!holds(block.name, block.includeZero, value)) {
       this.run(block.otherwise, scope);
       return;
@@ -110,20 +123,25 @@ class Evaluation {
         this.run(block.body, scope);
         break;
       case "with":
-        this.run(block.body, { context: value, outer: scope, loop: scope.loop, locals: localsOf(block, [value]) });
+        this.run(block.body, {
+          ...{ context: value, outer: scope, loop: scope.loop, locals: localsOf(block, [value]), isOfRequest },
+        });
         break;
       default:
         unreachable(block.name);
     }
   }
 
-  #each(block: Block, value: Value, scope: Scope): void {
-    const rounds = roundsOf(value, this.#budget);
+  #each(block: Block, { value, isOfRequest: isNamed }: ReadValue<Value>, scope: Scope): void {
+    // The variables themselves are a value, too: to list their values reads the request.
+    const { value: rounds, isOfRequest: isListed } = this.#watched(() => roundsOf(value, this.#budget));
+    const isOfRequest = isNamed || isListed;
     if (rounds.length === 0) this.run(block.otherwise, scope);
     for (const [index, [key, item]] of rounds.entries()) {
       this.#budget.step();
-      const loop = { key, index, first: index === 0, last: index === rounds.length - 1, outerLoop: scope.loop };
-      this.run(block.body, { context: item, outer: scope, loop, locals: localsOf(block, [item, key]) });
+      const place = { key, index, first: index === 0, last: index === rounds.length - 1 };
+      const loop = { ...place, outerLoop: scope.loop, isOfRequest };
+      this.run(block.body, { context: item, outer: scope, loop, locals: localsOf(block, [item, key]), isOfRequest });
     }
   }
 
@@ -165,15 +183,33 @@ class Evaluation {
       case "root":
         return this.#variables;
       case "context":
-        return climb(scope, from.depth, (at) => at.outer)?.context;
+        return this.#noted(climb(scope, from.depth, (at) => at.outer))?.context;
       case "local":
-        return localOf(scope, from.name);
+        return this.#noted(scopeNaming(scope, from.name))?.locals?.get(from.name);
       case "loop":
-        return climb(scope.loop, from.depth, (at) => at.outerLoop)?.[from.name];
+        return this.#noted(climb(scope.loop, from.depth, (at) => at.outerLoop))?.[from.name];
       default:
         return unreachable(from);
     }
   }
+
+  /** Notes the use of values that a block took from the request. */
+  #noted<Level extends Scope | Loop>(level: Level | undefined): Level | undefined {
+    if (level?.isOfRequest === true) this.#reads?.note();
+    return level;
+  }
+
+  #watched<Result>(read: () => Result): ReadValue<Result> {
+    const before = this.#reads?.textCount;
+    const value = read();
+    return { value, isOfRequest: this.#reads?.textCount !== before };
+  }
+}
+
+/** A value, and whether the request was read for it. */
+interface ReadValue<Result> {
+  readonly value: Result;
+  readonly isOfRequest: boolean;
 }
 
 /**
@@ -205,10 +241,11 @@ function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<strin
   return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
 }
 
-/** Returns the value that the nearest block gave this name. */
-function localOf(scope: Scope | undefined, name: string): Value {
-  for (let at = scope; at !== undefined; at = at.outer) if (at.locals?.has(name)) return at.locals.get(name);
-  return undefined;
+/** Returns the nearest scope whose block gave a value this name. */
+function scopeNaming(scope: Scope | undefined, name: string): Scope | undefined {
+  let at = scope;
+  while (at !== undefined && at.locals?.has(name) !== true) at = at.outer;
+  return at;
 }
 
 function climb<Level>(start: Level | undefined, depth: number, outer: (level: Level) => Level | undefined) {

@@ -13,6 +13,7 @@ import type { TextPosition } from "../core/text-position.ts";
 import { evaluate } from "./evaluate.ts";
 import type { RenderBudget } from "./limits.ts";
 import { parseProgram } from "./parse.ts";
+import type { RequestReads } from "./request-reads.ts";
 import type { Sha256 } from "./template-helpers.ts";
 import { type Piece, PieceTrace, PlaceTrace, type Trace } from "./trace.ts";
 
@@ -23,10 +24,11 @@ export interface Template {
   /**
    * Renders the template.
    * @param budget the limits of this render; full limits by default.
+   * @param reads what the variables report to. It also receives the parts of the result that print the request.
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
    * @throws {TooLongHere} when a short budget is used up.
    */
-  render(variables: Variables, budget?: RenderBudget): string;
+  render(variables: Variables, budget?: RenderBudget, reads?: RequestReads): string;
   /**
    * Renders the template, and marks which parts of the result are copied from it and which are values.
    * @throws {RenderError} as `render`.
@@ -72,9 +74,12 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
  */
 export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
   const program = parseProgram(text);
-  const run = (variables: Variables, budget?: RenderBudget, trace?: Trace) => {
+  const run = (
+    variables: Variables,
+    options: { budget?: RenderBudget | undefined; trace?: Trace; reads?: RequestReads | undefined },
+  ) => {
     try {
-      return evaluate(program, variables, { sha256, budget, ...(trace && { trace }) });
+      return evaluate(program, variables, { sha256, ...options });
     } catch (error) {
       // Only extremely nested values reach the engine's own limits of stack or string length.
       if (error instanceof RangeError) throw new RenderError("budget");
@@ -82,15 +87,15 @@ export function compileTemplate(text: string, { sha256 }: TemplateOptions): Temp
     }
   };
   return {
-    render: run,
+    render: (variables, budget, reads) => run(variables, { budget, reads }),
     pieces: (variables, budget) => {
       const trace = new PieceTrace();
-      run(variables, budget, trace);
+      run(variables, { budget, trace });
       return trace.pieces;
     },
     origin: (variables, place) => {
       const trace = new PlaceTrace(place);
-      run(variables, undefined, trace);
+      run(variables, { trace });
       return trace.found;
     },
   };

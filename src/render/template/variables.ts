@@ -7,8 +7,8 @@ import { compareBytes } from "../../lib/order.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import type { Group } from "../../model/objects/group.ts";
-import { isHarmless } from "../core/request-text.ts";
 import { withDefaults } from "../core/values.ts";
+import { RequestReads } from "./request-reads.ts";
 import type { Variables } from "./template.ts";
 
 /**
@@ -39,30 +39,6 @@ export interface TemplateScope extends BootScope {
   readonly reportUrl?: string | undefined;
 }
 
-/** Records what a template reads of its request. Anything of the request that a template prints is recorded here. */
-export class RequestReads {
-  readonly #noted: (() => void) | undefined;
-  #isAny = false;
-  /** True after a read of a text that GRUB or a shell could take for more than data. */
-  isHarmful = false;
-
-  /** @param noted called synchronously at each read. */
-  constructor(noted?: () => void) {
-    this.#noted = noted;
-  }
-
-  /** True after any read. A result without reads is the same for every request. */
-  get isAny(): boolean {
-    return this.#isAny;
-  }
-
-  /** Records a read. */
-  note(): void {
-    this.#isAny = true;
-    this.#noted?.();
-  }
-}
-
 /**
  * Returns the variables of configs: `machine`, metadata, the selector under lower-cased keys, `request` and `davit`.
  * @param reads records what the template reads of the request.
@@ -77,43 +53,22 @@ export function templateVariables(
   const get = () => {
     reads.note();
     // Created once, because a loop can read it 100,000 times.
-    request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
+    request ??= { query: Object.fromEntries(sentLabels(labels)), raw_query: rawQuery };
     return request;
   };
   return Object.defineProperty(variables, "request", { enumerable: true, get });
 }
 
-/** The URL for reports has a token of one machine and one install. So its read counts as a read of the request. */
+/**
+ * The URL for reports has a token of one machine and one install. So its read counts as a read of the request, but
+ * davit chooses its text.
+ */
 function watchedDavit(url: string, reportUrl: string, reads: RequestReads): NamedValue {
   const get = () => {
-    reads.note();
+    reads.note({ isText: false });
     return reportUrl;
   };
   return ["davit", Object.defineProperty({ url }, "report", { enumerable: true, get })];
-}
-
-function watchedRequest(labels: ReadonlyMap<string, string>, rawQuery: string, reads: RequestReads): JsonObject {
-  return {
-    query: watchedLabels(labels, reads),
-    get raw_query() {
-      reads.isHarmful ||= !isHarmless(rawQuery);
-      return rawQuery;
-    },
-  };
-}
-
-function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads): JsonObject {
-  const query: JsonObject = Object.fromEntries(labels);
-  for (const [name, value] of labels) {
-    // Loops and the helper `json` can print names, too. Both also read the value.
-    if (isHarmless(name) && isHarmless(value)) continue;
-    const get = () => {
-      reads.isHarmful = true;
-      return value;
-    };
-    Object.defineProperty(query, name, { enumerable: true, get });
-  }
-  return query;
 }
 
 /**
