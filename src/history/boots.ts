@@ -44,7 +44,7 @@ export type BootEnd =
 export type StageOf = (request: PastRequest, group: string | undefined) => string;
 
 /** The endpoints that firmware requests first. */
-const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0"]);
+const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0", "chain.ipxe"]);
 /** The scripts that boot a machine. Their requests are the first ones with the machine's labels. */
 const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 

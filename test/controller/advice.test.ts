@@ -48,6 +48,10 @@ describe("advice on a Profile", () => {
     ["autoyast", "YaST", "autoyast=http://x/a.xml"],
     ["inst.auto", "Agama", "inst.auto=http://x/a.json"],
     ["talos.config", "Talos", "talos.config={{davit.url}}/generic"],
+    ["harvester.install.config_url", "Harvester", "harvester.install.config_url={{davit.url}}/generic"],
+    ["k3os.install.device", "k3OS", "k3os.install.device=/dev/sda"],
+    ["install-mode", "Kairos", "rd.neednet=1 install-mode"],
+    ["proxmox-start-auto-installer", "Proxmox VE", "ramdisk_size=16777216 proxmox-start-auto-installer"],
   ])("tells of %s of %s without an effect", (argument, installer, text) => {
     const said = `boot.args[1] has ${argument} of ${installer}, and the Profile no effect: set effect: Install, or `;
     expect(ofBoot({ args: ["quiet", text] })).toEqual([expect.stringContaining(said)]);
@@ -55,6 +59,23 @@ describe("advice on a Profile", () => {
       const boot = { ...kernelBoot, args: [text] };
       expect(profileAdvice({ boot, effect, templates: {} })).toEqual([]);
     }
+  });
+
+  it.each([
+    ["ignition", "flatcar-install -d /dev/sda -i /c.ign", "flatcar-install"],
+    ["ignition", "ExecStart=/usr/bin/coreos-installer install /dev/sda", "coreos-installer"],
+    ["generic/setup", "coreos-install -d {{disk}}", "coreos-install"],
+    ["cloudConfig", "kairos-agent manual-install --device auto", "kairos-agent"],
+  ] as const)("finds a command in %s: %s", (part, text, command) => {
+    const template = { kind: "inline", text, raw: false } as const;
+    const advice = profileAdvice({ templates: { [part]: template } });
+    expect(advice.map(({ code }) => code)).toEqual(["unmarked-installer"]);
+    expect(advice[0]?.text).toContain(`runs ${command}, and the Profile has no effect: set effect: Install, or `);
+    expect(profileAdvice({ effect: "Boot", templates: { [part]: template } })).toEqual([]);
+  });
+
+  it.each(["coreos-installer iso customize", "my-flatcar-install x", "see coreos-install."])("not in %s", (text) => {
+    expect(profileAdvice({ templates: { ignition: { kind: "inline", text, raw: false } } })).toEqual([]);
   });
 
   it("tells once of an installer in scripts", () => {

@@ -47,6 +47,9 @@ beforeAll(async () => {
     ".hidden/file",
     "with space",
     "config.JSON",
+    "ipxe.EFI",
+    "os.iso",
+    "disk.img",
     "web.ign",
     "a.txt",
     "a.cfg",
@@ -126,6 +129,9 @@ describe("`GET /assets/...` serves", () => {
     ["web.ign", "application/json"],
     ["a.txt", "text/plain; charset=utf-8"],
     ["a.cfg", "text/plain; charset=utf-8"],
+    ["ipxe.EFI", "application/efi"],
+    ["os.iso", "application/vnd.efi-iso"],
+    ["disk.img", "application/vnd.efi-img"],
     ["index.html", "application/octet-stream"],
   ])("%s as %s", async (path, type) => {
     expect(headerOf(await ask(port, `/assets/${path}`), "Content-Type")).toBe(type);

@@ -98,6 +98,13 @@ describe.each(["/boot.ipxe", "/boot.ipxe.0"])("`GET %s`", (path) => {
   });
 });
 
+it("`GET /chain.ipxe` passes its query on, and refuses what iPXE would run or change", async () => {
+  const answer = await ask(port, "/chain.ipxe?zone=a");
+  expect([statusOf(answer), headerOf(answer, "Content-Type")]).toEqual([200, "text/plain; charset=utf-8"]);
+  expect(answer.body.toString()).toMatch(/^#!ipxe\ncpuid .*\nchain ipxe\?uuid=.*&zone=a\n$/);
+  expect(statusOf(await ask(port, "/chain.ipxe?zone=a%0Ashell"))).toBe(400);
+});
+
 it("`GET /` answers one line with the name", async () => {
   const answer = await ask(port, "/");
   expect([statusOf(answer), answer.body.toString()]).toEqual([200, "davit\n"]);

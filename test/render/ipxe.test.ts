@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { BugError } from "../../src/lib/errors.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import type { FilledBoot, FilledKernel } from "../../src/render/boot/boot.ts";
-import { bootScript, renderIpxe } from "../../src/render/ipxe/ipxe.ts";
+import { bootScript, chainScript, renderIpxe } from "../../src/render/ipxe/ipxe.ts";
 
 const documented = [
   "coreos.first_boot=1",
@@ -69,5 +70,40 @@ describe("bootScript", () => {
       ].join("\n"),
     );
     expect(Buffer.byteLength(bootScript)).toBe(104);
+  });
+});
+
+describe("chainScript", () => {
+  const chain = (query: string) => chainScript(labelsFromQuery(query));
+
+  it("sends more settings than the constant script", () => {
+    const sent = [
+      `uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain:uristring}&hostname=\${hostname:uristring}`,
+      `serial=\${serial:uristring}&arch=\${arch}&buildarch=\${buildarch}&platform=\${platform}`,
+      `manufacturer=\${manufacturer:uristring}&product=\${product:uristring}&asset=\${asset:uristring}`,
+      `net0/mac=\${net0/mac:hexhyp}&net1/mac=\${net1/mac:hexhyp}`,
+      `net2/mac=\${net2/mac:hexhyp}&net3/mac=\${net3/mac:hexhyp}`,
+    ];
+    const arch = `cpuid --ext 29 && set arch x86_64 || set arch \${buildarch}`;
+    expect(chain("")).toBe(`#!ipxe\n${arch}\nchain ipxe?${sent.join("&")}\n`);
+  });
+
+  it("passes its own query on, escaped, in the place of settings", () => {
+    expect(chain("zone=a&arch=riscv")).toMatch(/[^c]\/mac=\$\{net3\/mac:hexhyp\}&zone=a&arch=riscv\n$/);
+    expect(chain("zone=a&arch=riscv")).not.toContain("&arch=$");
+    expect(chain("a%20b=%24%7Bx%7D%27%22%23;||")).toMatch(/&a%20b=%24%7Bx%7D%27%22%23%3B%7C%7C\n$/);
+  });
+
+  it.each(["x=a%0Ashell", "x%0d=a", "x=%00", "x=a%26b", "x=a%2Bb", "mac=52:54:00:a1:9c:ae", "UUID=a", "serial=%zz"])(
+    "refuses %s",
+    (query) => expect(chain(query)).toBeUndefined(),
+  );
+
+  it("has three lines of plain words whatever the query", () => {
+    const bytes = Array.from({ length: 256 }, (_, at) => `%${at.toString(16).padStart(2, "0")}`);
+    for (const byte of bytes) {
+      const script = chain(`x${byte}=${byte}y`);
+      if (script !== undefined) expect(script.split("net3/mac:hexhyp}&")[1]).toMatch(/^[\w.~%-]+=[\w.~%-]*\n$/);
+    }
   });
 });

@@ -7,13 +7,21 @@ import type { JsonObject } from "../../model/json.ts";
 import { toRequirement } from "../../model/labels/expression.ts";
 import { isOwnUuid } from "../../model/labels/hardware-ids.ts";
 import { type GroupSpec, isBroad } from "../../model/objects/group.ts";
-import { bootTexts, isLocation, type KernelBoot, kernelTexts, type ProfileSpec } from "../../model/objects/profile.ts";
+import {
+  bootTexts,
+  fieldOf,
+  isLocation,
+  type KernelBoot,
+  kernelTexts,
+  type ProfileSpec,
+  partsOf,
+} from "../../model/objects/profile.ts";
 import { lacksInitrdArgument, parseInitrd } from "../../render/boot/initrd.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { renderErrorOf } from "../../render/core/render-error.ts";
 import { sharedNames } from "../../render/metadata/metadata.ts";
 import type { Advice } from "../status/conditions.ts";
-import { effectCure, installerIn } from "./installers.ts";
+import { effectCure, installerCommandIn, installerIn } from "./installers.ts";
 
 /** Advice on a Profile. */
 export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
@@ -113,6 +121,13 @@ function effectAdvice(spec: ProfileSpec): readonly Advice[] {
     if (found === undefined) continue;
     const what = `boot.${field} has ${found.argument} of ${found.installer}, and the Profile no effect`;
     return [{ code: "unmarked-installer", field: `spec.boot.${field}`, text: `${what}: ${effectCure}` }];
+  }
+  for (const part of partsOf(spec.templates)) {
+    const template = spec.templates[part];
+    const command = template?.kind === "inline" ? installerCommandIn(template.text) : undefined;
+    if (command === undefined) continue;
+    const text = `${fieldOf(part)} runs ${command}, and the Profile has no effect: ${effectCure}`;
+    return [{ code: "unmarked-installer", field: `spec.${fieldOf(part)}`, text }];
   }
   return [];
 }

@@ -23,7 +23,28 @@ const installers: readonly InstallerArguments[] = [
   { installer: "Agama", names: ["inst.auto", "agama.auto"] },
   // Talos writes itself to `machine.install.disk` of this config: see its reference of kernel parameters.
   { installer: "Talos", names: ["talos.config"] },
+  // docs.harvesterhci.io, PXE boot: without `harvester.install.*` the installer asks before it writes.
+  { installer: "Harvester", names: [], prefixes: ["harvester.install."] },
+  // rancher/k3os, README: `k3os.install.device` names the disk.
+  { installer: "k3OS", names: [], prefixes: ["k3os.install."] },
+  // The boot entries of Kairos that install without a person: kairos.io, "Installation".
+  { installer: "Kairos", names: ["install-mode", "nodepair.enable"] },
+  // pve.proxmox.com, "Automated Installation": the ISO's boot entry adds this word.
+  { installer: "Proxmox VE", names: ["proxmox-start-auto-installer"] },
 ];
+
+// What a unit or a script of a config runs to write a system to a disk.
+const installerCommand = /(?<![\w-])(flatcar-install|coreos-installer|coreos-install|kairos-agent)\s+(?=[-\w"'$])/g;
+// Other commands of these programs write no disk.
+const harmless = /^(?:download|list|iso|pxe|help|version|upgrade|start|state|-h\b|--help|--version)/;
+
+/** The first command in a config that installs a system; undefined if there is none. */
+export function installerCommandIn(text: string): string | undefined {
+  const found = [...text.matchAll(installerCommand)].find(({ 0: command, index }) => {
+    return !harmless.test(text.slice(index + command.length));
+  });
+  return found?.[1];
+}
 
 /** What to do if a Profile boots an installer and does not set `effect`. */
 export const effectCure = "set effect: Install, or effect: Boot where disks are left alone";

@@ -72,7 +72,11 @@ const defaultMaxWaitMs = 20_000;
 
 const prefix = "/assets/";
 
-const textTypes: ReadonlyMap<string, string> = new Map([
+const typesByEnding: ReadonlyMap<string, string> = new Map([
+  // Some UEFI firmware loads over HTTP only what has the type of a loader or of a disk (UEFI 2.10, section 24.7.1).
+  [".efi", "application/efi"],
+  [".iso", "application/vnd.efi-iso"],
+  [".img", "application/vnd.efi-img"],
   ...[".json", ".ign"].map((ending) => [ending, "application/json"] as const),
   ...[".txt", ".ipxe", ".cfg", ".yaml", ".asc"].map((ending) => [ending, "text/plain; charset=utf-8"] as const),
 ]);
@@ -215,7 +219,7 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
   const validators = ["Cache-Control", "no-cache", "Etag", asset.etag, "Last-Modified", asset.modified];
   if (isUnchanged(request.headers, asset)) return { status: 304, headers: validators };
   const { status, range, headers } = chooseRange(asset, request);
-  const type = textTypes.get(extname(path).toLowerCase()) ?? "application/octet-stream";
+  const type = typesByEnding.get(extname(path).toLowerCase()) ?? "application/octet-stream";
   const byteLength = range.end - range.start + 1;
   const head = {
     status,

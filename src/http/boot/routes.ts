@@ -14,7 +14,7 @@ import { labelsFromQuery } from "../../model/labels/labels.ts";
 import { genericPart, isPartName } from "../../model/objects/profile.ts";
 import { plainText, type Rendered } from "../../render/core/rendered.ts";
 import { isGrub } from "../../render/grub/grub.ts";
-import { bootScript } from "../../render/ipxe/ipxe.ts";
+import { bootScript, chainScript } from "../../render/ipxe/ipxe.ts";
 import { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";
 import type { Answer, Exchange, Handled } from "../exchange.ts";
@@ -98,6 +98,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
   };
   const endpoints: readonly Endpoint[] = [
     ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
+    { url: "/chain.ipxe", render: (_exchange, _visit, rawQuery) => chained(rawQuery) },
     ...configNames.map((name) => ({ url: `/${name}`, render: machinesOwn(() => name) })),
     { url: partRoute, render: machinesOwn(askedPart) },
   ];
@@ -208,6 +209,13 @@ function askedPart({ found }: BootVisit): ConfigName {
   const name = found?.rest ?? "";
   if (!isPartName(name)) throw new RequestError("notFound");
   return genericPart(name);
+}
+
+/** @throws {RequestError} badRequest for a query that cannot be passed on. */
+function chained(rawQuery: string): Rendered {
+  const script = chainScript(labelsFromQuery(rawQuery));
+  if (script === undefined) throw new RequestError("badRequest");
+  return { body: script, contentType: plainText };
 }
 
 function plain(body: string): Rendered {

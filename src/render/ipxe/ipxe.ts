@@ -4,6 +4,7 @@
  */
 
 import { assert, unreachable } from "../../lib/errors.ts";
+import { identityLabels, type LabelPair, type Labels } from "../../model/labels/labels.ts";
 import type { LocalBoot } from "../../model/local-boot.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
 import { parseInitrd } from "../boot/initrd.ts";
@@ -18,6 +19,42 @@ import { ipxeArguments } from "./arguments.ts";
 export const bootScript = `#!ipxe
 chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostname}&serial=\${serial}
 `;
+
+/**
+ * Returns the answer at `/chain.ipxe`: like `bootScript`, with more settings of iPXE, and with the labels of its own
+ * query. `arch` is what the processor can run: `buildarch` of a BIOS build is `i386` on every machine. A build without
+ * `cpuid` takes `buildarch`. An unescaped colon would make iPXE read a scheme, so MAC addresses have hyphens.
+ * @param own labels of the query, which replace settings of the same name.
+ * @returns undefined for a label that names a machine, because one URL is for many, and for a text that iPXE would
+ * change on its way: a control character, and `&` or `+`, whose escapes some versions undo.
+ */
+export function chainScript(own: Labels): string | undefined {
+  const texts = [...own].flat();
+  if (own.flaws !== undefined || identityLabels.some((name) => own.has(name))) return undefined;
+  if (texts.some((text) => /[\p{Cc}&+\uFFFD]/u.test(text))) return undefined;
+  const passed = [...own].map((pair) => pair.map(escapedForIpxe).join("="));
+  const sent = chainSettings.filter(([name]) => !own.has(name)).map((pair) => pair.join("="));
+  return [
+    "#!ipxe",
+    `cpuid --ext 29 && set arch x86_64 || set arch \${buildarch}`,
+    `chain ipxe?${[...sent, ...passed].join("&")}`,
+    "",
+  ].join("\n");
+}
+
+const chainSettings: readonly LabelPair[] = [
+  ["uuid", `\${uuid}`],
+  ["mac", `\${mac:hexhyp}`],
+  ...["domain", "hostname", "serial"].map((name): LabelPair => [name, `\${${name}:uristring}`]),
+  ...["arch", "buildarch", "platform"].map((name): LabelPair => [name, `\${${name}}`]),
+  ...["manufacturer", "product", "asset"].map((name): LabelPair => [name, `\${${name}:uristring}`]),
+  ...["net0/mac", "net1/mac", "net2/mac", "net3/mac"].map((name): LabelPair => [name, `\${${name}:hexhyp}`]),
+];
+
+function escapedForIpxe(text: string): string {
+  const code = (letter: string) => `%${letter.codePointAt(0)?.toString(16).toUpperCase()}`;
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, code);
+}
 
 /**
  * Writes the script of a boot section that `renderBoot` has filled in.
