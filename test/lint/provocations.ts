@@ -99,6 +99,11 @@ export const provocations: readonly Provocation[] = [
     input: stream(installer("http://192.0.2.7/k", "{{davit.report}}"), group),
   },
   {
+    code: "foreign-token",
+    what: "a token that only iPXE knows",
+    input: stream(profileText("web", `  boot: {kernel: "/assets/k", args: ["s=\${next-server}"]}`), group),
+  },
+  {
     code: "unchecked-digest",
     what: "a digest of a kernel from elsewhere",
     input: stream(profileText("web", `  boot: {kernel: "http://192.0.2.7/k?sha256=${"0".repeat(64)}"}`), group),

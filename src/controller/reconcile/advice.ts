@@ -19,6 +19,7 @@ import {
 import { lacksInitrdArgument, parseInitrd } from "../../render/boot/initrd.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { renderErrorOf } from "../../render/core/render-error.ts";
+import { foreignToken } from "../../render/grub/words.ts";
 import { sharedNames } from "../../render/metadata/metadata.ts";
 import type { Advice } from "../status/conditions.ts";
 import { effectCure, installerCommandIn, installerIn } from "./installers.ts";
@@ -27,7 +28,8 @@ import { effectCure, installerCommandIn, installerIn } from "./installers.ts";
 export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
   const { boot, metadata = {} } = spec;
   const ofBoot = boot?.kind === "kernel" ? kernelAdvice(boot) : [];
-  return [...ofBoot, ...effectAdvice(spec), ...metadataAdvice(metadata)];
+  const ofGrub = boot?.kind === "kernel" && spec.grubScript === undefined ? tokenAdvice(boot) : [];
+  return [...ofBoot, ...ofGrub, ...effectAdvice(spec), ...metadataAdvice(metadata)];
 }
 
 /** Advice on a Group. */
@@ -134,6 +136,14 @@ function effectAdvice(spec: ProfileSpec): readonly Advice[] {
 
 function kernelAdvice(boot: KernelBoot): readonly Advice[] {
   return [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot), ...digestAdvice(boot)];
+}
+
+function tokenAdvice(boot: KernelBoot): readonly Advice[] {
+  return kernelTexts(boot).flatMap(([field, text]) => {
+    if (foreignToken(text) === undefined) return [];
+    const what = `boot.${field} has a token of iPXE that GRUB does not know: /grub answers 500`;
+    return [{ code: "foreign-token", field: `spec.boot.${field}`, text: `${what}, set boot.grubScript` }];
+  });
 }
 
 /** Advice on digests that nothing checks: davit checks only what it sends. */

@@ -1,14 +1,15 @@
 /** Finds the faults in what iPXE and GRUB would get from a Profile, for one Group. Pure. */
 
 import { unreachable } from "../../lib/errors.ts";
-import type { Labels } from "../../model/labels/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import { type KernelBoot, kernelTexts, type ProfileContent, withArguments } from "../../model/objects/profile.ts";
 import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot/boot.ts";
 import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
 import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
-import type { Filled } from "../../render/boot/pieces.ts";
+import { type Filled, textOf } from "../../render/boot/pieces.ts";
 import { type RenderError, renderErrorOf } from "../../render/core/render-error.ts";
 import { renderGrub } from "../../render/grub/grub.ts";
+import { chainLabels, foreignToken } from "../../render/grub/words.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import type { Template, Variables } from "../../render/template/template.ts";
 
@@ -87,13 +88,25 @@ function kernelFaults(
     const parts = texts
       .filter(([{ field }]) => field.includes("args["))
       .map(([place, text]) => [place, renderBootText(text, variables, compile)] as const);
-    const asGrub = (each: FilledKernel) => renderGrub({ ...sampleGrub, labels, boot: each });
+    // Only GRUB needs a token to be filled, so the machines that boot by iPXE do not wait because of one. It is advice.
+    const grubLabels = new Map([...chainLabels.map((name) => [name, ""] as const), ...sentLabels(labels)]);
+    const asGrub = (each: FilledKernel) => renderGrub({ ...sampleGrub, labels: grubLabels, boot: withoutTokens(each) });
     faults = [
       ...argumentFaults("ipxe", filled, parts, renderIpxe),
       ...(isForGrub ? argumentFaults("grub", filled, parts, asGrub) : []),
     ];
   });
   return [...ofAll, ...faults];
+}
+
+function withoutTokens(boot: FilledKernel): FilledKernel {
+  const plain = (text: string) => (foreignToken(text) === undefined ? text : "/");
+  return {
+    ...boot,
+    kernel: plain(boot.kernel),
+    initrd: boot.initrd.map(plain),
+    args: boot.args.filter((arg) => foreignToken(textOf(arg)) === undefined),
+  };
 }
 
 const sampleGrub = { title: "", authority: "", separator: "auto", commands: "auto", isGrubClient: false } as const;

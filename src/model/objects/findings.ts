@@ -183,6 +183,10 @@ const usageFindings = {
     "Kernels that an older UEFI iPXE starts do not find the initrds",
     "Set boot.efiInitrd: true",
   ),
+  "foreign-token": advice(
+    "A kernel, initrd or argument has a token of iPXE that GRUB does not know: /grub answers 500",
+    "Replace the token, or set boot.grubScript. Machines that boot by iPXE need nothing",
+  ),
   "unchecked-digest": advice(
     "A kernel or initrd has a sha256, but is not below /assets/: nothing checks it",
     "Put the file below --assets-dir, or remove sha256",

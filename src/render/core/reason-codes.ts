@@ -29,6 +29,7 @@ export const reasonCodes: Readonly<Record<RenderReason, FindingCode>> = {
   openQuote: "unsafe-value",
   valueIsToken: "unsafe-value",
   grubEscapes: "unsafe-value",
+  grubToken: "foreign-token",
   grubSplits: "unsafe-value",
   scriptValue: "unsafe-value",
   scriptControl: "control-character",
