@@ -44,6 +44,9 @@ const whole: JsonObject = {
 
 /** Configs with nothing that Ignition refuses; `told` is what davit advises all the same. */
 const accepted: readonly { readonly name: string; readonly value: JsonObject; readonly told?: string }[] = [
+  ...["data:,50%25", "data:;base64,aGk=", "data:text/plain;charset=utf-8,x", "data:,a+b?c'", "tftp://a/b", ""].map(
+    (source) => ({ name: `the source "${source}"`, value: file({ contents: { source } }) }),
+  ),
   { name: "a version alone", value: config("3.3.0") },
   { name: "the oldest version of 3", value: config("3.0.0") },
   { name: "every section", value: whole },
@@ -84,6 +87,20 @@ const accepted: readonly { readonly name: string; readonly value: JsonObject; re
 
 /** Configs that Ignition refuses. */
 const refused: readonly { readonly name: string; readonly value: JsonObject; readonly told: string }[] = [
+  ...[
+    ["a blank in data:", "data:,a b", "is a data: URL with a blank"],
+    ["a # in data:", "data:,a#b", "is a data: URL with a blank"],
+    ["a brace in data:", "data:,{}", "is a data: URL with a blank"],
+    ["a bare % in data:", "data:,50%", "has a % without"],
+    ["a bare % in a URL", "http://a/50%zz", "has a % without"],
+    ["data: without a comma", "data:abc", "is a data: URL without a comma"],
+    ["an unknown scheme", "ftp://a/b", "must begin with data:"],
+    ["a path", "/etc/hosts", "must begin with data:"],
+  ].map(([name = "", source = "", told]) => ({
+    name,
+    value: file({ contents: { source } }),
+    told: `storage.files[0].contents.source ${told}`,
+  })),
   { name: "half a version", value: config("3.3"), told: "ignition.version is no version of the specification" },
   { name: "a patch version", value: config("3.3.1"), told: "ignition.version is no version of the specification" },
   { name: "a version of nothing", value: config(""), told: "ignition.version is no version of the specification" },

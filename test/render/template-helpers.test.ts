@@ -31,6 +31,7 @@ describe("helpers", () => {
       result: String.raw`"5" "x\"y" ""`,
     },
     { template: "{{indent t 2}}", variables: { t: "a\n\nb\n" }, result: "  a\n\n  b\n" },
+    { template: "{{urlEncode t}}{{urlEncode ''}}", variables: { t: "é %#'\n" }, result: "%C3%A9%20%25%23%27%0A" },
     { template: "{{base64 t}} {{base64 ''}}", variables: { t: "é\n" }, result: "w6kK " },
     { template: "{{lower 'AbÉ'}} {{upper 'abé'}}", result: "abé ABÉ" },
     { template: "{{replace 'a.b.c' '.' '$&'}} {{replace 'ab' '' 'x'}}", result: "a$&b$&c ab" },

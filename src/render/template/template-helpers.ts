@@ -40,6 +40,7 @@ const helpers = {
   quote: { min: 1, max: 1, run: ([value], tools) => JSON.stringify(printed(value, tools)) },
   indent: { min: 2, max: 2, run: indent },
   base64: { min: 1, max: 1, run: ([value], tools) => Buffer.from(printed(value, tools), "utf8").toString("base64") },
+  urlEncode: { min: 1, max: 1, run: ([value], tools) => urlEncoded(printed(value, tools)) },
   lower: { min: 1, max: 1, run: ([value], tools) => printed(value, tools).toLowerCase() },
   upper: { min: 1, max: 1, run: ([value], tools) => printed(value, tools).toUpperCase() },
   replace: { min: 3, max: 3, run: replace },
@@ -74,6 +75,12 @@ export function runHelper(name: HelperName, args: Args, tools: HelperTools): Jso
   const result = helper.run(args, tools);
   if (typeof result === "string") tools.budget.claim(result.length);
   return result;
+}
+
+/** Escapes all but letters, digits and `-._~`, so that the text can stand in any part of a URL. */
+function urlEncoded(text: string): string {
+  const code = (letter: string) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(text.toWellFormed()).replaceAll(/[!'()*]/g, code);
 }
 
 /** Returns a value as a template prints it. The budget counts every visited value. */
