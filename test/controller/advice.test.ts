@@ -185,3 +185,11 @@ it("Advice is in the Accepted condition, and the object is ready all the same", 
   expect(accepted?.message).toContain("boot.args[0] begins with #");
   expect(status?.conditions.at(-1)).toMatchObject({ type: "Ready", status: "True" });
 });
+
+it.each(["arch", "platform", "net1/mac"])("tells which script sends %s", (name) => {
+  const others = { profile: "p", matchAll: false, priority: 0, hold: false, metadata: {} };
+  const advice = groupAdvice({ ...others, selector: { [name]: "x" } });
+  expect(advice.map(({ code }) => code)).toEqual(["unsent-label"]);
+  expect(advice[0]?.text).toContain(`machines send ${name} only after /chain.ipxe`);
+  expect(groupAdvice({ ...others, selector: { role: "x", serial: "y" } })).toEqual([]);
+});

@@ -99,6 +99,11 @@ export const provocations: readonly Provocation[] = [
     input: stream(installer("http://192.0.2.7/k", "{{davit.report}}"), group),
   },
   {
+    code: "unsent-label",
+    what: "a selector by arch",
+    input: stream(profileText("web"), group.replace(/matchLabels: \{[^}]*\}/, "matchLabels: {arch: arm64}")),
+  },
+  {
     code: "foreign-token",
     what: "a token that only iPXE knows",
     input: stream(profileText("web", `  boot: {kernel: "/assets/k", args: ["s=\${next-server}"]}`), group),

@@ -41,10 +41,22 @@ export function groupAdvice(spec: GroupSpec): readonly Advice[] {
 function selectorAdvice(spec: GroupSpec): readonly Advice[] {
   return [
     ...uuidAdvice(spec),
+    ...unsentAdvice(spec),
     ...(isBroad(spec) ? [broadAdvice] : []),
     ...(isContradictory(spec) ? [contradictionAdvice] : []),
   ];
 }
+
+/** Advice on labels that iPXE sends only after `/chain.ipxe`. Without them, a machine falls to another Group. */
+function unsentAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
+  const keys = [...Object.keys(selector), ...expressions.map(({ key }) => key)];
+  const unsent = keys.find((key) => chainOnly.test(key));
+  if (unsent === undefined) return [];
+  const text = `machines send ${unsent} only after /chain.ipxe, not after /boot.ipxe: let DHCP name /chain.ipxe`;
+  return [{ code: "unsent-label", field: "spec.selector", text }];
+}
+
+const chainOnly = /^(?:arch|buildarch|platform|manufacturer|product|asset|net[0-3]\/mac)$/;
 
 function uuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
   const lists = expressions.filter(({ key, operator }) => key === "uuid" && operator === "In");

@@ -183,6 +183,10 @@ const usageFindings = {
     "Kernels that an older UEFI iPXE starts do not find the initrds",
     "Set boot.efiInitrd: true",
   ),
+  "unsent-label": advice(
+    "A selector asks for a label that machines do not send after /boot.ipxe, such as arch",
+    "Let DHCP name /chain.ipxe. Machines whose own script or GRUB sends the label need nothing",
+  ),
   "foreign-token": advice(
     "A kernel, initrd or argument has a token of iPXE that GRUB does not know: /grub answers 500",
     "Replace the token, or set boot.grubScript. Machines that boot by iPXE need nothing",
