@@ -38,12 +38,15 @@ export class Clients {
    * `X-Forwarded-For` that is not a trusted proxy.
    */
   ofRequest(request: IncomingMessage): Holder {
-    return this.#holderOf(this.#senderOf(request));
+    return this.#holderOf(this.#senderOf(request) ?? request.socket.remoteAddress ?? "");
   }
 
-  /** The whole address of the sender, found as in `ofRequest`; undefined if a proxy names none. */
+  /**
+   * The whole address of the sender, found as in `ofRequest`; undefined if a trusted proxy names none. A proxy's own
+   * address is nobody's: all of its clients would pass for one machine.
+   */
   addressOf(request: IncomingMessage): string | undefined {
-    const address = plainOf(this.#senderOf(request));
+    const address = plainOf(this.#senderOf(request) ?? "");
     return isIP(address) === 0 ? undefined : address;
   }
 
@@ -52,12 +55,13 @@ export class Clients {
     return includes(this.#proxies, socket.remoteAddress ?? "");
   }
 
-  #senderOf({ socket, headers }: IncomingMessage): string {
+  /** Undefined if a trusted proxy names no client. */
+  #senderOf({ socket, headers }: IncomingMessage): string | undefined {
     const peer = socket.remoteAddress ?? "";
     if (!includes(this.#proxies, peer)) return peer;
     const forwarded = String(headers["x-forwarded-for"] ?? "").split(",");
     const addresses = forwarded.map((text) => text.trim()).filter((text) => text !== "");
-    return addresses.findLast((text) => !includes(this.#proxies, text)) ?? peer;
+    return addresses.findLast((text) => !includes(this.#proxies, text));
   }
 
   #holderOf(address: string): Holder {

@@ -55,3 +55,21 @@ describe("a request is counted", () => {
     expect(clients.ofRequest(request("198.51.100.1", forwarded))).toBe(holder);
   });
 });
+
+describe("the address of a machine", () => {
+  const clients = new Clients({ trustedProxies: networks(["198.51.100.0", 24, "ipv4"], ["2001:db8::", 32, "ipv6"]) });
+
+  it.each([
+    ["the peer", "192.0.2.7", undefined, "192.0.2.7"],
+    ["the peer, whatever it says", "192.0.2.7", "203.0.113.1", "192.0.2.7"],
+    ["what the proxy names", "198.51.100.1", "203.0.113.1", "203.0.113.1"],
+    ["what the proxy names, as IPv4 in IPv6", "::ffff:198.51.100.1", "::ffff:203.0.113.1", "203.0.113.1"],
+    ["unknown if the proxy names nobody", "198.51.100.1", undefined, undefined],
+    ["unknown if the proxy names nobody over IPv6", "2001:db8::1", "", undefined],
+    ["unknown if the proxy names only proxies", "198.51.100.1", "198.51.100.2, 198.51.100.3", undefined],
+    ["unknown if the proxy names no address", "198.51.100.1", "unknown", undefined],
+    ["unknown if the proxy adds a name behind an address", "198.51.100.1", "203.0.113.1, _hidden", undefined],
+  ])("is %s", (_what, peer, forwarded, address) => {
+    expect(clients.addressOf(request(peer, forwarded))).toBe(address);
+  });
+});
