@@ -274,7 +274,7 @@ export class App {
       answered,
       historyDirectory,
       feeds: () => ({ store, ledger: ledgerStore }),
-      assetSource: allowedServers(this.#config.fetchAssetsFrom),
+      assetSource: allowedServers(this.#config.fetchAssetsFrom.flat(), ownPortsOf(this.#config)),
       certificateDirectory: this.#config.bootTlsOwnCertificate
         ? join(this.#config.dataDir, "boot-certificate")
         : undefined,
@@ -381,4 +381,8 @@ export class App {
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
     return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...problems, ...objects];
   }
+}
+
+function ownPortsOf({ bootAddress, bootTlsAddress, storeAddress, opsAddress }: ServeConfig): readonly number[] {
+  return [bootAddress, bootTlsAddress, storeAddress, opsAddress].flatMap((address) => address?.port ?? []);
 }

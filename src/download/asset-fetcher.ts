@@ -13,6 +13,7 @@ import { codeOf } from "../lib/errors.ts";
 import { diskSentence } from "../lib/files/disk-sentence.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
+import { Shares } from "../lib/shares.ts";
 import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../model/objects/profile-asset.ts";
 import type { AssetSource } from "./asset-source.ts";
 import { download, removeUnfinished } from "./download.ts";
@@ -40,8 +41,10 @@ export interface DirectoryClaim {
   readonly release: () => void;
 }
 
-/** How many downloads run at a time. */
-const maxDownloads = 2;
+/** How many downloads run at a time. Those of one server are at most half of them. */
+const maxDownloads = 4;
+/** A download that is slower gives its place to another one. Retries continue where it ended. */
+const leastBytesPerMinute = 256 * 1024;
 /** How often davit checks whether a file is still the one that it hashed. */
 const lookAgainMs = 60_000;
 /** The shortest time between two states of one download: each of them is a write of a status. */
@@ -73,6 +76,8 @@ export class AssetFetcher implements AssetStates {
   readonly #options: AssetFetcherOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #downloads = new Set<Promise<void>>();
+  /** By server: one that is slow must not keep davit from fetching from others. */
+  readonly #servers = new Shares({ limit: maxDownloads });
   readonly #stopping = new AbortController();
   #wake = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -185,9 +190,11 @@ export class AssetFetcher implements AssetStates {
     }
     this.#show(entry, fetching);
     entry.download = new AbortController();
+    this.#servers.add(found.url.host, 1);
     const work = this.#fetch(entry, found.url, AbortSignal.any([this.#stopping.signal, entry.download.signal]));
     const ended = work.finally(() => {
       entry.download = undefined;
+      this.#servers.release(found.url.host);
       this.#downloads.delete(ended);
       for (const other of this.#entries.values()) if (other.state === waiting) other.dueAtMs = 0;
       this.#wake.abort();
@@ -217,7 +224,7 @@ export class AssetFetcher implements AssetStates {
     }
     const unusable = this.#options.claim.take();
     if (unusable !== undefined) return unusable;
-    return this.#downloads.size < maxDownloads ? { url } : waiting;
+    return this.#servers.admits(url.host) ? { url } : waiting;
   }
 
   #allowedUrls(claim: AssetClaim): readonly URL[] {
@@ -241,6 +248,7 @@ export class AssetFetcher implements AssetStates {
         ask: source.ask,
         refusalOf: source.refusalOf,
         keepsOthers: true,
+        leastBytesPerMinute,
         // The next URL can have what this one does not give.
         ...(this.#allowedUrls(entry.claim).length > 1 && { attempts: 1 }),
         roomBytes: () => (maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes - this.#usedBytes),

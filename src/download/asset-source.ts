@@ -1,5 +1,10 @@
 /** Where davit fetches the assets of Profiles from: servers that the operator allows, or the store that it follows. */
 
+import { type LookupOptions, lookup } from "node:dns";
+import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
+import { networkInterfaces } from "node:os";
+import { type Address, authority } from "../lib/text/address.ts";
+import { DownloadError } from "./download-error.ts";
 import { type Ask, askServer } from "./get.ts";
 import type { AssetClaim } from "./wanted-assets.ts";
 
@@ -14,19 +19,55 @@ export interface AssetSource {
 }
 
 /**
- * The servers that Profiles name, if the operator allows their hosts. Otherwise whoever may write a Profile could make
- * davit send requests to any address that it reaches.
- * @param hosts DNS names and IP addresses.
+ * The servers that Profiles name, if the operator allows them. Otherwise whoever may write a Profile could make davit
+ * send requests to any address that it reaches.
+ * @param servers DNS names and IP addresses, with their ports.
+ * @param ownPorts of davit's own listeners: these trust requests that come from their own computer.
  */
-export function allowedServers(hosts: readonly string[]): AssetSource {
-  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+export function allowedServers(servers: readonly Address[], ownPorts: readonly number[] = []): AssetSource {
+  const allowed = new Set(servers.map((server) => serverOf(new URL(`http://${authority(server)}`), server.port)));
+  const isListening = (url: URL) => ownPorts.includes(portOf(url));
   return {
     urlsOf: ({ urls }) => urls.flatMap((url) => URL.parse(url) ?? []),
-    refusalOf: ({ hostname }) => {
-      const host = hostname.replace(/^\[|\]$/g, "");
-      return allowed.has(host) ? undefined : `--fetch-assets-from does not name the host "${host}"`;
+    refusalOf: (url) => {
+      const server = serverOf(url, portOf(url));
+      if (!allowed.has(server)) return `--fetch-assets-from does not name "${server}"`;
+      return isListening(url) && isOwn(url.hostname.replace(/^\[|\]$/g, "")) ? ownListener : undefined;
     },
-    ask: askServer,
+    // The check of a name's addresses is part of the connection, because a name can change its addresses.
+    ask: (url, options) => askServer(url, isListening(url) ? { ...options, lookup: lookupOthers } : options),
     maxRetryMs: 3_600_000,
   };
 }
+
+const ownListener = "davit itself listens there: name another server";
+
+function portOf({ port, protocol }: URL): number {
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+}
+
+/** An address as a URL writes it has one spelling. */
+function serverOf({ hostname }: URL, port: number): string {
+  return `${hostname}:${port}`;
+}
+
+/** True for an IP address of this computer. */
+function isOwn(host: string): boolean {
+  if (isIP(host) === 0) return false;
+  const own = new BlockList();
+  own.addSubnet("127.0.0.0", 8);
+  own.addSubnet("0.0.0.0", 8);
+  for (const address of ["::", "::1"]) own.addAddress(address, "ipv6");
+  for (const { address, family } of Object.values(networkInterfaces()).flatMap((each) => each ?? [])) {
+    own.addAddress(address, family === "IPv6" ? "ipv6" : "ipv4");
+  }
+  return own.check(host, isIPv6(host) ? "ipv6" : "ipv4");
+}
+
+const lookupOthers: LookupFunction = (host, options: LookupOptions, done) => {
+  lookup(host, options, (error, found, family) => {
+    const addresses = typeof found === "string" ? [found] : (found ?? []).map(({ address }) => address);
+    const refused = addresses.some(isOwn) ? new DownloadError(ownListener) : null;
+    done(error ?? refused, found, family);
+  });
+};

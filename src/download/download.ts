@@ -34,6 +34,8 @@ export interface DownloadOptions {
   readonly attempts?: number;
   /** Sends the requests. Default: without credentials. */
   readonly ask?: Ask;
+  /** The download ends, so that others get their turn, if fewer bytes arrive in a minute. Default: any rate will do. */
+  readonly leastBytesPerMinute?: number;
   /** davit ends a connection on which nothing arrives for so long. Default: 60 s. */
   readonly silenceMs?: number;
   /** True if davit must not replace a file with this name and another SHA-256. */
@@ -156,9 +158,8 @@ async function fetchInto(path: string, asset: WantedAsset, options: DownloadOpti
 async function fetchWhole(part: PartialDownload, asset: WantedAsset, options: DownloadOptions): Promise<void> {
   for (;;) {
     await fetchToEnd(part, asset, options);
-    const digest = await options.sha256(part.file);
-    if (digest === asset.sha256) return;
-    if (!part.isDoubtful) throw wrongDigest(digest, asset, part);
+    if ((await options.sha256(part.file)) === asset.sha256) return;
+    if (!part.isDoubtful) throw wrongDigest(asset, part);
     await beginAnew(part, undefined);
   }
 }
@@ -171,6 +172,7 @@ async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: Do
     const failure = await tryToFetch(part, asset, options);
     if (failure === undefined) return;
     if (options.signal.aborted) throw new DownloadError("it was stopped");
+    if (failure === tooSlow) throw failure;
     // Attempts count only from the last progress: a server that often breaks off can still send a large file.
     fruitless = part.sizeBytes > mostBytes ? 0 : fruitless + 1;
     mostBytes = Math.max(mostBytes, part.sizeBytes);
@@ -182,13 +184,41 @@ async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: Do
   }
 }
 
-function wrongDigest(digest: string, { sha256 }: WantedAsset, { isPage }: PartialDownload): DownloadError {
+/** Does not name the digest of the file: whoever may write a Profile would learn that of any file of the server. */
+function wrongDigest({ sha256 }: WantedAsset, { isPage }: PartialDownload): DownloadError {
   const cure = isPage ? "the server sent a web page: correct url" : "correct url or sha256";
-  return new DownloadError(`its SHA-256 is ${digest}, not ${sha256}: ${cure}`);
+  return new DownloadError(`its SHA-256 is not ${sha256}: ${cure}`);
+}
+
+const tooSlow = new DownloadError("the server sends too slowly", { mayPass: true });
+
+/** Sends one request and appends the answer, as long as the server is not too slow. Otherwise as `requestRest`. */
+async function tryToFetch(
+  part: PartialDownload,
+  asset: WantedAsset,
+  options: DownloadOptions,
+): Promise<DownloadError | undefined> {
+  const { leastBytesPerMinute: leastBytes = 0, clock } = options;
+  const [ended, slow] = [new AbortController(), new AbortController()];
+  const watch = async () => {
+    for (let before = part.sizeBytes; ; before = part.sizeBytes) {
+      await clock.sleep(60_000, ended.signal);
+      if (ended.signal.aborted) return;
+      if (part.sizeBytes - before < leastBytes) slow.abort();
+    }
+  };
+  if (leastBytes > 0) void watch();
+  try {
+    const signal = AbortSignal.any([options.signal, slow.signal]);
+    const failure = await requestRest(part, asset, { ...options, signal });
+    return failure !== undefined && slow.signal.aborted ? tooSlow : failure;
+  } finally {
+    ended.abort();
+  }
 }
 
 /** Sends one request and appends the answer. It throws errors of the disk, and returns those of the network. */
-async function tryToFetch(
+async function requestRest(
   part: PartialDownload,
   { url }: WantedAsset,
   options: DownloadOptions,

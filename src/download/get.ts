@@ -6,6 +6,7 @@
 
 import { type ClientRequest, get as getByHttp, type IncomingMessage } from "node:http";
 import { get as getByHttps } from "node:https";
+import type { LookupFunction } from "node:net";
 import { DownloadError } from "./download-error.ts";
 
 export interface GetOptions {
@@ -13,6 +14,8 @@ export interface GetOptions {
   readonly signal: AbortSignal;
   /** The longest silence of the server, in milliseconds. */
   readonly timeout: number;
+  /** Finds the addresses of a name. Default: the system's way. */
+  readonly lookup?: LookupFunction;
 }
 
 /** Sends one request. It follows no redirect, and rejects with the errors of the connection. */

@@ -6,7 +6,7 @@
  */
 export function withoutToken(path: string): string {
   const plain = unescapedWhole(path);
-  // A common path, which is told from a report by one look.
+  // Most paths have neither.
   if (!/report/i.test(plain) && !longName.test(plain)) return path;
   if (/(?:^|[^a-z\d])report(?:[^a-z\d.]|\.\w+[/\\]|$)/i.test(plain)) return "/report";
   // Names of assets can be as long as a token.

@@ -1,7 +1,8 @@
 /** The options of the assets directory. */
 
+import type { Address } from "../lib/text/address.ts";
 import type { Option } from "./parsing.ts";
-import { directoryOption, each, one, readBytesOrNone, readHost, switchOption } from "./readers.ts";
+import { directoryOption, each, one, readBytesOrNone, readServers, switchOption } from "./readers.ts";
 
 export const assetOptions = {
   assetsDir: directoryOption(
@@ -29,14 +30,14 @@ const needsDirectory = [{ name: "assetsDir", lack: "No assets directory" }];
 /** Of `davit serve`. */
 export const fetchAssetsFrom = {
   flag: "fetch-assets-from",
-  value: "HOST",
+  value: "HOST[:PORT]",
   repeatable: true,
   help:
-    "host from which davit may fetch spec.assets of Profiles into --assets-dir, which it must be able to write; " +
-    "default: none, and davit fetches nothing",
-  read: each(readHost),
+    "server from which davit may fetch spec.assets of Profiles into --assets-dir, which it must be able to write; " +
+    "without PORT on ports 80 and 443; default: none, and davit fetches nothing",
+  read: each(readServers),
   needs: needsDirectory,
-} satisfies Option<readonly string[]>;
+} satisfies Option<readonly (readonly Address[])[]>;
 
 /** Of `davit boot`. */
 export const fetchAssets = {

@@ -90,6 +90,15 @@ export function readNetworks(texts: readonly string[]): BlockList | undefined | 
   return list;
 }
 
+/** Reads a DNS name or an IP address with a port. Without one, the ports are those of HTTP and HTTPS. */
+export function readServers(text: string): readonly Address[] | OptionRefusal {
+  const address = isIP(text) === 0 && text.includes(":") ? readAddress(text) : undefined;
+  if (address instanceof OptionRefusal) return new OptionRefusal("must be HOST or HOST:PORT, such as mirror.example");
+  const host = readHost(address?.host ?? text);
+  if (typeof host !== "string") return host;
+  return address === undefined ? [80, 443].map((port) => ({ host, port })) : [address];
+}
+
 /** Reads a DNS name or an IP address, without a port. */
 export function readHost(text: string): string | OptionRefusal {
   const isName =

@@ -27,7 +27,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the assets of a Profile",
     await mkdir(join(folder, "assets"));
     cluster = await startCluster();
     server = await startFileServer([(request, response) => answer(request, response)]);
-    const args = ["--assets-dir", join(folder, "assets"), "--fetch-assets-from", "127.0.0.1"];
+    const args = ["--assets-dir", join(folder, "assets"), "--fetch-assets-from", new URL(server.url).host];
     davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data"), args });
   }, 180_000);
   afterAll(async () => {

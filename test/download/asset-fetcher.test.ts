@@ -42,11 +42,16 @@ async function counted(reasonOf: string): Promise<number | undefined> {
   return values.find(({ labels }) => labels.state === reasonOf)?.value;
 }
 
-async function start(answers: readonly Answer[], options: Partial<AssetFetcherOptions> = {}): Promise<void> {
+async function start(
+  answers: readonly Answer[],
+  options: Partial<AssetFetcherOptions> = {},
+  others: readonly FileServer[] = [],
+): Promise<void> {
   server = await startFileServer(answers);
+  const ports = [server, ...others].map(({ url }) => Number(new URL(url).port));
   fetcher = new AssetFetcher({
     directory: folder,
-    source: allowedServers(["127.0.0.1"]),
+    source: allowedServers(ports.map((port) => ({ host: "127.0.0.1", port }))),
     maxBytes: 0,
     sha256: (opened) => sha256Of(opened.createReadStream({ start: 0, autoClose: false })),
     claim: { take: () => undefined, release: () => undefined },
@@ -85,7 +90,7 @@ describe("the assets of Profiles", () => {
     expect(await readdir(join(folder, "os"))).toEqual(["a", "b"]);
   });
 
-  it("are fetched two at a time", async () => {
+  it("are fetched two at a time from one server, which keeps places free for others", async () => {
     await start([stuck]);
     const names = ["a", "b", "c", "d"];
     want("web", ...names.map((name) => asset({ name })));
@@ -94,6 +99,42 @@ describe("the assets of Profiles", () => {
       .toEqual(["Fetching", "Fetching", "Waiting", "Waiting"]);
     await expect.poll(() => server.ranges.length, patience).toBe(2);
   });
+
+  it("are fetched from one server while another one is slow", async () => {
+    const quick = await startFileServer([file(content)]);
+    await start([stuck], {}, [quick]);
+    want("web", asset({ name: "slow1" }), asset({ name: "slow2" }), asset({ name: "b", url: `${quick.url}/b` }));
+    await expect.poll(() => reason({ name: "b" }), patience).toBe("Fetched");
+    expect(reason({ name: "slow1" })).toBe("Fetching");
+    quick.close();
+  });
+
+  it("give their place to others of the same server when they are slow, and go on later", async () => {
+    await start([stuck, stuck, file(content)]);
+    want("web", asset({ name: "slow1" }), asset({ name: "slow2" }), asset({ name: "c" }));
+    await expect.poll(() => server.ranges.length, patience).toBe(2);
+    expect(reason({ name: "c" })).toBe("Waiting");
+    await clock.advance(60_000);
+    await expect.poll(() => reason({ name: "c" }), patience).toBe("Fetched");
+    expect(message({ name: "slow1" })).toContain("the server sends too slowly");
+  });
+
+  it.each(["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"])(
+    "are not fetched from davit's own listener at %s, even if the option names it",
+    async (host) => {
+      const own = await startFileServer([file(content)]);
+      const url = new URL(own.url);
+      url.hostname = host;
+      const port = Number(url.port);
+      const source = allowedServers([{ host: host.replace(/^\[|\]$/g, ""), port }], [port]);
+      await start([], { source });
+      want("web", asset({ url: url.href }));
+      const problem = "davit itself listens there: name another server";
+      await expect.poll(() => message(), patience).toContain(problem);
+      expect(own.ranges).toEqual([]);
+      own.close();
+    },
+  );
 
   it("are fetched by another URL at once after a failure, and again later when all have failed", async () => {
     await start([status(503), status(404), file(content)]);

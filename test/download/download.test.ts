@@ -95,8 +95,7 @@ describe("a download", () => {
   it("of other bytes is refused, and the old file stays", async () => {
     await mkdir(join(folder, "os"));
     await writeFile(join(folder, "os/kernel"), "old");
-    const other = createHash("sha256").update("other").digest("hex");
-    await expect(fetched(file(Buffer.from("other")))).rejects.toThrow(`its SHA-256 is ${other}, not ${sha256}`);
+    await expect(fetched(file(Buffer.from("other")))).rejects.toThrow(`its SHA-256 is not ${sha256}`);
     expect(String(await kernel())).toBe("old");
     expect(await names()).toEqual(["os", "os/kernel"]);
   });
@@ -220,7 +219,7 @@ describe("a server that", () => {
   });
 
   it("announces less than the file has is not believed", async () => {
-    await expect(fetched(announcesLess(content, 100_000))).rejects.toThrow(/^its SHA-256 is [0-9a-f]{64}, not/);
+    await expect(fetched(announcesLess(content, 100_000))).rejects.toThrow(/^its SHA-256 is not [0-9a-f]{64}/);
     expect(await names()).toEqual(["os"]);
   });
 

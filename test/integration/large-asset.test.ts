@@ -53,7 +53,7 @@ it("is fetched once, whatever breaks on the way", { timeout: limitMs }, async ()
   const asset = JSON.stringify({ name: "image", url: `${server.url}/image`, sha256 });
   const spec = `  boot: {kernel: /assets/image}\n  assets: [${asset}]`;
   await writeFile(at("objects/web.yaml"), `${profileText("web", spec)}\n`);
-  const places = ["--assets-dir", at("assets"), "--fetch-assets-from", "127.0.0.1"];
+  const places = ["--assets-dir", at("assets"), "--fetch-assets-from", new URL(server.url).host];
   const start = () => startDavit({ manifests: at("objects"), dataDir: at("data"), args: places });
   const unfinished = `.image.${sha256.slice(0, 8)}`;
   const gotBytes = async () => (await stat(at(`assets/${unfinished}`)).catch(() => undefined))?.size;

@@ -218,7 +218,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
     await write(objectsWith("wipe-1").replace("/assets/disk}", `/assets/disk}, assets: [${asset}]`));
     const { members, follow } = await startMembers((number) => [
       ...place(`${number}`),
-      ...["--fetch-assets-from", "127.0.0.1"],
+      ...["--fetch-assets-from", new URL(server.url).host],
     ]);
     // Each member fetches for itself.
     const statuses = () =>
