@@ -134,6 +134,7 @@ export class App {
     this.#stops.unshift(this.#secretKeys.purge(store));
     const audit = await this.#openAudit(() => ledger);
     const ledger = await this.#openLedger(objects, audit);
+    this.#secretKeys.nameBy(() => ledger.ledger.secret);
     const boot = this.#openBoot(store, ledger);
     this.#stops.unshift(store.follow(davitRoot, boot.index));
     const { fetcher } = boot.assets;

@@ -218,9 +218,14 @@ export class Ledger implements PermitDesk {
     return this.#beginning.problem ?? this.#marks?.problem;
   }
 
+  /** 64 hexadecimal digits that only davit knows; undefined for a ledger that has not begun. */
+  get secret(): string | undefined {
+    return this.#options.store.getFile(secretPath)?.value;
+  }
+
   get #tokenKey(): TokenKey | undefined {
+    const { secret } = this;
     const { id } = this.known;
-    const secret = this.#options.store.getFile(secretPath)?.value;
     return id === undefined || secret === undefined ? undefined : { ledgerId: id, secret };
   }
 

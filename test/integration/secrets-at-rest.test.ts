@@ -4,7 +4,7 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -115,6 +115,29 @@ async function secretsOf(path: string): Promise<string> {
     .join()
     .trim();
 }
+
+it("no name of a text is its SHA-256, no web page reads davit's documents, and a restart keeps the names", async () => {
+  const secret = plant();
+  await writeObjects(secret);
+  const documents = async ({ storeUrl }: DavitProcess) =>
+    await fetch(`${storeUrl}/v2/keys/davit/profiles?recursive=true`);
+  const before = await serve();
+  await expect.poll(() => answer(before), soon).toBe(secret);
+  const [read, whole] = [await documents(before), await fetch(`${before.storeUrl}/v2/keys/?recursive=true`)];
+  const text = await read.text();
+  expect(text).toContain("secret");
+  for (const shown of [text, await whole.text()]) {
+    expect(shown).not.toContain(createHash("sha256").update(secret).digest("hex"));
+    expect(shown).not.toContain(secret);
+  }
+  for (const { headers } of [read, whole]) expect(headers.get("access-control-allow-origin")).toBe(null);
+  const others = await fetch(`${before.storeUrl}/v2/keys/mine?dir=true`, { method: "PUT" });
+  expect(others.headers.get("access-control-allow-origin")).toBe("*");
+  await before.stop();
+  const after = await serve();
+  await expect.poll(() => answer(after), soon).toBe(secret);
+  expect(JSON.parse(await (await documents(after)).text()).node).toEqual(JSON.parse(text).node);
+}, 120_000);
 
 it("No file has the text once there is a key, and none an older ciphertext after a rotation", async () => {
   const secret = plant();

@@ -11,13 +11,15 @@ import {
   type SecretTexts,
 } from "../../model/objects/secret-texts.ts";
 
-const inTheClear = clearTexts((text) => hash("sha256", text, "hex"));
+const sha256 = (text: string) => hash("sha256", text, "hex");
 
 /**
  * Returns how texts are stored with these keys: the first one encrypts, and each decrypts. A text in the clear can be
  * read, too. Without keys, texts are stored in the clear.
+ * @param digest names texts in the clear.
  */
-export function encryptedTexts(keys: readonly TextKey[]): SecretTexts {
+export function encryptedTexts(keys: readonly TextKey[], digest = sha256): SecretTexts {
+  const inTheClear = clearTexts(digest, sha256);
   const keyOf = (path: string) => keys.find(({ id }) => id === keyOfSecret(path));
   const [first] = keys;
   if (first === undefined) return inTheClear;

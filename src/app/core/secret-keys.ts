@@ -3,9 +3,10 @@
  * encrypts, and each key decrypts. davit follows the file. Without the option, it stores the texts in the clear.
  */
 
+import { randomBytes } from "node:crypto";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { readTextKeys, type TextKey } from "../../lib/files/text-key.ts";
+import { readTextKeys, TextKey } from "../../lib/files/text-key.ts";
 import { WatchedFiles } from "../../lib/files/watched-files.ts";
 import type { Log } from "../../lib/log.ts";
 import { StartError } from "../../lib/start-error.ts";
@@ -31,11 +32,15 @@ export class SecretKeys implements SecretTexts {
   readonly #files: WatchedFiles<readonly TextKey[]> | undefined;
   readonly #listeners: (() => void)[] = [];
   #keys: readonly TextKey[] = [];
-  #texts = encryptedTexts([]);
+  #texts: SecretTexts;
+  #secret: () => string | undefined = () => undefined;
+  /** Names texts in the clear. */
+  #naming = namingBy(randomBytes(32).toString("hex"));
 
   constructor({ path, clock, log }: SecretKeysOptions) {
     this.#clock = clock;
     this.#log = log;
+    this.#texts = this.#textsBy([]);
     const parse = ([text = ""]: readonly string[]) => readTextKeys(text);
     const changed = (keys: readonly TextKey[]) => this.#take(keys);
     this.#files =
@@ -47,7 +52,15 @@ export class SecretKeys implements SecretTexts {
   /** Reads the keys, and follows their file from then on. @throws {StartError} */
   async start(): Promise<void> {
     this.#keys = (await this.#files?.start()) ?? [];
-    this.#texts = encryptedTexts(this.#keys);
+    this.#texts = this.#textsBy(this.#keys);
+  }
+
+  /**
+   * Names texts in the clear by a secret of the ledger, so that they have the same names after a restart and in each
+   * member. While it has none, such as before it begins, the names are those of this run.
+   */
+  nameBy(secret: () => string | undefined): void {
+    this.#secret = secret;
   }
 
   /** Stops following the file. Idempotent. */
@@ -149,10 +162,23 @@ export class SecretKeys implements SecretTexts {
     return this.#texts.decode(path, stored);
   }
 
+  #textsBy(keys: readonly TextKey[]): SecretTexts {
+    return encryptedTexts(keys, (text) => {
+      const { secret } = this.#naming;
+      const now = this.#secret() ?? secret;
+      if (now !== secret) this.#naming = namingBy(now);
+      return this.#naming.key.digest(text);
+    });
+  }
+
   #take(keys: readonly TextKey[]): void {
     this.#keys = keys;
-    this.#texts = encryptedTexts(keys);
+    this.#texts = this.#textsBy(keys);
     this.#log.info({ keys: keys.map(({ id }) => id) }, "keys of Secrets read again: the first one encrypts");
     for (const listener of this.#listeners) listener();
   }
+}
+
+function namingBy(secret: string): { readonly secret: string; readonly key: TextKey } {
+  return { secret, key: new TextKey(Buffer.from(secret, "hex")) };
 }

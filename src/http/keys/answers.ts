@@ -1,11 +1,12 @@
 /** Answers to reads and writes of a key. */
 
+import type { StorePath } from "../../store/core/node.ts";
 import { refusals, StoreError, type StoreRefusal } from "../../store/core/refusal.ts";
 import type { StoreIndexes } from "../../store/replica.ts";
 import type { Store } from "../../store/store.ts";
 import type { Listing } from "../../store/tree/listing.ts";
 import type { Answer } from "../exchange.ts";
-import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";
+import { isSecret, mayHaveDocuments, refuseReserved, refuseSecret } from "./guard.ts";
 import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
 import type { KeysRequest } from "./request.ts";
 
@@ -45,7 +46,7 @@ export class KeyAnswers {
     const { indexes } = this.#store;
     refuseSecret(path, indexes.storeIndex);
     const listing = this.#store.list(path, { recursive, sorted });
-    return { request, headers: successHeaders(this.#store, indexes), listing };
+    return { request, headers: successHeaders(this.#store, indexes, path), listing };
   }
 
   /** Answers the read of a file. Undefined for anything else, which `read` answers. */
@@ -54,7 +55,7 @@ export class KeyAnswers {
     if (isSecret(path)) return undefined;
     const node = this.#store.getFile(path);
     if (node === undefined) return undefined;
-    return { status: 200, headers: successHeaders(this.#store, indexes), body: readBody(node) };
+    return { status: 200, headers: successHeaders(this.#store, indexes, path), body: readBody(node) };
   }
 
   /** Resolves when the write is on disk. @throws {StoreError} */
@@ -67,7 +68,7 @@ export class KeyAnswers {
     const isNew = event.action === "create" || (event.action === "set" && event.prevNode === undefined);
     return {
       status: isNew ? 201 : 200,
-      headers: successHeaders(this.#store, indexes),
+      headers: successHeaders(this.#store, indexes, command.path),
       body: hidesNode ? actionBody(event) : eventBody(event),
     };
   }
@@ -86,10 +87,18 @@ export const corsHeaders: readonly string[] = [
 
 export const jsonHead: readonly string[] = ["Content-Type", "application/json", ...corsHeaders];
 
-/** Headers of a success. Existing clients read the `X-Etcd-*` headers, which repeat davit's own. */
-export function successHeaders(store: Store, { storeIndex, raftIndex, raftTerm }: StoreIndexes): readonly string[] {
+/**
+ * Headers of a success. Existing clients read the `X-Etcd-*` headers, which repeat davit's own. Web pages of other
+ * origins cannot read davit's own documents.
+ */
+export function successHeaders(
+  store: Store,
+  { storeIndex, raftIndex, raftTerm }: StoreIndexes,
+  path: StorePath,
+): readonly string[] {
   const raft = ["X-Raft-Index", String(raftIndex), "X-Raft-Term", String(raftTerm)];
-  return [...jsonHead, ...storeHeaders(store, storeIndex), ...raft];
+  const head = mayHaveDocuments(path) ? jsonHead.slice(0, 2) : jsonHead;
+  return [...head, ...storeHeaders(store, storeIndex), ...raft];
 }
 
 /** @param challenge the `WWW-Authenticate` header, if any; it comes before the store's headers. */

@@ -13,6 +13,12 @@ export function refuseReserved(path: StorePath, index: number): void {
   if (reservedRoots.some((root) => isAtOrBelow(path, root))) throw new StoreError("reserved", path, index);
 }
 
+/** True for a path whose answer may have davit's own documents: below it are all, or it is below them. */
+export function mayHaveDocuments(path: StorePath): boolean {
+  const root = storePath(davitRoot);
+  return isAtOrBelow(path, root) || isAtOrBelow(root, path);
+}
+
 /** True for a path that clients must see as absent. */
 export function isSecret(path: StorePath): boolean {
   return isAtOrBelow(path, hiddenRoot);

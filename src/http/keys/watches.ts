@@ -44,7 +44,7 @@ export class OpenWatches {
         else response.end();
       },
     });
-    begin(response, 200, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
+    begin(response, 200, successHeaders(this.#store, this.#store.indexes, options.path)).flushHeaders();
     response.on("drain", () => {
       this.#unsent.settled(response);
       // The client has read everything. From now on both sides may be silent until the next event.

@@ -2,8 +2,11 @@
  * How the store names and holds the texts of Secrets. The last part of a text's path is its name, which also says
  * whether the text is encrypted:
  *
- *   <sha256>                           in the clear; the SHA-256 of the text
+ *   <digest>                           in the clear; the digest of the text by a key of the ledger
  *   encrypted-1-<key id>-<digest>      encrypted with the path as context; the digest of the text by the same key
+ *
+ * Anybody may read the names, so no name is a plain hash: that of a short password is as good as the password. Only
+ * davit 0.2 and older used the SHA-256 of a text in the clear; davit can read such texts.
  *
  * So a text is encrypted once. It gets another name, and is written again, if it changes or another key encrypts it.
  */
@@ -63,12 +66,16 @@ export const clearReader: SecretReader = {
   },
 };
 
-/** Texts of Secrets in the clear. @param sha256 returns the hash of a text in lower-case hex. */
-export function clearTexts(sha256: (text: string) => string): SecretTexts {
+/**
+ * Texts of Secrets in the clear.
+ * @param digest returns 64 hexadecimal digits for a text.
+ * @param older digests by which texts were named before.
+ */
+export function clearTexts(digest: (text: string) => string, ...older: readonly (typeof digest)[]): SecretTexts {
   return {
     ...clearReader,
-    nameOf: sha256,
-    namesOf: (text) => [sha256(text)],
+    nameOf: digest,
+    namesOf: (text) => [digest, ...older].map((each) => each(text)),
     encode: (_, text) => text,
   };
 }
