@@ -10,18 +10,21 @@ import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { type Cluster, type EtcdCopy, startCluster } from "../../tools/cluster/cluster.ts";
-import { seededPick } from "../helpers/fault-files.ts";
-import type { Davits, Disturbing } from "./davits.ts";
+import { type Pick, seededPick } from "../helpers/fault-files.ts";
+import { countsText, type Davits, Disturber } from "./davits.ts";
+import { firstWorld } from "./first-world.ts";
 import type { StartOptions } from "./one-davit.ts";
-import { firstWorld, installer, type Kind, type Operation, Operations, type Pick } from "./operations.ts";
+import { type Kind, type Operation, Operations } from "./operations.ts";
 import { unsettled } from "./outcome.ts";
 import { fleet, markMac, Witness } from "./witness.ts";
-import { configMapName, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
+import { configMapName, groupSpec, ignitionOf, machineSpec, profileSpec, type World } from "./world.ts";
 
 export interface ChaosOptions {
   readonly seed: number;
   /** How many changes. */
   readonly operations: number;
+  /** After this time no further change begins. */
+  readonly longestMs?: number;
   /** A disturbance comes with every so many changes. */
   readonly disturbEvery: number;
   readonly startDavits: (options: StartOptions) => Promise<Davits>;
@@ -33,8 +36,6 @@ const machineCount = 200;
 const maxStaleMs = 4_000;
 // What a busy machine may add to a limit that davit keeps.
 const slackMs = 4_000;
-// Most of them pass what an install may be stale.
-const longMs = (maxStaleMs + slackMs) * 3;
 const patienceMs = 120_000;
 
 const machines = fleet(machineCount);
@@ -54,23 +55,27 @@ export class ChaosRun {
   #world: World = firstWorld(machines);
   #witness: Witness;
   #saved: Saved | undefined;
-  readonly #disturbances = new Map<string, number>();
+  readonly #disturber: Disturber;
   #done = 0;
-  /** The disturbance that is under way beside the changes. */
-  #background: Promise<void> = Promise.resolve();
 
   private constructor(options: ChaosOptions, parts: { directory: string; cluster: Cluster; davits: Davits }) {
     this.#options = options;
     this.#pick = seededPick(options.seed);
-    this.#operations = new Operations(machines, this.#pick);
+    this.#operations = new Operations(machines, this.#pick, () => parts.davits.ledger);
     this.#directory = parts.directory;
     this.#cluster = parts.cluster;
     this.#davits = parts.davits;
+    const kinds = {
+      ...parts.davits.disturbances,
+      "API server killed": () => this.#cluster.restart(),
+      "API server paused": () => this.#pauseApi(),
+      "etcd restored": () => this.#restore(),
+    };
+    this.#disturber = new Disturber({ kinds, pick: this.#pick, shortMs: maxStaleMs });
     this.#witness = new Witness(
       {
         machines,
         davits: parts.davits.urls,
-        installer,
         staleMs: maxStaleMs + slackMs,
         pick: seededPick(options.seed + 1),
       },
@@ -101,26 +106,24 @@ export class ChaosRun {
 
   /** What was done, and what machines got, as text. */
   get summary(): string {
-    const texts = [this.#disturbances, this.#witness.counts].map((counts) =>
-      [...counts]
-        .toSorted()
-        .map(([what, count]) => `${what}: ${count}`)
-        .join(", "),
-    );
-    return `seed ${this.#options.seed}, ${this.#done} changes; ${texts[0]}; answers: ${texts[1]}`;
+    const [disturbed, answers] = [this.#disturber.counts, this.#witness.counts].map(countsText);
+    return `seed ${this.#options.seed}, ${this.#done} changes; ${disturbed}; answers: ${answers}`;
   }
 
   /** Does everything, and waits until nothing is disturbed any more. */
   async run(): Promise<void> {
+    const { operations, longestMs = Number.POSITIVE_INFINITY, paceMs, disturbEvery } = this.#options;
+    const endMs = systemClock.monotonicMs() + longestMs;
     this.#witness.start();
     await this.#witness.untilInstalls();
-    for (let at = 1; at <= this.#options.operations; at++) {
-      await this.#change(this.#operations.next(this.#world));
-      if (this.#pick(this.#options.disturbEvery) === 0) await this.#disturb();
-      await systemClock.sleep(this.#pick(this.#options.paceMs * 2));
-      this.#done = at;
+    while (this.#done < operations && systemClock.monotonicMs() < endMs) {
+      const operation = this.#operations.next(this.#world);
+      await systemClock.sleep(operation.pauseMs ?? this.#pick(paceMs * 2));
+      await this.#change(operation);
+      if (this.#pick(disturbEvery) === 0) await this.#disturber.disturb();
+      this.#done++;
     }
-    await this.#background;
+    await this.#disturber.settle();
     // A Group whose selector cannot be read may name any machine: those that no other Group names would wait for ever.
     await this.#change(this.#operations.mend(this.#world));
   }
@@ -133,7 +136,7 @@ export class ChaosRun {
 
   async stop(): Promise<void> {
     await this.#witness.stop();
-    await this.#background;
+    await this.#disturber.settle();
     await this.#davits.stop();
     await this.#cluster.stop();
     await rm(this.#directory, { recursive: true });
@@ -169,29 +172,6 @@ export class ChaosRun {
     await writeObject(this.#cluster, kind, name, body);
   }
 
-  async #disturb(): Promise<void> {
-    await this.#background;
-    const during: Disturbing["during"] = async (begin, end) => {
-      const isLong = this.#pick(3) === 0;
-      const lastsMs = 500 + this.#pick(isLong ? longMs : maxStaleMs);
-      await begin();
-      this.#background = systemClock.sleep(lastsMs).then(end);
-    };
-    const kinds: Davits["disturbances"] = {
-      ...this.#davits.disturbances,
-      "API server killed": () => this.#cluster.restart(),
-      "API server paused": () => this.#pauseApi(),
-      "etcd restored": () => this.#restore(),
-    };
-    const countOf = (name: string) => this.#disturbances.get(name) ?? 0;
-    const least = Math.min(...Object.keys(kinds).map(countOf));
-    // In turn, so that a short run has as many kinds as it can.
-    const names = Object.keys(kinds).filter((name) => countOf(name) === least);
-    const name = names[this.#pick(names.length)] ?? "";
-    this.#disturbances.set(name, least + 1);
-    await kinds[name]?.({ pick: this.#pick, during });
-  }
-
   async #pauseApi(): Promise<void> {
     await this.#cluster.pause();
     await systemClock.sleep(500 + this.#pick(3_000));
@@ -217,6 +197,7 @@ export class ChaosRun {
 const collections: Readonly<Record<Kind, string>> = {
   Group: "/apis/davit.dev/v1alpha1/namespaces/default/groups",
   Profile: "/apis/davit.dev/v1alpha1/namespaces/default/profiles",
+  Machine: "/apis/davit.dev/v1alpha1/namespaces/default/machines",
   ConfigMap: "/api/v1/namespaces/default/configmaps",
 };
 
@@ -240,9 +221,12 @@ const writers = 8;
 
 async function createFirst(cluster: Cluster): Promise<void> {
   const world = firstWorld(machines);
-  await writeObject(cluster, "ConfigMap", configMapName, { data: { ignition: ignitionOf(installer) } });
+  await writeObject(cluster, "ConfigMap", configMapName, { data: { ignition: ignitionOf(world.configMap ?? 0) } });
   for (const [name, profile] of world.profiles) {
     await writeObject(cluster, "Profile", name, { spec: profileSpec(profile) });
+  }
+  for (const [name, machine] of world.machines) {
+    await writeObject(cluster, "Machine", name, { spec: machineSpec(machine) });
   }
   const groups = world.groups.entries();
   await Promise.all(

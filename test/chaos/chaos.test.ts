@@ -27,7 +27,7 @@ describe.concurrent("no machine is installed that its objects do not install", (
   );
 
   it(`through ${fileOperations} random changes of files (seed ${seed})`, { timeout }, async () => {
-    const run = await DirectoryRun.start({ seed, operations: fileOperations, paceMs });
+    const run = await DirectoryRun.start({ seed, operations: fileOperations, paceMs, disturbEvery: 10 });
     expect(await faultsOf(run)).toEqual([]);
   });
 });

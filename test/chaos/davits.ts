@@ -1,17 +1,82 @@
-/** The davits of a run in a cluster, and what may happen to them. */
+/** The davits of a run, and what may happen to them. */
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Pick } from "../helpers/fault-files.ts";
+import { profileNames } from "./first-world.ts";
 
 /** What a disturbance may use. */
 export interface Disturbing {
   /** A number below the one given. */
-  readonly pick: (below: number) => number;
+  readonly pick: Pick;
   /** Begins something at once, and ends it after a while, beside the changes. */
   during(begin: () => void | Promise<void>, end: () => void | Promise<void>): Promise<void>;
 }
 
+/** By what happens. Resolves when the next change may be made. */
+export type Disturbances = Readonly<Record<string, (how: Disturbing) => Promise<void>>>;
+
 export interface Davits {
   /** Where they answer machines, by their names; undefined while one is down. */
   readonly urls: Readonly<Record<string, () => string | undefined>>;
-  /** By what happens. Resolves when the next change may be made. */
-  readonly disturbances: Readonly<Record<string, (how: Disturbing) => Promise<void>>>;
+  /** The id of their ledger. */
+  readonly ledger: string;
+  readonly disturbances: Disturbances;
   stop(): Promise<void>;
+}
+
+/** Makes the kernels of all Profiles. @returns the options by which a davit serves them. */
+export async function assetArgs(folder: string): Promise<readonly string[]> {
+  const assets = join(folder, "assets");
+  await mkdir(assets, { recursive: true });
+  for (const name of profileNames) await writeFile(join(assets, name), name);
+  return ["--assets-dir", assets];
+}
+
+export interface DisturberOptions {
+  readonly kinds: Disturbances;
+  readonly pick: Pick;
+  /** Most disturbances last as long as this at most, milliseconds. Every third one may last six times as long. */
+  readonly shortMs: number;
+}
+
+/** Disturbs the davits: one disturbance at a time, each kind as often as the others. */
+export class Disturber {
+  readonly counts = new Map<string, number>();
+  readonly #options: DisturberOptions;
+  /** The disturbance that is under way beside the changes. */
+  #background: Promise<void> = Promise.resolve();
+
+  constructor(options: DisturberOptions) {
+    this.#options = options;
+  }
+
+  async disturb(): Promise<void> {
+    await this.settle();
+    const { kinds, pick, shortMs } = this.#options;
+    const during: Disturbing["during"] = async (begin, end) => {
+      const lastsMs = 500 + pick(pick(3) === 0 ? shortMs * 6 : shortMs);
+      await begin();
+      this.#background = systemClock.sleep(lastsMs).then(end);
+    };
+    const countOf = (name: string) => this.counts.get(name) ?? 0;
+    const least = Math.min(...Object.keys(kinds).map(countOf));
+    // In turn, so that a short run has as many kinds as it can.
+    const names = Object.keys(kinds).filter((name) => countOf(name) === least);
+    const name = names[pick(names.length)] ?? "";
+    this.counts.set(name, least + 1);
+    await kinds[name]?.({ pick, during });
+  }
+
+  /** Resolves when nothing is disturbed any more. */
+  async settle(): Promise<void> {
+    await this.#background;
+  }
+}
+
+/** Counts as text: `davit killed: 2, store silent: 1`. */
+export function countsText(counts: ReadonlyMap<string, number>): string {
+  const texts = [...counts].toSorted().map(([what, count]) => `${what}: ${count}`);
+  return texts.join(", ");
 }

@@ -1,36 +1,41 @@
 /**
- * A directory under chaos: a davit that serves it, machines that ask all the time, and somebody who writes its files in
- * every way that people and programs do: renamed whole, in place with pauses, cut off, with rubbish at their end.
+ * A directory under chaos: davits that serve it, machines that ask all the time, and somebody who writes its files in
+ * every way that people and programs do. Between the changes davits die, and their store is out of reach.
  */
 
-import { mkdir, mkdtemp, open, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
-import { seededPick } from "../helpers/fault-files.ts";
-import { firstWorld, installer, type Operation, Operations, type Pick, type Write } from "./operations.ts";
+import { type Pick, seededPick } from "../helpers/fault-files.ts";
+import { countsText, type Davits, Disturber } from "./davits.ts";
+import { startFileDavits } from "./file-davits.ts";
+import { firstWorld } from "./first-world.ts";
+import { type Operation, Operations, type Write } from "./operations.ts";
 import { unsettled } from "./outcome.ts";
 import { fleet, type Machine, Witness } from "./witness.ts";
-import { configMapName, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
+import { configMapName, groupSpec, ignitionOf, machineSpec, profileSpec, type World } from "./world.ts";
+import { Writing } from "./writing.ts";
 
 export interface DirectoryOptions {
   readonly seed: number;
   readonly operations: number;
+  /** After this time no further change begins. */
+  readonly longestMs?: number;
+  /** A disturbance comes with every so many changes. */
+  readonly disturbEvery: number;
   /** From one change to the next, on average. */
   readonly paceMs: number;
+  /** The file that is run; davit's own unless given. */
+  readonly program?: string | undefined;
 }
 
 const machineCount = 60;
-// A file that shrank or has no last newline counts after 10 s; the rest is for a busy machine.
-const staleMs = 16_000;
-// Below the two seconds in which a file has to rest: a writer that pauses longer is a documented limit.
-const longestPauseMs = 1_500;
-
-type Manner = "renamed" | "in pieces" | "cut off" | "rubbish at its end";
-const manners: readonly Manner[] = ["renamed", "in pieces", "in pieces", "cut off", "rubbish at its end"];
+// A change that davit has seen stops every install. The rest is for a busy machine.
+const staleMs = 4_000;
+const shortMs = 4_000;
 
 export class DirectoryRun {
   readonly #options: DirectoryOptions;
@@ -38,30 +43,28 @@ export class DirectoryRun {
   readonly #machines: readonly Machine[] = fleet(machineCount);
   readonly #operations: Operations;
   readonly #folder: string;
-  readonly #davit: DavitProcess;
-  readonly #counts = new Map<string, number>();
+  readonly #davits: Davits;
+  readonly #disturber: Disturber;
+  readonly #writing: Writing;
+  #done = 0;
   #world: World = firstWorld(this.#machines);
   readonly witness: Witness;
 
-  private constructor(options: DirectoryOptions, folder: string, davit: DavitProcess) {
+  private constructor(options: DirectoryOptions, folder: string, davits: Davits) {
     this.#options = options;
     this.#pick = seededPick(options.seed);
-    this.#operations = new Operations(this.#machines, this.#pick);
+    this.#operations = new Operations(this.#machines, this.#pick, () => davits.ledger);
     this.#folder = folder;
-    this.#davit = davit;
+    this.#davits = davits;
+    this.#disturber = new Disturber({ kinds: davits.disturbances, pick: this.#pick, shortMs });
+    this.#writing = new Writing({ folder, pick: this.#pick });
     this.witness = new Witness(
-      {
-        machines: this.#machines,
-        davits: { directory: () => davit.bootUrl },
-        installer,
-        staleMs,
-        pick: seededPick(options.seed + 1),
-      },
+      { machines: this.#machines, davits: davits.urls, staleMs, pick: seededPick(options.seed + 1) },
       this.#world,
     );
   }
 
-  /** Starts davit on a directory with the first objects. */
+  /** Starts the davits on a directory with the first objects. */
   static async start(options: DirectoryOptions): Promise<DirectoryRun> {
     const folder = await mkdtemp(join(tmpdir(), "davit-chaos-files-"));
     const manifests = join(folder, "manifests");
@@ -71,28 +74,30 @@ export class DirectoryRun {
       await writeFile(path, textOf(write));
       await utimes(path, 1e9, 1e9);
     }
-    const davit = await startDavit({ manifests, dataDir: join(folder, "data") });
-    return new DirectoryRun(options, folder, davit);
+    return new DirectoryRun(options, folder, await startFileDavits({ manifests, folder, program: options.program }));
   }
 
   /** What was done, and what machines got, as text. */
   get summary(): string {
-    const [done, answers] = [this.#counts, this.witness.counts].map((counts) =>
-      [...counts]
-        .toSorted()
-        .map(([what, count]) => `${what}: ${count}`)
-        .join(", "),
+    const [ways, disturbed, answers] = [this.#writing.counts, this.#disturber.counts, this.witness.counts].map(
+      countsText,
     );
-    return `files: seed ${this.#options.seed}, ${this.#options.operations} changes; ${done}; answers: ${answers}`;
+    return `files: seed ${this.#options.seed}, ${this.#done} changes; ${ways}; ${disturbed}; answers: ${answers}`;
   }
 
   async run(): Promise<void> {
+    const { operations, longestMs = Number.POSITIVE_INFINITY, paceMs, disturbEvery } = this.#options;
+    const endMs = systemClock.monotonicMs() + longestMs;
     this.witness.start();
     await this.witness.untilInstalls();
-    for (let at = 0; at < this.#options.operations; at++) {
-      await this.#change(this.#operations.next(this.#world));
-      await systemClock.sleep(this.#pick(this.#options.paceMs * 2));
+    while (this.#done < operations && systemClock.monotonicMs() < endMs) {
+      const operation = this.#operations.next(this.#world);
+      await systemClock.sleep(operation.pauseMs ?? this.#pick(paceMs * 2));
+      await this.#change(operation);
+      if (this.#pick(disturbEvery) === 0) await this.#disturber.disturb();
+      this.#done++;
     }
+    await this.#disturber.settle();
     // A file that davit refuses holds up every deletion, which may have been meant to move an object into it.
     await this.#change(this.#operations.mend(this.#world));
   }
@@ -109,53 +114,31 @@ export class DirectoryRun {
   /** As the function of that name. */
   async unsettled(): Promise<readonly string[]> {
     const { witness } = this;
-    return await unsettled({ witness, davits: ["directory"], machines: this.#machines, world: this.#world });
+    const davits = Object.keys(this.#davits.urls);
+    return await unsettled({ witness, davits, machines: this.#machines, world: this.#world });
   }
 
   async stop(): Promise<void> {
     await this.witness.stop();
-    await this.#davit.stop();
+    await this.#disturber.settle();
+    await this.#davits.stop();
     await rm(this.#folder, { recursive: true });
   }
 
   async #write(write: Write): Promise<void> {
     const path = join(this.#folder, "manifests", fileOf(write));
-    if (write.body === undefined) {
-      await rm(path, { force: true });
-      return;
-    }
-    const manner = manners[this.#pick(manners.length)] ?? "renamed";
-    this.#counts.set(manner, (this.#counts.get(manner) ?? 0) + 1);
-    const text = textOf(write);
-    const cut = 1 + this.#pick(text.length - 1);
-    const start = text.slice(0, cut);
-    if (manner === "in pieces") return await this.#inPieces(path, [start, text.slice(cut)]);
-    if (manner === "cut off") await this.#inPieces(path, [start]);
-    if (manner === "rubbish at its end") await this.#inPieces(path, [start, "\n\t}{ no: [yaml\n"]);
-    const whole = join(this.#folder, fileOf(write));
-    await writeFile(whole, text);
-    await rename(whole, path);
-  }
-
-  /** Each piece comes a while after the one before it, and the file stays a while as it is. */
-  async #inPieces(path: string, pieces: readonly string[]): Promise<void> {
-    const file = await open(path, "w");
-    try {
-      for (const piece of pieces) {
-        await file.writeFile(piece);
-        await systemClock.sleep(this.#pick(longestPauseMs));
-      }
-    } finally {
-      await file.close();
-    }
+    if (write.body === undefined) await rm(path, { force: true });
+    else await this.#writing.write(path, textOf(write));
   }
 }
 
-function firstWrites({ groups, profiles }: World): readonly Write[] {
+function firstWrites({ groups, profiles, machines, configMap = 0 }: World): readonly Write[] {
+  const spec = (kind: Write["kind"], name: string, body: JsonObject): Write => ({ kind, name, body: { spec: body } });
   return [
-    { kind: "ConfigMap", name: configMapName, body: { data: { ignition: ignitionOf(installer) } } },
-    ...[...profiles].map(([name, each]) => ({ kind: "Profile" as const, name, body: { spec: profileSpec(each) } })),
-    ...[...groups].map(([name, each]) => ({ kind: "Group" as const, name, body: { spec: groupSpec(each) } })),
+    { kind: "ConfigMap", name: configMapName, body: { data: { ignition: ignitionOf(configMap) } } },
+    ...[...profiles].map(([name, each]) => spec("Profile", name, profileSpec(each))),
+    ...[...machines].map(([name, each]) => spec("Machine", name, machineSpec(each))),
+    ...[...groups].map(([name, each]) => spec("Group", name, groupSpec(each))),
   ];
 }
 

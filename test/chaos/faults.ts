@@ -19,7 +19,7 @@ export function timeoutMsOf(operations: number): number {
   return 300_000 + operations * 5_000;
 }
 
-interface Run {
+export interface Run {
   readonly witness: Witness;
   readonly summary: string;
   run(): Promise<void>;

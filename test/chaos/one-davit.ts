@@ -6,7 +6,8 @@ import { freePorts } from "../../tools/cluster/ports.ts";
 import { type DavitBootProcess, startDavitBoot, storeOf } from "../../tools/davit-process.ts";
 import { FaultProxy } from "../cluster/fault-proxy.ts";
 import { Rack } from "../cluster/rack.ts";
-import type { Davits } from "./davits.ts";
+import { ledgerId } from "../helpers/install-world.ts";
+import { assetArgs, type Davits } from "./davits.ts";
 import { Relay } from "./relay.ts";
 
 export interface StartOptions {
@@ -18,7 +19,9 @@ export interface StartOptions {
   readonly commonArgs: readonly string[];
 }
 
-export async function startOneDavit({ cluster, directory, serveArgs, commonArgs }: StartOptions): Promise<Davits> {
+export async function startOneDavit(options: StartOptions): Promise<Davits> {
+  const { cluster, directory, serveArgs } = options;
+  const commonArgs = [...options.commonArgs, ...(await assetArgs(directory))];
   const api = await FaultProxy.start(cluster);
   const [storePort = 0] = await freePorts(1);
   const relay = await Relay.start(storePort);
@@ -34,6 +37,7 @@ export async function startOneDavit({ cluster, directory, serveArgs, commonArgs 
   let isServing = true;
   let follower: DavitBootProcess | undefined = await startFollower();
   return {
+    ledger: await ledgerId(rack.davit),
     urls: { serve: () => (isServing ? rack.davit.bootUrl : undefined), follower: () => follower?.bootUrl },
     disturbances: {
       "API server out of reach": ({ during }) =>

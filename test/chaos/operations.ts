@@ -1,18 +1,33 @@
 /** Random changes of the objects: what operators, tenants, tools and accidents do to them. */
 
 import type { JsonObject } from "../../src/model/json.ts";
+import type { Pick } from "../helpers/fault-files.ts";
+import {
+  catchAll,
+  catchAllName,
+  installers,
+  machineObject,
+  ownGroup,
+  ownLabels,
+  profileNames,
+  roles,
+  wholeProfile,
+} from "./first-world.ts";
 import type { Machine } from "./witness.ts";
 import {
   type ChaosGroup,
+  type ChaosMachine,
   type ChaosProfile,
   configMapName,
+  type Grant,
   groupSpec,
   ignitionOf,
+  machineSpec,
   profileSpec,
   type World,
 } from "./world.ts";
 
-export type Kind = "Group" | "Profile" | "ConfigMap";
+export type Kind = "Group" | "Profile" | "Machine" | "ConfigMap";
 
 /** What is sent to the API server; no spec deletes. */
 export interface Write {
@@ -26,61 +41,135 @@ export interface Operation {
   readonly what: string;
   readonly writes: readonly Write[];
   readonly world: World;
+  /** How long the person waits before it; undefined for any time. */
+  readonly pauseMs?: number | undefined;
 }
 
-export const installer = "installer";
-export const profileNames = ["work", "spare", "install"] as const;
-const catchAllName = "everybody";
 const priorities = [0, 0, 0, 10, 1_000] as const;
-
-/** A number below the one given. */
-export type Pick = (below: number) => number;
-
-// Every so many machines one has no Group of its own: only the catch-all installs it.
-const strangers = 5;
-
-/** The objects at the beginning: Groups for most machines, and a catch-all that installs the others. */
-export function firstWorld(machines: readonly Machine[]): World {
-  const named = machines.flatMap((machine, at): readonly (readonly [string, ChaosGroup])[] =>
-    at % strangers === 0 ? [] : [[machine.name, ownGroup(machine, at)]],
-  );
-  const groups = new Map(named);
-  groups.set(catchAllName, catchAll(false));
-  const boot = { isInstall: false, isLocal: false, usesConfigMap: false };
-  const profiles = new Map<string, ChaosProfile>([
-    ["work", { ...boot, kernel: "work" }],
-    ["spare", { ...boot, kernel: "spare" }],
-    ["install", { ...boot, kernel: installer, isInstall: true, usesConfigMap: true }],
-  ]);
-  return { groups, profiles, hasConfigMap: true };
-}
-
-// Half by mac, a quarter each by serial and uuid.
-const ownLabels = ["mac", "mac", "serial", "uuid"] as const;
-
-function ownGroup({ labels }: Machine, at: number): ChaosGroup {
-  const label = ownLabels[at % ownLabels.length] ?? "mac";
-  // Many are installed: what takes an install away is what may go wrong.
-  const profile = at % 3 === 1 ? "install" : "work";
-  return { labels: { [label]: labels[label] ?? "" }, priority: 0, hold: false, profile };
-}
-
-function catchAll(hold: boolean): ChaosGroup {
-  return { labels: {}, matchAll: true, priority: 0, hold, profile: "install" };
-}
 
 export class Operations {
   readonly #machines: readonly Machine[];
   readonly #pick: Pick;
+  /** The id of davit's ledger, which grants name. */
+  readonly #ledger: () => string;
   #twins = 0;
+  #revision = 1;
+  #generation = 0;
+  /** What a person has begun and goes on with. */
+  #plan: Step[] = [];
 
-  constructor(machines: readonly Machine[], pick: Pick) {
+  constructor(machines: readonly Machine[], pick: Pick, ledger: () => string) {
     this.#machines = machines;
     this.#pick = pick;
+    this.#ledger = ledger;
   }
 
   /** The next change of what the objects say now. */
   next(world: World): Operation {
+    if (this.#plan.length === 0 && this.#pick(3) === 0) this.#plan = this.#changesAndGrant(this.#one(this.#machines));
+    const step = this.#plan.shift();
+    return step === undefined ? this.#any(world) : { ...step.make(world), pauseMs: step.pauseMs };
+  }
+
+  /** A person changes what a machine is installed with, and then grants its install. */
+  #changesAndGrant(machine: Machine): Step[] {
+    const pauses = [0, 0, 200, 500, 2_000, 4_000];
+    const edits = Array.from({ length: 1 + this.#pick(2) }, (): Step => {
+      const pauseMs = this.#one(pauses);
+      return { pauseMs, make: (world) => this.#edit(world, machine) };
+    });
+    return [...edits, { pauseMs: this.#one(pauses), make: (world) => this.#grant(world, machine) }];
+  }
+
+  /** Changes one of the objects that an install of this machine is made from. */
+  #edit(world: World, { name }: Machine): Operation {
+    const own = world.machines.get(name);
+    const group = world.groups.get(name);
+    const profile = group?.profile ?? (own === undefined ? "careful" : roles[own.role as keyof typeof roles]);
+    const planned = installers.some((each) => each === profile) ? profile : this.#one(["careful", "wiper"] as const);
+    return this.#one([
+      () => this.#editProfile(world, planned),
+      () => this.#editProfile(world, planned),
+      () => this.#editConfigMap(world),
+      () =>
+        own === undefined
+          ? this.#toProfile(world, name, planned === "careful" ? "wiper" : "careful")
+          : this.#putMachine(world, name, { ...own, role: this.#one(["db", "old"]) }),
+    ])();
+  }
+
+  #toProfile(world: World, name: string, profile: string): Operation {
+    const group = world.groups.get(name) ?? ownGroup(this.#machineOf(name), 0);
+    return this.#put(world, `Group ${name}: ${profile}`, [[name, { ...group, profile, grant: undefined }]]);
+  }
+
+  /** On the Machine if there is one, or on the Group. */
+  #grant(world: World, machine: Machine): Operation {
+    const { name } = machine;
+    const own = world.machines.get(name);
+    const generation = ++this.#generation;
+    const what = `grant ${generation}`;
+    if (own !== undefined) return this.#putMachine(world, name, { ...own, hold: false, generation }, what);
+    const group = world.groups.get(name) ?? { ...ownGroup(machine, 0), profile: "careful" };
+    const grant: Grant = { generation, scope: this.#one(["NeverInstalled", "All"]) };
+    const profile = roles.web === group.profile || group.profile === "spare" ? "careful" : group.profile;
+    return this.#put(world, `Group ${name}: ${what} ${grant.scope}`, [
+      [name, { ...group, profile, hold: false, isMalformed: false, grant }],
+    ]);
+  }
+
+  #editProfile(world: World, name: string): Operation {
+    const profile = world.profiles.get(name) ?? wholeProfile(name, 0);
+    const revision = ++this.#revision;
+    return this.#putProfile(world, `Profile ${name}: revision ${revision}`, name, [{ ...profile, revision }]);
+  }
+
+  #editConfigMap(world: World): Operation {
+    return this.#putConfigMap(world, ++this.#revision);
+  }
+
+  #putConfigMap(world: World, configMap: number | undefined): Operation {
+    const body = configMap === undefined ? undefined : { data: { ignition: ignitionOf(configMap) } };
+    return {
+      what: `ConfigMap: ${configMap ?? "delete"}`,
+      writes: [{ kind: "ConfigMap", name: configMapName, ...(body && { body }) }],
+      world: { ...world, configMap },
+    };
+  }
+
+  #putMachine(world: World, name: string, machine: ChaosMachine | undefined, what?: string): Operation {
+    const machines = new Map(world.machines);
+    if (machine === undefined) machines.delete(name);
+    else machines.set(name, machine);
+    const body = machine && { spec: machineSpec(machine, this.#ledger()) };
+    const { role, hold } = machine ?? {};
+    return {
+      what: `Machine ${name}: ${what ?? (machine === undefined ? "delete" : `${role}${hold ? ", hold" : ""}`)}`,
+      writes: [{ kind: "Machine", name, ...(body && { body }) }],
+      world: { ...world, machines },
+    };
+  }
+
+  #changeMachine(world: World): Operation {
+    const name = this.#one([
+      ...world.machines.keys(),
+      ...(this.#pick(3) === 0 ? [this.#one(this.#machines).name] : []),
+    ]);
+    const machine = world.machines.get(name);
+    if (machine === undefined) return this.#putMachine(world, name, machineObject(this.#machineOf(name)));
+    return this.#putMachine(
+      world,
+      name,
+      this.#one([
+        { ...machine, role: this.#one(Object.keys(roles)) },
+        { ...machine, hold: !machine.hold },
+        { ...machine, generation: undefined },
+        undefined,
+      ]),
+    );
+  }
+
+  #any(world: World): Operation {
     const kinds = [
       () => this.#changeGroup(world),
       () => this.#changeGroup(world),
@@ -92,7 +181,10 @@ export class Operations {
       () => this.#twin(world),
       () => this.#list(world),
       () => this.#changeCatchAll(world),
+      () => this.#changeMachine(world),
+      () => this.#changeMachine(world),
       () => this.#changeProfile(world),
+      () => this.#editProfile(world, this.#one(profileNames)),
       () => this.#createProfileAnew(world),
       () => this.#changeConfigMap(world),
       () => this.#removeMany(world),
@@ -113,8 +205,9 @@ export class Operations {
     const [what, changed] = this.#one<() => readonly [string, ChaosGroup]>([
       () => ["hold", { ...group, hold: true }],
       () => ["release", { ...group, hold: false }],
-      () => ["install", { ...group, profile: "install", hold: false, isMalformed: false }],
-      () => ["install", { ...group, profile: "install", hold: false, isMalformed: false }],
+      () => ["install", { ...group, profile: "installer", hold: false, isMalformed: false }],
+      () => ["by permit", { ...group, profile: "careful", hold: false, isMalformed: false }],
+      () => ["without a grant", { ...group, grant: undefined }],
       () => ["work", { ...group, profile: "work" }],
       () => ["spare", { ...group, profile: "spare" }],
       () => ["priority", { ...group, priority: this.#one(priorities) }],
@@ -168,13 +261,15 @@ export class Operations {
     const name = `twin-${this.#twins++ % 3}`;
     if (world.groups.has(name) || group === undefined)
       return this.#put(world, `Group ${name}: delete`, [[name, undefined]]);
-    return this.#put(world, `Group ${name}: twin of ${machine.name}`, [[name, { ...group, profile: "install" }]]);
+    return this.#put(world, `Group ${name}: twin of ${machine.name}`, [
+      [name, { ...group, profile: this.#one(installers), grant: undefined }],
+    ]);
   }
 
   #list(world: World): Operation {
     const from = this.#pick(this.#machines.length - 5);
     const macs = this.#machines.slice(from, from + 5).map(({ labels }) => labels.mac ?? "");
-    const profile = this.#one(["work", "install"]);
+    const profile = this.#one(["work", "installer"]);
     const list: ChaosGroup = { labels: {}, macs, priority: this.#one([0, 10]), hold: false, profile };
     const name = `list-${this.#pick(2)}`;
     if (world.groups.has(name)) return this.#put(world, `Group ${name}: delete`, [[name, undefined]]);
@@ -195,7 +290,7 @@ export class Operations {
   #changeProfile(world: World): Operation {
     const name = this.#one(profileNames);
     const profile = world.profiles.get(name);
-    const whole = this.#wholeProfile(name);
+    const whole = wholeProfile(name, ++this.#revision);
     // Most of the time it is whole: else nobody would be installed, and nothing be tried.
     if (profile === undefined || profile.flaw !== undefined || profile.isLocal) {
       return this.#putProfile(world, `Profile ${name}: whole`, name, [whole]);
@@ -212,23 +307,12 @@ export class Operations {
 
   #createProfileAnew(world: World): Operation {
     const name = this.#one(profileNames);
-    const profile = world.profiles.get(name) ?? this.#wholeProfile(name);
+    const profile = world.profiles.get(name) ?? wholeProfile(name, ++this.#revision);
     return this.#putProfile(world, `Profile ${name}: delete and create`, name, [undefined, profile]);
   }
 
-  #wholeProfile(name: string): ChaosProfile {
-    const isInstall = name === "install";
-    return { kernel: isInstall ? installer : name, isInstall, isLocal: false, usesConfigMap: isInstall };
-  }
-
   #changeConfigMap(world: World): Operation {
-    const hasConfigMap = !world.hasConfigMap;
-    const body = hasConfigMap ? { data: { ignition: ignitionOf(installer) } } : undefined;
-    return {
-      what: `ConfigMap: ${hasConfigMap ? "create" : "delete"}`,
-      writes: [{ kind: "ConfigMap", name: configMapName, ...(body && { body }) }],
-      world: { ...world, hasConfigMap },
-    };
+    return this.#putConfigMap(world, world.configMap === undefined ? ++this.#revision : undefined);
   }
 
   /** A rack's Groups at once, as a prune does. */
@@ -254,7 +338,7 @@ export class Operations {
     const writes = entries.map(([name, group]) => ({
       kind: "Group" as const,
       name,
-      ...(group && { body: { spec: groupSpec(group) } }),
+      ...(group && { body: { spec: groupSpec(group, this.#ledger()) } }),
     }));
     return { what, writes, world: { ...world, groups } };
   }
@@ -283,6 +367,12 @@ export class Operations {
     if (value === undefined) throw new Error("Nothing to pick from");
     return value;
   }
+}
+
+/** A change that a person makes after another one. */
+interface Step {
+  readonly pauseMs: number;
+  readonly make: (world: World) => Operation;
 }
 
 type Entry = readonly [name: string, group: ChaosGroup | undefined];

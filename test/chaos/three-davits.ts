@@ -4,10 +4,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startDavitBoot } from "../../tools/davit-process.ts";
 import { type ClusterMember, ClusterMembers } from "../cluster/members.ts";
-import type { Davits, Disturbing } from "./davits.ts";
+import { ledgerId } from "../helpers/install-world.ts";
+import { assetArgs, type Davits, type Disturbing } from "./davits.ts";
 import type { StartOptions } from "./one-davit.ts";
 
-export async function startThreeDavits({ cluster, directory, serveArgs, commonArgs }: StartOptions): Promise<Davits> {
+export async function startThreeDavits(options: StartOptions): Promise<Davits> {
+  const { cluster, directory, serveArgs } = options;
+  const commonArgs = [...options.commonArgs, ...(await assetArgs(directory))];
   const tokens = ["--store-token-file", join(directory, "tokens")];
   await writeFile(join(directory, "tokens"), "token-of-followers\n", { mode: 0o600 });
   const members = await ClusterMembers.start({ cluster, args: [...tokens, ...serveArgs, ...commonArgs] });
@@ -20,6 +23,7 @@ export async function startThreeDavits({ cluster, directory, serveArgs, commonAr
   const oneMember = (how: Disturbing): ClusterMember | undefined =>
     how.pick(2) === 0 ? (members.leader ?? all[0]) : one(all, how);
   return {
+    ledger: await ledgerId({ opsUrl: all[0]?.opsUrl ?? "" }),
     urls: {
       ...Object.fromEntries(all.map((member) => [member.name, () => member.bootUrl])),
       follower: () => follower.bootUrl,

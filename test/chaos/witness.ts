@@ -1,11 +1,16 @@
 /**
- * Asks for machines at several davits all the time, and holds each answer that installs against what the objects said:
+ * Asks for machines at several davits all the time, and compares each answer that installs with what the objects said:
  * at that moment, or at the moment before. The moment before ends where the davit has shown a mark that was written
  * after it; without new marks, with the time that an install may be stale.
+ *
+ * A person makes one change after the other. So objects that say a grant and an older version of what it installs
+ * never existed, and such an answer is a breach however late the davit is. A grant installs a machine once: for a
+ * minute, in which an answer can be lost, and never after the machine has reported its end.
  */
 
 import { systemClock } from "../../src/lib/clock.ts";
-import { installs, type Labels, type World } from "./world.ts";
+import { installers } from "./first-world.ts";
+import { type Grant, installedBy, type Labels, type Version, versionIn, type World } from "./world.ts";
 
 export interface Machine {
   readonly name: string;
@@ -28,8 +33,6 @@ export interface WitnessOptions {
   readonly machines: readonly Machine[];
   /** Where davits answer machines, by their names; undefined while one is down. */
   readonly davits: Readonly<Record<string, () => string | undefined>>;
-  /** The kernel of the only Profile that installs, which no other text names. */
-  readonly installer: string;
   /** How long an install may follow objects that have changed meanwhile and no mark tells of, milliseconds. */
   readonly staleMs: number;
   readonly pick: (below: number) => number;
@@ -45,11 +48,28 @@ interface Era {
   readonly what: string;
 }
 
+/** A question of a machine. */
+interface Asked {
+  readonly davit: string;
+  readonly machine: Machine;
+  readonly endpoint: string;
+  readonly fromMs: number;
+}
+
+/** An answer that installs. */
+interface Judged extends Asked {
+  readonly version: Version;
+  /** The mark that the davit had shown, and the grants whose end was reported, before the question. */
+  readonly shown: number;
+  readonly ended: ReadonlySet<number>;
+}
+
 /** An install that the objects did not say. */
 export interface Breach {
   readonly davit: string;
   readonly machine: string;
   readonly endpoint: string;
+  readonly version: Version;
   readonly atMs: number;
   /** What was done last, the newest last. */
   readonly after: readonly string[];
@@ -57,6 +77,10 @@ export interface Breach {
 
 const endpoints = ["ipxe", "ipxe", "ipxe", "grub", "ignition"] as const;
 const pauseMs = 4;
+// A script is repeated for a minute; the rest is for a busy machine.
+const repeatMs = 65_000;
+// One of so many installs ends with a report.
+const reportEvery = 3;
 const longestAnswerMs = 15_000;
 const historyLength = 12;
 const patienceMs = 120_000;
@@ -69,6 +93,10 @@ export class Witness {
   readonly #eras: Era[] = [];
   /** The number of the era that each davit has shown, by its name. */
   readonly #shown = new Map<string, number>();
+  /** When each machine first got a script by each grant, by the machine's name and the generation. */
+  readonly #begun = new Map<string, Map<number, number>>();
+  /** The grants whose install each machine has reported as ended, by the machine's name. */
+  readonly #ended = new Map<string, Set<number>>();
   readonly #stopping = new AbortController();
   #running: readonly Promise<void>[] = [];
 
@@ -137,36 +165,80 @@ export class Witness {
   }
 
   async #ask(davit: string): Promise<void> {
-    const { machines, pick, installer } = this.#options;
+    const { machines, pick } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const machine = machines[pick(machines.length)];
       const endpoint = endpoints[pick(endpoints.length)];
       if (machine === undefined || endpoint === undefined) continue;
-      const fromMs = systemClock.monotonicMs();
-      const shown = this.#shown.get(davit) ?? 0;
-      const { status, body } = await this.answer(davit, machine, endpoint);
-      const isInstall = status === 200 && body.includes(installer);
-      this.#count(`${davit} ${isInstall ? "install" : status}`);
-      if (isInstall) this.#judge({ davit, machine, endpoint, fromMs, shown });
+      await this.#askOnce({ davit, machine, endpoint, fromMs: systemClock.monotonicMs() });
       await systemClock.sleep(pauseMs, signal);
     }
   }
 
-  #judge(asked: { davit: string; machine: Machine; endpoint: string; fromMs: number; shown: number }): void {
-    const { davit, machine, endpoint, fromMs, shown } = asked;
-    const { installer, staleMs } = this.#options;
-    const isSaid = this.#eras.some(
-      ({ world, number, untilMs }) =>
-        number >= shown &&
-        untilMs >= fromMs - staleMs &&
-        installs(world, machine.labels, installer, endpoint === "ignition"),
+  async #askOnce(asked: Asked): Promise<void> {
+    const { davit, machine, endpoint } = asked;
+    const { pick } = this.#options;
+    const shown = this.#shown.get(davit) ?? 0;
+    const begun = new Set(this.#begun.get(machine.name)?.keys());
+    const ended = new Set(this.#ended.get(machine.name));
+    const { status, body } = await this.answer(davit, machine, endpoint);
+    const version = status === 200 ? versionIn(body) : undefined;
+    const isInstall = version !== undefined && installers.some((kernel) => kernel === version.kernel);
+    const isPlanned = isInstall && version.kernel !== installers[0];
+    this.#count(`${davit} ${isPlanned ? "by permit" : isInstall ? "install" : status}`);
+    if (!isInstall) return;
+    this.#judge({ ...asked, shown, ended, version });
+    if (isPlanned && endpoint !== "ignition" && pick(reportEvery) === 0) await this.#report(asked, begun);
+  }
+
+  /** Reports the end of an install that began before this question: another grant may have opened since. */
+  async #report({ davit, machine }: Asked, begun: ReadonlySet<number>): Promise<void> {
+    if (begun.size === 0) return;
+    const { body } = await this.answer(davit, machine, "generic");
+    const path = /\/report\/\S+/.exec(body)?.[0];
+    const url = this.#options.davits[davit]?.();
+    if (path === undefined || url === undefined) return;
+    const signal = AbortSignal.timeout(longestAnswerMs);
+    const report = { method: "POST", body: new URLSearchParams({ state: "installed" }), signal };
+    const { ok } = await fetch(`${url}${path}`, report).catch(() => ({ ok: false }));
+    this.#count(`${davit} ${ok ? "reported" : "report refused"}`);
+    if (ok) this.#ended.set(machine.name, new Set([...(this.#ended.get(machine.name) ?? []), ...begun]));
+  }
+
+  #judge(asked: Judged): void {
+    const { davit, machine, endpoint, version, fromMs, shown } = asked;
+    const eras = this.#eras.filter(
+      ({ number, untilMs }) => number >= shown && untilMs >= fromMs - this.#options.staleMs,
     );
+    const ways = eras.flatMap(({ world }): readonly (Grant | "free")[] => {
+      const grants = installedBy(world, machine.labels, version);
+      if (grants === undefined) return [];
+      return grants.length === 0 ? ["free"] : grants.filter((grant) => this.#isOpen(grant, asked));
+    });
+    const generations = new Set(ways.map((way) => (way === "free" ? 0 : way.generation)));
+    const [generation] = generations;
+    if (generation !== undefined) {
+      // Of two open grants, the answer does not say which one it is by.
+      if (generations.size === 1 && endpoint !== "ignition") this.#begin(machine.name, generation, fromMs);
+      return;
+    }
     // The first one of a machine says what there is to say.
-    const isKnown = this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name);
-    if (isSaid || isKnown) return;
+    if (this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name)) return;
     const after = this.#eras.slice(-historyLength).map(({ number, what }) => `${number}: ${what}`);
-    this.breaches.push({ davit, machine: machine.name, endpoint, atMs: fromMs, after });
+    this.breaches.push({ davit, machine: machine.name, endpoint, version, atMs: fromMs, after });
+  }
+
+  /** True if the machine may be installed by a grant that the objects have. */
+  #isOpen({ generation, scope }: Grant, { machine, endpoint, fromMs, ended }: Judged): boolean {
+    if (ended.has(generation) || (ended.size > 0 && scope === "NeverInstalled")) return false;
+    const sinceMs = this.#begun.get(machine.name)?.get(generation);
+    return endpoint === "ignition" || sinceMs === undefined || fromMs - sinceMs <= repeatMs;
+  }
+
+  #begin(name: string, generation: number, atMs: number): void {
+    const begun = this.#begun.get(name) ?? new Map<number, number>();
+    this.#begun.set(name, begun.set(generation, begun.get(generation) ?? atMs));
   }
 
   /** Follows the marks, one object of each kind, which are written after a change's own objects. */

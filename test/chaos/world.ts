@@ -7,6 +7,12 @@ import type { JsonObject } from "../../src/model/json.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** Opens one install of each machine. No two grants of a run have the same generation. */
+export interface Grant {
+  readonly generation: number;
+  readonly scope: "NeverInstalled" | "All";
+}
+
 export interface ChaosGroup {
   /** Label to value. Empty with `matchAll`. */
   readonly labels: Labels;
@@ -18,6 +24,16 @@ export interface ChaosGroup {
   readonly profile: string;
   /** The newest version has a value that davit refuses. */
   readonly isMalformed?: boolean;
+  readonly grant?: Grant | undefined;
+}
+
+/** The Machine object of a machine, which lists all of its identities. */
+export interface ChaosMachine {
+  readonly labels: Labels;
+  /** The label `role`. */
+  readonly role: string;
+  readonly hold: boolean;
+  readonly generation?: number | undefined;
 }
 
 /** What makes the newest version of a Profile unusable. */
@@ -31,56 +47,110 @@ export interface ChaosProfile {
   readonly flaw?: Flaw;
   /** Names the ConfigMap. */
   readonly usesConfigMap: boolean;
+  /** Each install needs a permit. */
+  readonly needsPermit: boolean;
+  /** No two versions of a run have the same number. An odd one has a longer text than an even one. */
+  readonly revision: number;
 }
 
 export interface World {
   readonly groups: ReadonlyMap<string, ChaosGroup>;
   readonly profiles: ReadonlyMap<string, ChaosProfile>;
-  readonly hasConfigMap: boolean;
+  readonly machines: ReadonlyMap<string, ChaosMachine>;
+  /** The revision of the ConfigMap; undefined without one. */
+  readonly configMap: number | undefined;
+}
+
+/** Which version an answer was made from. */
+export interface Version {
+  readonly kernel: string;
+  readonly revision: number;
+  /** Of the ConfigMap, in a config; 0 if the Profile has its own text. */
+  readonly configMap?: number | undefined;
+}
+
+interface Boot extends Required<Version> {
+  /** What opens this install; undefined if it needs no permit. */
+  readonly grants: readonly Grant[] | undefined;
 }
 
 /** What the objects give a machine. `unsure`: the rules leave it open, since a version is not usable. */
-export type Given = { readonly kernel: string } | "local" | "wait" | "nothing" | "unsure";
+export type Given = Boot | "local" | "wait" | "nothing" | "unsure";
 
 /**
  * What a machine with these labels is given by the objects.
  * @param isConfig asks for what its system is set up by: that is there for one that boots from its disk, too.
  */
-export function givenBy(world: World, machine: Labels, isConfig = false): Given {
+export function givenBy(world: World, asked: Labels, isConfig = false): Given {
+  const own = [...world.machines.values()].find(({ labels }) => labels.mac === asked.mac);
+  if (own?.hold === true) return "wait";
+  const machine = own === undefined ? asked : { ...asked, role: own.role };
   const [winner, ...others] = [...world.groups.values()].filter((group) => selects(group, machine)).toSorted(compare);
   const [second] = others;
   if (winner === undefined) return "nothing";
   if (winner.isMalformed === true || winner.hold) return "wait";
-  if (second !== undefined && compare(winner, second) === 0 && winner.profile !== second.profile) return "wait";
+  if (second !== undefined && compare(winner, second) === 0 && differs(winner, second)) return "wait";
   const profile = world.profiles.get(winner.profile);
-  const given = profile === undefined ? "nothing" : givenByProfile(profile, world, isConfig);
-  const isInstall = typeof given === "object" && profile?.isInstall === true;
+  if (profile === undefined) return "nothing";
+  const grants = grantsOf(winner, own);
+  const given = givenByProfile(profile, world, isConfig, grants);
+  const isInstall = typeof given === "object" && profile.isInstall;
   return isInstall && others.some((other) => disputes(other, winner)) ? "wait" : given;
+}
+
+function grantsOf({ grant }: ChaosGroup, own: ChaosMachine | undefined): readonly Grant[] {
+  const { generation } = own ?? {};
+  return [
+    ...(grant === undefined ? [] : [grant]),
+    ...(generation === undefined ? [] : [{ generation, scope: "All" as const }]),
+  ];
+}
+
+/** True if two Groups give a machine something else. */
+function differs(one: ChaosGroup, other: ChaosGroup): boolean {
+  const [a, b] = [one, other].map(({ profile, hold, grant }) => JSON.stringify([profile, hold, grant]));
+  return a !== b;
 }
 
 /** True for a Group that names the machine by other labels than the winner of its priority, and gives something else. */
 function disputes(other: ChaosGroup, winner: ChaosGroup): boolean {
   if (other.matchAll === true || winner.matchAll === true || other.priority !== winner.priority) return false;
-  const isSame = other.profile === winner.profile && other.hold === winner.hold;
-  return !isSame && namesOf(other).every((label) => !namesOf(winner).includes(label));
+  // A role names no machine.
+  if (namesOf(other).includes("role")) return false;
+  return differs(other, winner) && namesOf(other).every((label) => !namesOf(winner).includes(label));
 }
 
 function namesOf({ labels, macs }: ChaosGroup): readonly string[] {
   return [...Object.keys(labels), ...(macs === undefined ? [] : ["mac"])];
 }
 
-function givenByProfile(profile: ChaosProfile, { hasConfigMap }: World, isConfig: boolean): Given {
-  const isFlawed = profile.flaw !== undefined || (profile.usesConfigMap && !hasConfigMap);
-  const isLocal = profile.isLocal && !isConfig;
+function givenByProfile(
+  { needsPermit, flaw, usesConfigMap, isInstall, isLocal, kernel, revision }: ChaosProfile,
+  { configMap }: World,
+  isConfig: boolean,
+  grants: readonly Grant[],
+): Given {
+  const boots = isLocal && !isConfig;
   // A boot from the disk counts at once if there is a version before that it can count for.
-  if (isFlawed) return profile.isInstall && !isLocal ? "wait" : "unsure";
-  return isLocal ? "local" : { kernel: profile.kernel };
+  if (flaw !== undefined || (usesConfigMap && configMap === undefined)) return isInstall && !boots ? "wait" : "unsure";
+  if (boots) return "local";
+  const text = usesConfigMap ? (configMap ?? 0) : 0;
+  return { kernel, revision, configMap: text, grants: needsPermit ? grants : undefined };
 }
 
-/** True when the objects say that a machine with these labels is to be installed. */
-export function installs(world: World, machine: Labels, kernel: string, isConfig = false): boolean {
-  const given = givenBy(world, machine, isConfig);
-  return typeof given === "object" && given.kernel === kernel;
+/**
+ * By which grants the objects install a machine with this version; empty if it needs none.
+ * @returns undefined if they do not install it, or with another version.
+ */
+export function installedBy(
+  world: World,
+  machine: Labels,
+  { kernel, revision, configMap }: Version,
+): readonly Grant[] | undefined {
+  const given = givenBy(world, machine, configMap !== undefined);
+  if (typeof given !== "object" || given.kernel !== kernel || given.revision !== revision) return undefined;
+  if (configMap !== undefined && configMap !== given.configMap) return undefined;
+  return given.grants?.length === 0 ? undefined : (given.grants ?? []);
 }
 
 function selects({ labels, macs, matchAll }: ChaosGroup, machine: Labels): boolean {
@@ -112,8 +182,17 @@ function keysOf({ labels, macs }: ChaosGroup): string {
   return [...texts, ...(macs === undefined ? [] : ["mac In"])].toSorted().join(",");
 }
 
-/** The spec of a Group as the API server gets it. */
-export function groupSpec({ labels, macs, matchAll, priority, hold, profile, isMalformed }: ChaosGroup): JsonObject {
+/** How long a grant of a run stays open. */
+const grantMs = 86_400_000;
+
+function install(generation: number, ledger: string, scope?: Grant["scope"]): JsonObject {
+  const until = new Date(Date.now() + grantMs).toISOString().replace(/\.\d+Z$/, "Z");
+  return { install: { generation, ledger, until, ...(scope && { scope }) } };
+}
+
+/** The spec of a Group as the API server gets it. @param ledger the id of davit's ledger. */
+export function groupSpec(group: ChaosGroup, ledger = ""): JsonObject {
+  const { labels, macs, matchAll, priority, hold, profile, isMalformed, grant } = group;
   const expressions = [
     ...(macs === undefined ? [] : [{ key: "mac", operator: "In", values: macs }]),
     ...(isMalformed === true ? [{ key: "mac", operator: "In", values: ["52:54:00:00:00:0g"] }] : []),
@@ -126,6 +205,18 @@ export function groupSpec({ labels, macs, matchAll, priority, hold, profile, isM
     profileRef: { name: profile },
     ...(matchAll === true ? { matchAll } : { selector }),
     ...(matchAll !== true && { priority }),
+    ...(grant && install(grant.generation, ledger, grant.scope)),
+    hold,
+  };
+}
+
+/** The spec of a Machine as the API server gets it. @param ledger the id of davit's ledger. */
+export function machineSpec({ labels, role, hold, generation }: ChaosMachine, ledger = ""): JsonObject {
+  const { uuid, mac } = labels;
+  return {
+    identity: { ...(uuid && { uuid }), macs: [mac ?? ""] },
+    labels: { role },
+    ...(generation !== undefined && install(generation, ledger)),
     hold,
   };
 }
@@ -133,21 +224,35 @@ export function groupSpec({ labels, macs, matchAll, priority, hold, profile, isM
 const flaws: Readonly<Record<Flaw, string>> = { parse: "{{#if broken}", undefined: "{{nobodyDefinesThis}}" };
 
 /** The spec of a Profile as the API server gets it. */
-export function profileSpec({ kernel, isInstall, isLocal, flaw, usesConfigMap }: ChaosProfile): JsonObject {
+export function profileSpec(profile: ChaosProfile): JsonObject {
+  const { kernel, isInstall, isLocal, flaw, usesConfigMap, needsPermit, revision } = profile;
   const ignition = usesConfigMap
     ? { templateFrom: { configMapKeyRef: { name: configMapName, key: "ignition" } } }
-    : { inline: ignitionOf(kernel) };
+    : { inline: ignitionOf(0) };
+  const args = [`rev=${revision}`, ...(revision % 2 === 1 ? ["wipe_data=1"] : [])];
+  const generic = flaw === undefined ? (needsPermit ? "report {{davit.report}}" : undefined) : flaws[flaw];
   return {
     ...(isInstall && { effect: "Install" }),
-    boot: isLocal ? { local: "exit" } : { kernel: `/assets/${kernel}` },
+    ...(needsPermit && { install: { then: "exit", timeout: "1h" } }),
+    metadata: { version: `${kernel}.${revision}` },
     ignition,
-    ...(flaw !== undefined && { generic: { inline: flaws[flaw] } }),
+    ...(generic && { generic: { inline: generic } }),
+    boot: isLocal ? { local: "exit" } : { kernel: `/assets/${kernel}`, args },
   };
 }
 
 export const configMapName = "ignitions";
 
-/** A config that says which kernel it belongs to. */
-export function ignitionOf(kernel: string): string {
-  return JSON.stringify({ ignition: { version: "3.4.0" }, storage: { files: [{ path: `/${kernel}` }] } });
+/** A config that says which versions it was made from. @param revision of the ConfigMap, 0 for a text of a Profile. */
+export function ignitionOf(revision: number): string {
+  const path = `/{{version}}.${revision}`;
+  return JSON.stringify({ ignition: { version: "3.4.0" }, storage: { files: [{ path }] } });
+}
+
+/** Which version an answer was made from; undefined if it boots nothing. Revision -1: it has none. */
+export function versionIn(body: string): Version | undefined {
+  const config = /"\/(\w+)\.(\d+)\.(\d+)"/.exec(body);
+  if (config !== null) return { kernel: config[1] ?? "", revision: Number(config[2]), configMap: Number(config[3]) };
+  const script = /\/assets\/(\w+)(?:"? "?rev=(\d+))?/.exec(body);
+  return script === null ? undefined : { kernel: script[1] ?? "", revision: Number(script[2] ?? -1) };
 }

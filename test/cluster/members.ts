@@ -45,6 +45,11 @@ export class ClusterMember {
     return this.#davit?.bootUrl;
   }
 
+  /** Where operators ask it; undefined while it is down. */
+  get opsUrl(): string | undefined {
+    return this.#davit?.opsUrl;
+  }
+
   /** The store's URL; undefined while it is down. */
   get storeUrl(): string | undefined {
     return this.#davit?.storeUrl;
