@@ -157,16 +157,13 @@ export class Operations {
     ]);
     const machine = world.machines.get(name);
     if (machine === undefined) return this.#putMachine(world, name, machineObject(this.#machineOf(name)));
-    return this.#putMachine(
-      world,
-      name,
-      this.#one([
-        { ...machine, role: this.#one(Object.keys(roles)) },
-        { ...machine, hold: !machine.hold },
-        { ...machine, generation: undefined },
-        undefined,
-      ]),
-    );
+    if (this.#pick(4) === 0) return this.#putMachine(world, name, undefined);
+    const others = [
+      { ...machine, role: this.#one(Object.keys(roles)) },
+      { ...machine, hold: !machine.hold },
+      { ...machine, generation: undefined },
+    ];
+    return this.#putMachine(world, name, this.#one(others));
   }
 
   #any(world: World): Operation {
