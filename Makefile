@@ -34,8 +34,8 @@ test-firmware: install ## boot every firmware and loader, one at a time, and wri
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)
 	@npm --silent run test:cluster-long
 
-test-chaos: install ## 2,000 random changes and faults beside 200 machines, of one davit and of three, an hour and a half; DAVIT_TEST_CHANGES=N does another number (needs make cluster-tools)
-	@npm --silent run test:chaos
+test-chaos: install ## attack davit as a person who edits, then grants: 50 seeds of 5 minutes, of a directory, a cluster and three members, two hours; ARGS="--seeds 4 --minutes 1" does less (needs make cluster-tools, rsync, vim)
+	@npm --silent run test:chaos -- $(ARGS)
 
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each
 	@npm --silent run test:members

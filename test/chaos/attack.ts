@@ -1,8 +1,9 @@
 /**
- * Attacks davit for a long time: `node test/chaos/attack.ts --seeds 50 --minutes 5 --jobs 4 --place files`. Each seed
+ * Attacks davit for a long time: `node test/chaos/attack.ts --seeds 50 --minutes 5 --jobs 2`. Each seed
  * makes other choices. A seed's line says what was done, and a line for each fault follows. The last line has the sum.
  *
- * --place     files: a directory; cluster: an API server and one davit; members: an API server and three davits
+ * --place     files: a directory; cluster: an API server and one davit; members: an API server and three davits.
+ *             Without it, every second seed has files, and the others have one davit or three in turn.
  * --seeds     how many runs (default: 50), from the seed `--first` (default: 1) on
  * --minutes   how long each of them makes changes (default: 5)
  * --jobs      how many run at a time (default: 2)
@@ -19,7 +20,7 @@ const paceMs = 500;
 
 const { values } = parseArgs({
   options: {
-    place: { type: "string", default: "files" },
+    place: { type: "string" },
     seeds: { type: "string", default: "50" },
     first: { type: "string", default: "1" },
     minutes: { type: "string", default: "5" },
@@ -30,10 +31,13 @@ const { values } = parseArgs({
 const longestMs = Number(values.minutes) * 60_000;
 const operations = Number.POSITIVE_INFINITY;
 
+const places = ["files", "cluster", "files", "members"];
+
 async function start(seed: number): Promise<Run> {
   const how = { seed, operations, longestMs, paceMs };
-  if (values.place === "files") return await DirectoryRun.start({ ...how, disturbEvery: 20 });
-  const startDavits = values.place === "members" ? startThreeDavits : startOneDavit;
+  const place = values.place ?? places[seed % places.length];
+  if (place === "files") return await DirectoryRun.start({ ...how, disturbEvery: 20 });
+  const startDavits = place === "members" ? startThreeDavits : startOneDavit;
   return await ChaosRun.start({ ...how, disturbEvery: 10, startDavits });
 }
 

@@ -70,6 +70,8 @@ export interface Breach {
   readonly machine: string;
   readonly endpoint: string;
   readonly version: Version;
+  /** Which grants the machine had used, and for how long, or reported as ended. */
+  readonly used: string;
   readonly atMs: number;
   /** What was done last, the newest last. */
   readonly after: readonly string[];
@@ -226,7 +228,10 @@ export class Witness {
     // The first one of a machine says what there is to say.
     if (this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name)) return;
     const after = this.#eras.slice(-historyLength).map(({ number, what }) => `${number}: ${what}`);
-    this.breaches.push({ davit, machine: machine.name, endpoint, version, atMs: fromMs, after });
+    const begun = [...(this.#begun.get(machine.name) ?? [])];
+    const ages = begun.map(([used, atMs]) => `${used} ${Math.round((fromMs - atMs) / 1_000)} s ago`);
+    const used = `begun: ${ages.join(", ")}; ended: ${[...asked.ended].join(", ")}`;
+    this.breaches.push({ davit, machine: machine.name, endpoint, version, used, atMs: fromMs, after });
   }
 
   /** True if the machine may be installed by a grant that the objects have. */

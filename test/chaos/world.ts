@@ -124,18 +124,24 @@ function namesOf({ labels, macs }: ChaosGroup): readonly string[] {
   return [...Object.keys(labels), ...(macs === undefined ? [] : ["mac"])];
 }
 
+/** What boots from the disk never installs. */
+function asksPermit({ needsPermit, isLocal }: ChaosProfile): boolean {
+  return needsPermit && !isLocal;
+}
+
 function givenByProfile(
-  { needsPermit, flaw, usesConfigMap, isInstall, isLocal, kernel, revision }: ChaosProfile,
+  profile: ChaosProfile,
   { configMap }: World,
   isConfig: boolean,
   grants: readonly Grant[],
 ): Given {
+  const { flaw, usesConfigMap, isInstall, isLocal, kernel, revision } = profile;
   const boots = isLocal && !isConfig;
   // A boot from the disk counts at once if there is a version before that it can count for.
   if (flaw !== undefined || (usesConfigMap && configMap === undefined)) return isInstall && !boots ? "wait" : "unsure";
   if (boots) return "local";
   const text = usesConfigMap ? (configMap ?? 0) : 0;
-  return { kernel, revision, configMap: text, grants: needsPermit ? grants : undefined };
+  return { kernel, revision, configMap: text, grants: asksPermit(profile) ? grants : undefined };
 }
 
 /**
@@ -225,7 +231,8 @@ const flaws: Readonly<Record<Flaw, string>> = { parse: "{{#if broken}", undefine
 
 /** The spec of a Profile as the API server gets it. */
 export function profileSpec(profile: ChaosProfile): JsonObject {
-  const { kernel, isInstall, isLocal, flaw, usesConfigMap, needsPermit, revision } = profile;
+  const { kernel, isInstall, isLocal, flaw, usesConfigMap, revision } = profile;
+  const needsPermit = asksPermit(profile);
   const ignition = usesConfigMap
     ? { templateFrom: { configMapKeyRef: { name: configMapName, key: "ignition" } } }
     : { inline: ignitionOf(0) };

@@ -64,6 +64,8 @@ const requirements = {
   shim: { anyOf: ["/usr/lib/shim/shimx64.efi.signed"], bringIt: "apt-get install shim-signed" },
   sbsign: { anyOf: ["sbsign"], bringIt: "apt-get install sbsigntool" },
   objcopy: { anyOf: ["objcopy"], bringIt: "apt-get install binutils" },
+  vim: { anyOf: ["vim"], bringIt: "apt-get install vim" },
+  rsync: { anyOf: ["rsync"], bringIt: "apt-get install rsync" },
   mtools: { anyOf: ["mcopy"], bringIt: "apt-get install mtools" },
   dnsmasq: { anyOf: ["dnsmasq"], bringIt: "apt-get install dnsmasq-base" },
   "kea-dhcp4": { anyOf: ["kea-dhcp4"], bringIt: "apt-get install kea-dhcp4-server" },
