@@ -182,3 +182,24 @@ describe("a Group that asks for approval", () => {
     expect(under.boots({ mac })).toBe("held");
   });
 });
+
+it("A machine that moves to the list of an installer's Group with a grant, in one step, is installed at once", async () => {
+  const under = await ControllerUnderTest.start();
+  const list = (name: string, profile: string, values: readonly string[], more: object = {}) =>
+    groupObject({ profile, selector: {}, expressions: [{ key: "mac", operator: "In", values }], ...more }, name);
+  const others = ["52:54:00:00:00:01", "52:54:00:00:00:02"];
+  const install = { generation: 1, ledger: "l", untilMs: 1, scope: "NeverInstalled" } as const;
+  under.source.put(disk, installer, list("a", "disk", [mac, ...others]), list("b", "installer", others, { install }));
+  under.source.tellListed();
+  await under.synced;
+  await under.settled();
+  const seen = under.watchBoots({ mac });
+  under.source.put(list("a", "disk", others), list("b", "installer", [mac, ...others], { install }));
+  under.source.tellChanged(
+    { kind: "Group", namespace: "default", name: "a" },
+    { kind: "Group", namespace: "default", name: "b" },
+  );
+  await under.settled();
+  expect([under.boots({ mac }), seen.includes("bereft")]).toEqual([fallsToInstaller, false]);
+  await under.stop();
+});

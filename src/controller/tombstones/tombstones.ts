@@ -167,7 +167,8 @@ class Graveyard {
 
   /** Removes the tombstone of a Group that returned, if the tombstone is for this Group alone. */
   cancel({ path, stone, namespace }: Grave): void {
-    if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
+    const isPlanned = this.#stones.has(path);
+    if (!isPlanned && isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
   }
 
   /**
@@ -182,7 +183,7 @@ class Graveyard {
   }
 
   writes(ttlSeconds: number): readonly TombstoneWrite[] {
-    return [...this.#stones].flatMap(([path, { stone, namespace }]) => {
+    return [...this.#stones].flatMap(([path, { stone, namespace }]): readonly TombstoneWrite[] => {
       if (stone !== undefined) return [{ path, text: encodeDocument(stone), ttlSeconds, namespace }];
       // The store refuses a step that removes what it does not have, such as a tombstone of this step.
       return this.#textAt(path) === undefined ? [] : [{ path, text: undefined, namespace }];

@@ -181,7 +181,7 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** True if a version has a grant, and lets machines do more than the version in view: more than `takeAtOnce` takes. */
+  /** True if a version has a grant, and lets machines do more than the version in view. */
   grants(name: OwnName, judgement: Judgement | undefined): boolean {
     const object = judgement?.refusal === undefined ? judgement?.object : undefined;
     if ((object?.kind !== "Group" && object?.kind !== "Machine") || object.spec.install === undefined) return false;

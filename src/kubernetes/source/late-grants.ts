@@ -67,8 +67,8 @@ export class LateGrants {
 }
 
 /**
- * Returns the objects with a grant that are newer than one of the watches. Their versions are of one etcd, so they can be
- * compared.
+ * Returns the objects with a grant that are newer than one of the watches. Their versions are of one etcd, so davit can
+ * compare them.
  */
 export function newerGrants(
   own: readonly RunningWatch<Judgement>["watch"][],
