@@ -15,8 +15,8 @@ import { startFileDavits } from "./file-davits.ts";
 import { firstWorld } from "./first-world.ts";
 import { type Operation, Operations, type Write } from "./operations.ts";
 import { unsettled } from "./outcome.ts";
-import { fleet, type Machine, Witness } from "./witness.ts";
-import { configMapName, groupSpec, ignitionOf, machineSpec, profileSpec, type World } from "./world.ts";
+import { fleet, Witness } from "./witness.ts";
+import { configMapName, groupSpec, ignitionOf, type Machine, machineSpec, profileSpec, type World } from "./world.ts";
 import { Writing } from "./writing.ts";
 
 export interface DirectoryOptions {

@@ -1,7 +1,6 @@
 /** The objects with which a run begins. */
 
-import type { Machine } from "./witness.ts";
-import type { ChaosGroup, ChaosMachine, ChaosProfile, World } from "./world.ts";
+import type { ChaosGroup, ChaosMachine, ChaosProfile, Machine, World } from "./world.ts";
 
 /** The kernels of the Profiles that install: by a permit, but the first one. */
 export const installers = ["installer", "careful", "wiper"] as const;

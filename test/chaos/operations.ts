@@ -13,7 +13,6 @@ import {
   roles,
   wholeProfile,
 } from "./first-world.ts";
-import type { Machine } from "./witness.ts";
 import {
   type ChaosGroup,
   type ChaosMachine,
@@ -22,6 +21,7 @@ import {
   type Grant,
   groupSpec,
   ignitionOf,
+  type Machine,
   machineSpec,
   profileSpec,
   type World,

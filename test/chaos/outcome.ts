@@ -1,8 +1,8 @@
 /** What machines get once nothing changes any more, held against what the objects say. */
 
 import { systemClock } from "../../src/lib/clock.ts";
-import type { Machine, Witness } from "./witness.ts";
-import { type Given, givenBy, type World } from "./world.ts";
+import type { Witness } from "./witness.ts";
+import { type Given, givenBy, type Machine, type World } from "./world.ts";
 
 export interface Outcome {
   readonly witness: Witness;

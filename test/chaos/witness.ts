@@ -10,12 +10,7 @@
 
 import { systemClock } from "../../src/lib/clock.ts";
 import { installers } from "./first-world.ts";
-import { type Grant, installedBy, type Labels, type Version, versionIn, type World } from "./world.ts";
-
-export interface Machine {
-  readonly name: string;
-  readonly labels: Labels;
-}
+import { type Grant, installedBy, type Machine, type Version, versionIn, type World } from "./world.ts";
 
 /** So many machines, each with a mac, a serial and a uuid of its own. */
 export function fleet(count: number): readonly Machine[] {

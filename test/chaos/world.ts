@@ -7,6 +7,12 @@ import type { JsonObject } from "../../src/model/json.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** A machine that asks. */
+export interface Machine {
+  readonly name: string;
+  readonly labels: Labels;
+}
+
 /** Opens one install of each machine. No two grants of a run have the same generation. */
 export interface Grant {
   readonly generation: number;
