@@ -97,7 +97,7 @@ export function successHeaders(
   path: StorePath,
 ): readonly string[] {
   const raft = ["X-Raft-Index", String(raftIndex), "X-Raft-Term", String(raftTerm)];
-  const head = mayHaveDocuments(path) ? jsonHead.slice(0, 2) : jsonHead;
+  const head = mayHaveDocuments(path, store) ? jsonHead.slice(0, 2) : jsonHead;
   return [...head, ...storeHeaders(store, storeIndex), ...raft];
 }
 

@@ -3,9 +3,11 @@
 import { davitRoot, secretsRoot } from "../../model/objects/documents.ts";
 import { isAtOrBelow, type StorePath, storePath } from "../../store/core/node.ts";
 import { StoreError } from "../../store/core/refusal.ts";
+import type { Store } from "../../store/store.ts";
 
 // `/machines` is reserved for the state of machines. davit writes nothing there so far.
-const reservedRoots = [storePath(davitRoot), storePath("/machines")];
+const documentsRoot = storePath(davitRoot);
+const reservedRoots = [documentsRoot, storePath("/machines")];
 const hiddenRoot = storePath(secretsRoot);
 
 /** @throws {StoreError} reserved, for a path to which only davit may write. */
@@ -13,10 +15,18 @@ export function refuseReserved(path: StorePath, index: number): void {
   if (reservedRoots.some((root) => isAtOrBelow(path, root))) throw new StoreError("reserved", path, index);
 }
 
-/** True for a path whose answer may have davit's own documents: below it are all, or it is below them. */
-export function mayHaveDocuments(path: StorePath): boolean {
-  const root = storePath(davitRoot);
-  return isAtOrBelow(path, root) || isAtOrBelow(root, path);
+/** True for a path whose answer may have davit's own documents: that of a document, or of a directory above it. */
+export function mayHaveDocuments(path: StorePath, store: Pick<Store, "list">): boolean {
+  return isAtOrBelow(path, documentsRoot) || (isAtOrBelow(documentsRoot, path) && isThere(documentsRoot, store));
+}
+
+function isThere(path: StorePath, store: Pick<Store, "list">): boolean {
+  try {
+    store.list(path).end();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** True for a path that clients must see as absent. */
