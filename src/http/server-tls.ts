@@ -4,10 +4,10 @@
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { RequestListener, ServerOptions } from "node:http";
+import type { IncomingMessage, RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
-import { checkServerIdentity, createSecureContext, type TLSSocket } from "node:tls";
+import { checkServerIdentity, createSecureContext, TLSSocket } from "node:tls";
 import { FileError } from "../lib/files/watched-files.ts";
 import { peerOf } from "./connection-limit.ts";
 
@@ -66,6 +66,23 @@ export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): S
   const [validFromMs, expiresAtMs] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
   return { cert, key, ca, validFromMs, expiresAtMs };
 }
+
+/**
+ * True if TLS has verified a certificate of the client, and it is valid now. TLS looks at its time only in a full
+ * handshake: a connection can last longer, and a resumed session, too.
+ */
+export function hasValidCertificate({ socket }: IncomingMessage, nowMs: number): boolean {
+  if (!(socket instanceof TLSSocket && socket.authorized)) return false;
+  let expiresAtMs = expiries.get(socket);
+  if (expiresAtMs === undefined) {
+    expiresAtMs = Date.parse(socket.getPeerCertificate().valid_to);
+    expiries.set(socket, expiresAtMs);
+  }
+  return nowMs < expiresAtMs;
+}
+
+/** Reading a certificate takes longer than most answers. */
+const expiries = new WeakMap<TLSSocket, number>();
 
 /** True if the certificate is valid for this host name or address. */
 export function isForHost(cert: string, host: string): boolean {

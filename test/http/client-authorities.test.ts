@@ -6,12 +6,17 @@ import { connect as connectTcp, createServer as createTcpServer, type Socket } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
+import type { Exchange } from "../../src/http/exchange.ts";
 import { createServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls, type TlsClients } from "../../src/http/server-tls.ts";
+import { StoreDoor } from "../../src/http/store/door.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
@@ -131,5 +136,59 @@ describe.skipIf(missing("openssl"))("clients whose authority is no longer one", 
     expect(await ask(verified)).toBe("verified: true");
     tls.renew(materialOf(next));
     expect(await ask(bare)).toBe("verified: false");
+  });
+
+  describe.each(["TLSv1.2", "TLSv1.3"] as const)("get nothing once their certificate has expired: %s", (maxVersion) => {
+    let clock: FakeClock;
+    beforeEach(() => {
+      clock = new FakeClock(Date.now());
+    });
+
+    /** Asks before and after the certificate expires, on one connection and on one with the resumed session. */
+    async function askAgain(port: number, path: string): Promise<readonly string[]> {
+      const given = { cert: client?.cert, key: client?.key, maxVersion };
+      const statusOf = async (socket: TLSSocket) => {
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);
+        return String((await once(socket, "data"))[0]).slice(9, 12);
+      };
+      const first = open(port, given);
+      const resumable = once(first, "session");
+      const before = await statusOf(first);
+      const [session] = await resumable;
+      const resumed = open(port, { ...given, session });
+      const statuses = [before, await statusOf(resumed)];
+      expect(resumed.isSessionReused()).toBe(true);
+      // A certificate expires by the wall clock.
+      clock.stepWallClock(3 * 24 * 3_600_000);
+      const again = open(port, { ...given, session });
+      return [...statuses, ...(await Promise.all([first, resumed, again].map(statusOf)))];
+    }
+
+    it("from the listener for machines", async () => {
+      const rendered = { body: "config", contentType: "text/plain", isShared: true } as const;
+      const render = () => ({ rendered, group: "lab/all", profile: "lab/web", scriptSha256: undefined });
+      const handler = bootHandler({ configs: { render }, transport: "https", asksForCertificate: true, clock });
+      const tls = new ServerTls(materialOf(old), "machines");
+      const listener = createServer({ log: silentLog, clock: systemClock, answerError, tls, handler });
+      ends.push(() => listener.close());
+      const { port } = await listener.listen({ host: "127.0.0.1", port: 0, option: "--boot-tls-address" });
+      expect(await askAgain(port, "/generic?mac=52-54-00-00-00-01")).toEqual(["200", "200", "403", "403", "403"]);
+    });
+
+    it("from the store's listener", async () => {
+      const files = { certFile: server?.certFile, keyFile: server?.keyFile, clientCaFile: old?.certFile };
+      const door = await StoreDoor.open({ ...files, clock, log: silentLog, metrics: createMetrics("test") });
+      ends.push(() => door.stop());
+      const handle = async ({ request }: Exchange) => {
+        const refusal = await door.refusalOf(request);
+        return { status: refusal === undefined ? 200 : 401, headers: [], body: "keys" };
+      };
+      const handler = { begin: () => undefined, handle };
+      const { tls } = door;
+      const listener = createServer({ log: silentLog, clock: systemClock, answerError, ...(tls && { tls }), handler });
+      ends.push(() => listener.close());
+      const { port } = await listener.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
+      expect(await askAgain(port, "/v2/keys/")).toEqual(["200", "200", "401", "401", "401"]);
+    });
   });
 });

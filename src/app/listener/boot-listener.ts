@@ -112,7 +112,7 @@ export class BootListener {
     this.#bound = { bootAddress, advertiseAddress, bootTlsAddress: undefined, advertiseTlsAddress: undefined };
     if (tls !== undefined) {
       const asksForCertificate = config.bootTlsClientCaFile !== undefined;
-      const handler = bootHandler({ ...handling, transport: "https", asksForCertificate });
+      const handler = bootHandler({ ...handling, transport: "https", asksForCertificate, clock });
       const tlsConnections = connections && withTls(connections, config.bootThreads);
       const tlsServer = createServer({ ...shared, connections: tlsConnections, tls: tls.tls, handler });
       const bootTlsAddress = await this.#listenOn(tlsServer, tls.address, "--boot-tls-address");

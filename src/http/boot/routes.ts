@@ -5,10 +5,9 @@
  * and signatures are answered without a wait.
  */
 
-import type { IncomingMessage } from "node:http";
-import { TLSSocket } from "node:tls";
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import type { Transport } from "../../boot/transport.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { after, type Soon } from "../../lib/soon.ts";
 import { labelsFromQuery } from "../../model/labels/labels.ts";
 import { genericPart, isPartName } from "../../model/objects/profile.ts";
@@ -21,6 +20,7 @@ import type { Answer, Exchange, Handled } from "../exchange.ts";
 import { LargeBodies } from "../large-bodies.ts";
 import { type Route, type RouteMatch, RouteTable, unescapedPath } from "../route-table.ts";
 import type { Handler } from "../server.ts";
+import { hasValidCertificate } from "../server-tls.ts";
 import type { AccessLog, LoggedRequest } from "./access-log.ts";
 import { answerMachine, type Configs, isScript, partRoute } from "./answer.ts";
 import {
@@ -38,6 +38,8 @@ export interface BootHandlerOptions extends BootSigners {
   readonly transport?: Transport;
   /** Configs other than boot scripts need a client certificate that TLS has verified. */
   readonly asksForCertificate?: boolean;
+  /** For the time at which certificates expire; the system's unless given. */
+  readonly clock?: Pick<Clock, "nowMs">;
   /** Finds a machine's config, or throws a BootError, which `errors.ts` converts into an answer. */
   readonly configs: Configs;
   readonly accessLog?: AccessLog;
@@ -79,13 +81,13 @@ type Limits = Required<Pick<BootHandlerOptions, "clients" | "large">>;
 /** Makes the handler of the boot listener. */
 export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
   const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), routes = [], ...others } = options;
-  const { transport = "http", asksForCertificate = false, ...signers } = others;
+  const { transport = "http", asksForCertificate = false, clock = systemClock, ...signers } = others;
   const machinesOwn = (nameIn: (visit: BootVisit) => ConfigName): Endpoint["render"] => {
     return (exchange, visit, rawQuery) => {
       const { request } = exchange;
       const name = nameIn(visit);
       // Boot scripts are for firmware, which has no client certificate.
-      if (asksForCertificate && !isScript(name) && !hasCertificate(request))
+      if (asksForCertificate && !isScript(name) && !hasValidCertificate(request, clock.nowMs()))
         throw new RequestError("noClientCertificate");
       const userAgent = request.headers["user-agent"] ?? "";
       // Called only for large or slow configs: reading an address takes time.
@@ -142,10 +144,6 @@ function mayClaim(exchange: Exchange, { isSignature }: BootVisit): boolean {
 /** True for a path of an asset, also if its letters are escaped, or an escape is malformed. */
 function isAsset(path: string): boolean {
   return path.replaceAll(/%[2-7][\da-f]/gi, decodeURIComponent).startsWith("/assets/");
-}
-
-function hasCertificate({ socket }: IncomingMessage): boolean {
-  return socket instanceof TLSSocket && socket.authorized;
 }
 
 const reading = ["GET", "HEAD"];

@@ -22,7 +22,7 @@ import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { TokenFile, tokenOf } from "../bearer-tokens.ts";
-import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
+import { hasValidCertificate, isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
 import { pathEnd } from "../target.ts";
 import { TlsFiles } from "../tls-files.ts";
 import { RefusalLog } from "./refusal-log.ts";
@@ -54,6 +54,8 @@ const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"])
 const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath, sightingsPath, historyPath]);
 
 const expiryCheckMs = 1_000;
+/** In place of the token of a client that is admitted by its certificate alone. */
+const noToken = "";
 
 /** Whether a request is admitted; if not, the reason. */
 type DoorVerdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
@@ -109,8 +111,8 @@ export class StoreDoor {
   }
 
   /**
-   * Returns why a request is refused; undefined if it is admitted. Most requests are admitted without a promise. Client
-   * certificates need no check here: TLS lets no connection in without a valid one.
+   * Returns why a request is refused; undefined if it is admitted. Most requests are admitted without a promise. TLS
+   * lets no connection in without a client certificate, but does not see that it expires later.
    */
   refusalOf(request: IncomingMessage): Soon<StoreError | undefined> {
     if (this.#admits(request)) return undefined;
@@ -126,7 +128,9 @@ export class StoreDoor {
   }
 
   /** True if a request can be admitted without a promise. Otherwise `#judge` decides. */
-  #admits({ method, url = "", headers }: IncomingMessage): boolean {
+  #admits(request: IncomingMessage): boolean {
+    const { method, url = "", headers } = request;
+    if (this.#hasExpired(request)) return false;
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser sends OPTIONS without credentials, before its actual request.
     if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
@@ -138,7 +142,9 @@ export class StoreDoor {
   }
 
   /** Decides on a request that `#admits` has not admitted. */
-  async #judge({ method, url, headers }: IncomingMessage): Promise<DoorVerdict> {
+  async #judge(request: IncomingMessage): Promise<DoorVerdict> {
+    const { method, url, headers } = request;
+    if (this.#hasExpired(request)) return "unauthorized";
     if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
     const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
@@ -146,9 +152,15 @@ export class StoreDoor {
     return isEnough(access, { method, url }) ? "admitted" : "forbidden";
   }
 
-  /** Registers a long-lived answer. It is cut when the request's token is removed or expires. */
+  #hasExpired(request: IncomingMessage): boolean {
+    const { clientCaFile, clock } = this.#options;
+    return clientCaFile !== undefined && !hasValidCertificate(request, clock.nowMs());
+  }
+
+  /** Registers a long-lived answer. It is cut when the request's token is removed, or token or certificate expire. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
-    const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
+    const given = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
+    const token = given ?? (this.#options.clientCaFile === undefined ? undefined : noToken);
     // Perhaps the client disconnected before its answer was ready.
     if (token === undefined || response.destroyed) return;
     if (!this.#isKnown(token)) return void response.destroy();
@@ -168,20 +180,22 @@ export class StoreDoor {
   }
 
   /**
-   * Cuts the answers of tokens that are no longer valid. It checks each token once, even if the token has many answers.
+   * Cuts the answers of tokens and certificates that are no longer valid. It checks each token once, even if the token
+   * has many answers.
    */
   #cutRevoked(): void {
     for (const [token, open] of this.#open) {
-      if (this.#isKnown(token)) continue;
-      for (const response of open) response.destroy();
+      const isKnown = this.#isKnown(token);
+      for (const response of open) if (!isKnown || this.#hasExpired(response.req)) response.destroy();
     }
   }
 
   #isKnown(token: string): boolean {
+    if (token === noToken) return true;
     return this.#tokens?.holds(token) === true || this.#options.serviceAccounts?.known(token) !== undefined;
   }
 
-  /** Looks for expired tokens every second, because the token of a ServiceAccount expires without an event. */
+  /** Looks every second, because the token of a ServiceAccount and a certificate expire without an event. */
   async #watchExpiry(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stopping;
@@ -199,8 +213,8 @@ export class StoreDoor {
   }
 
   async #openTokens(): Promise<void> {
-    const { tokenFile, clock, log, serviceAccounts } = this.#options;
-    if (serviceAccounts !== undefined) void this.#watchExpiry();
+    const { tokenFile, clientCaFile, clock, log, serviceAccounts } = this.#options;
+    if (serviceAccounts !== undefined || clientCaFile !== undefined) void this.#watchExpiry();
     if (tokenFile === undefined) return;
     const emptied = "no token is left, every client is refused";
     const changed = () => this.#cutRevoked();
