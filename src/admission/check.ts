@@ -6,6 +6,7 @@
 
 import { Environment } from "@marcbachmann/cel-js";
 import type { ErrorObject } from "ajv";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { FindingCode } from "../model/objects/findings.ts";
 import { patternFindings } from "./pattern-findings.ts";
@@ -77,7 +78,7 @@ function toFinding(node: SchemaNode, error: ErrorObject): SchemaFinding {
         path: [...path, String(error.params.additionalProperty)],
         isUnknownField: true,
         code: "unknown-field",
-        text: unknownFieldText([...(nodeAt(node, path)?.properties.keys() ?? [])]),
+        text: unknownField(nodeAt(node, path), String(error.params.additionalProperty)),
       };
     case "type":
       return { path, code: "wrong-type", text: typeTexts[String(error.params.type)] ?? otherFinding.text };
@@ -106,6 +107,19 @@ const otherFinding = {
   code: "broken-rule",
   text: "is not valid here: compare it with the field's description in docs/reference/crds",
 } as const;
+
+/** Quotes only declared fields, never the unknown one. */
+function unknownField(node: SchemaNode | undefined, name: string): string {
+  const fields = [...(node?.properties ?? [])];
+  const [parent] = fields.find(([, child]) => child.properties.has(name)) ?? [];
+  const meant = nearestWord(
+    name,
+    fields.map(([field]) => field),
+  );
+  const hint = parent === undefined ? meant && `, probably meant as ${meant}` : `: write ${name} below ${parent}, or`;
+  const text = unknownFieldText(fields.map(([field]) => field));
+  return hint === undefined ? text : text.replace(hint.endsWith("or") ? ":" : /(?=:)/, hint);
+}
 
 function nodeAt(node: SchemaNode, path: readonly string[]): SchemaNode | undefined {
   return path.reduce<SchemaNode | undefined>((at, name) => at && childOf(at, name), node);

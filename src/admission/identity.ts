@@ -5,13 +5,15 @@
  * ignored such a document, a typing error would remove an object and give its machines to a less specific Group.
  */
 
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { FindingCode } from "../model/objects/findings.ts";
 import {
   apiGroup,
-  isOwnKind,
   type ObjectKind,
   type ObjectName,
+  type OwnKind,
+  ownKinds,
   apiVersion as ownVersion,
 } from "../model/objects/source.ts";
 import type { SchemaFinding } from "./check.ts";
@@ -45,10 +47,14 @@ export function identify(document: JsonValue): Identity {
 }
 
 function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
-  const meant = isOwnKind(kind) ? { objectKind: kind, document } : undefined;
+  const objectKind = meantKind(kind);
+  const meant = objectKind && { objectKind, document };
   if (apiVersion !== ownVersion)
     return { ...unclear(["apiVersion"], "unknown-version", versionText), ...(meant && { meant }) };
-  return meant === undefined ? unclear(["kind"], "unknown-kind", kindText) : { kind: "known", ...meant };
+  if (meant === undefined) return unclear(["kind"], "unknown-kind", `is no kind of davit.dev: ${kindCure}`);
+  if (objectKind === kind) return { kind: "known", ...meant };
+  const text = `is no kind of davit.dev, probably meant as ${objectKind}: ${kindCure}`;
+  return { ...unclear(["kind"], "unknown-kind", text), meant };
 }
 
 function identifyOther(apiVersion: string, kind: string, document: JsonObject): Identity {
@@ -56,14 +62,23 @@ function identifyOther(apiVersion: string, kind: string, document: JsonObject): 
     return { kind: "known", objectKind: kind, document };
   }
   if (apiVersion === "v1" && kind === "List") return unclear(["items"], "nested-list", listText);
-  if (!isOwnKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
-  return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind: kind, document } };
+  const objectKind = isAlmostOwn(apiVersion) ? meantKind(kind) : undefined;
+  if (objectKind === undefined) return { kind: "foreign" };
+  return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind, document } };
 }
 
-/** True if the API group is missing or contains davit's name. */
+/** True if the API group is missing, contains davit's name or resembles davit's group. */
 function isAlmostOwn(apiVersion: string): boolean {
   const slash = apiVersion.indexOf("/");
-  return slash <= 0 || /davit/i.test(apiVersion.slice(0, slash));
+  const group = apiVersion.slice(0, Math.max(slash, 0));
+  return slash <= 0 || /davit/i.test(group) || nearestWord(group, [apiGroup]) !== undefined;
+}
+
+/** Returns davit's kind that a kind is or resembles, such as Group for `groups`. */
+function meantKind(kind: string): OwnKind | undefined {
+  const lower = (word: string) => word.toLowerCase();
+  const near = nearestWord(lower(kind), ownKinds.map(lower));
+  return ownKinds.find((own) => lower(own) === near);
 }
 
 /**
@@ -85,7 +100,7 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
   return isObjectName(name) && isNamespace(namespace) ? { kind, namespace, name } : undefined;
 }
 
-const kindText = "is no kind of davit.dev: write Profile, Group or Machine";
+const kindCure = "write Profile, Group or Machine";
 const versionText = `is no version of davit.dev: write ${ownVersion}`;
 const nearMissText = `is not the group of Profiles, Groups and Machines: write ${ownVersion}, or move it elsewhere`;
 // The reader has already split every valid List into its objects. Only invalid and nested ones get this far.

@@ -1,8 +1,8 @@
 /**
- * Lists the manifests below directories, without reading them: `*.yaml`, `*.yml` and `*.json`, recursively. It skips
- * names that begin with a dot. It follows links, because a mounted ConfigMap consists of links: `web.yaml` leads to
- * `..data/web.yaml`, and `..data` to the newest version. If two paths lead to one directory, it lists the directory
- * once.
+ * Lists the manifests below directories, without reading them: `*.yaml`, `*.yml` and `*.json`, recursively. The case of
+ * the ending is irrelevant. It skips names that begin with a dot. It follows links, because a mounted ConfigMap
+ * consists of links: `web.yaml` leads to `..data/web.yaml`, and `..data` to the newest version. If two paths lead to
+ * one directory, it lists the directory once.
  *
  * If an entry has a manifest's name but is neither a file nor a directory, such as a named pipe or a device, davit
  * reports a problem and never opens the entry. Opening a pipe could take for ever. Skipping the entry would remove the
@@ -51,10 +51,16 @@ const parallelStats = 16;
 /**
  * Lists the files below directories. It never throws: it reports unreadable places as problems.
  * @param limit how many files to list, and how many directories to visit.
+ * @param takesFiles true if the paths may be files, too. A server takes none: it watches directories.
  */
-export async function listFiles(directories: readonly string[], limit = maxEntries): Promise<DirectoryListing> {
+export async function listFiles(
+  directories: readonly string[],
+  limit = maxEntries,
+  takesFiles = false,
+): Promise<DirectoryListing> {
   const walk = new DirectoryWalk(limit);
   for (const directory of directories) {
+    if (takesFiles && (await walk.takeFile(directory))) continue;
     await walk.enterRoot(directory, directories.length > 1 ? directory : "");
   }
   return walk;
@@ -104,6 +110,15 @@ class DirectoryWalk implements DirectoryListing {
     }
     const { path, isEmpty } = await this.#enter(root, { label, origin: directory, level: "root" });
     if (isEmpty) this.#report(path, wholeProblem(directory, "empty-directory", emptyText));
+  }
+
+  /** Adds a file that was given itself, whatever its ending. @returns false if the path is no file. */
+  async takeFile(path: string): Promise<boolean> {
+    const stats = await stat(path, { bigint: true }).catch(() => undefined);
+    if (stats?.isFile() !== true) return false;
+    const file = resolve(path);
+    if (this.files.every((known) => known.path !== file)) this.#list(file, path, stats);
+    return true;
   }
 
   async #enter(path: string, { label, origin, level }: Entered): Promise<Visited> {
@@ -183,14 +198,14 @@ class DirectoryWalk implements DirectoryListing {
       this.#endWalk(label || directory, "files");
       return true;
     }
-    this.files.push({
-      path,
-      label: own,
-      sizeBytes: Number(stats.size),
-      modifiedMs: Number(stats.mtimeMs),
-      signature: signatureOf(stats),
-    });
+    this.#list(path, own, stats);
     return true;
+  }
+
+  #list(path: string, label: string, stats: BigIntStats): void {
+    const { size, mtimeMs } = stats;
+    const signature = signatureOf(stats);
+    this.files.push({ path, label, sizeBytes: Number(size), modifiedMs: Number(mtimeMs), signature });
   }
 
   /**
@@ -266,7 +281,7 @@ function kindOf(stats: BigIntStats): string {
 }
 
 function isManifest(name: string): boolean {
-  return /\.(?:ya?ml|json)$/.test(name);
+  return /\.(?:ya?ml|json)$/i.test(name);
 }
 
 function identityOf({ dev, ino }: BigIntStats): string {

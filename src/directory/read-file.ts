@@ -20,7 +20,7 @@ import {
   type SourceObject,
 } from "../model/objects/source.ts";
 import { type FileProblem, wholeProblem } from "./file-problem.ts";
-import { readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
+import { formatOf, readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 
 /** A document that names an object. */
 export type Definition =
@@ -155,7 +155,7 @@ export function readText(source: SourceText, admission: Admission): FileContent 
 }
 
 function readWithin({ path, text, start }: SourceText, admission: Admission): FileContent | undefined {
-  const documents = readDocuments(text, path.endsWith(".json") ? "json" : "yaml", start);
+  const documents = readDocuments(text, formatOf(path), start);
   if ("text" in documents) {
     const { number, line, column, code, text: what } = documents;
     return withProblem({

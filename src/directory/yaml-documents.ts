@@ -30,6 +30,11 @@ import { offsetInScalar } from "./scalar-place.ts";
 /** In JSON all texts are quoted, so davit does not look for ambiguous unquoted scalars there. */
 export type TextFormat = "yaml" | "json";
 
+/** Returns the format by a file's name. */
+export function formatOf(path: string): TextFormat {
+  return /\.json$/i.test(path) ? "json" : "yaml";
+}
+
 /** One document of a text. */
 export interface TextDocument {
   /** From 1; empty documents count, too. */
@@ -77,7 +82,7 @@ export function readDocuments(
   for (const [position, document] of documents.entries()) {
     const number = start.document + position;
     const error = firstError(document);
-    if (error !== undefined) return toTextError(error, number, lines);
+    if (error !== undefined) return toTextError(explained(error, text, document), number, lines);
     if (document.contents === null || isEmptyScalar(document.contents)) continue;
     const value = toJson(document);
     if (value === undefined) {
@@ -182,8 +187,9 @@ class ParsedDocument implements TextDocument {
       },
       Pair: (_, pair, ancestors) => {
         if (isScalar(pair.key)) return;
-        const text = "has a key that is not text: write a name before the colon";
-        findings.push({ path: pathOf(ancestors), code: "non-text-key", text });
+        const isTemplate = this.#parts.text[(startOf(pair.key) ?? 0) - 1] === "{" && isMap(pair.key);
+        const what = isTemplate ? `has ${braceText}` : "has a key that is not text: write a name before the colon";
+        findings.push({ path: pathOf(ancestors), code: "non-text-key", text: what });
       },
     });
     return findings;
@@ -322,7 +328,31 @@ function firstError(document: Document.Parsed): ParserError | undefined {
   return repeated === undefined ? error : { code: "DUPLICATE_KEY", pos: [repeated] };
 }
 
-type ParserError = Pick<YAMLError, "code"> & { readonly pos: readonly [from: number, to?: number] };
+interface ParserError extends Pick<YAMLError, "code"> {
+  readonly pos: readonly [from: number, to?: number];
+  /** What is wrong, if davit knows more than the parser. */
+  readonly text?: string;
+}
+
+const braceText = 'a value with "{{" lacks its quotes: put the whole value in quotes';
+
+/** Finds the likely cause of an error: a template's braces, which begin an object in YAML, or a line of dashes. */
+function explained(error: ParserError, text: string, document: Document.Parsed): ParserError {
+  let braces: number | undefined;
+  visit(document, {
+    Map: (_, map) => {
+      const at = startOf(map);
+      if (at === undefined || !text.startsWith("{{", at)) return undefined;
+      braces = at;
+      return visit.BREAK;
+    },
+  });
+  if (braces !== undefined && braces <= error.pos[0]) return { ...error, pos: [braces], text: braceText };
+  const isOfObject = /^(?:apiVersion|kind|metadata|spec)$/.test(/^\w*/.exec(text.slice(error.pos[0]))?.[0] ?? "");
+  const isAtMargin = isOfObject && (error.pos[0] === 0 || text[error.pos[0] - 1] === "\n");
+  if (error.code !== "DUPLICATE_KEY" || !isAtMargin) return error;
+  return { ...error, text: "a key occurs twice: remove one, or, if another object begins here, --- is missing above" };
+}
 
 function toTextError(error: ParserError, number: number, lines: Lines): TextError {
   const code = error.code === "RESOURCE_EXHAUSTION" ? "too-deep" : "invalid-yaml";
@@ -330,7 +360,7 @@ function toTextError(error: ParserError, number: number, lines: Lines): TextErro
     number,
     ...lines.placeAt(error.pos[0]),
     code,
-    text: errorTexts[error.code] ?? "this is no YAML: correct it",
+    text: error.text ?? errorTexts[error.code] ?? "this is no YAML: correct it",
   };
 }
 

@@ -40,7 +40,7 @@ import { ObjectPlaces } from "./object-places.ts";
 import { type ReadPart, readInput } from "./read-input.ts";
 
 export interface LoadOptions {
-  /** Where the manifests are. davit reads these directories like those of `davit serve --manifests`. */
+  /** Files, and directories that davit reads like those of `davit serve --manifests`. */
   readonly directories: readonly string[];
   /**
    * The content of standard input; undefined if the caller did not read it. It has YAML documents, or the List that
@@ -90,7 +90,7 @@ export async function loadManifests(options: LoadOptions): Promise<Manifests> {
 export async function readManifests(options: Omit<LoadOptions, "adminNamespace" | "log">): Promise<ReadManifests> {
   const crds = await readCrds();
   const { directories, input, progress } = options;
-  const listing = await listFiles(directories);
+  const listing = await listFiles(directories, undefined, true);
   const parser = new ManifestParser(crds);
   const parts: ReadPart[] = [];
   try {

@@ -4,7 +4,7 @@
  */
 
 import type { Definition, FileContent, ItemPlace } from "../directory/read-file.ts";
-import { readDocuments, type TextDocument, type TextStart } from "../directory/yaml-documents.ts";
+import { formatOf, readDocuments, type TextDocument, type TextStart } from "../directory/yaml-documents.ts";
 import type { Position } from "../lib/text/position.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
 import { type ObjectName, objectKey } from "../model/objects/source.ts";
@@ -74,7 +74,7 @@ export class ObjectPlaces {
 /** Parses a text again. Returns no documents if that fails, for example because the file was removed meanwhile. */
 function readAgain({ file, start, read }: WrittenText): readonly TextDocument[] {
   try {
-    const documents = readDocuments(read(), file.endsWith(".json") ? "json" : "yaml", start);
+    const documents = readDocuments(read(), formatOf(file), start);
     return "text" in documents ? [] : documents;
   } catch {
     // The caller then uses the places of the objects themselves, which it knows without the text.

@@ -56,3 +56,13 @@ it("no directory after one with too many files is looked at, and as many files a
   await rm(join(many, "3.yaml"));
   expect((await listFiles([many], 2)).problems).toEqual([]);
 });
+
+it("the case of an ending is irrelevant", async () => {
+  const root = await directoryWith("a.YAML", "b.Yml", "c.JSON", "d.yaml.off");
+  expect(found(await listFiles([root]), root).files).toEqual(["a.YAML", "b.Yml", "c.JSON"]);
+});
+
+it("a server takes no file for a directory", async () => {
+  const root = await directoryWith("a.yaml");
+  expect(found(await listFiles([join(root, "a.yaml")]), root)).toMatchObject({ files: [], unreadable: ["/a.yaml"] });
+});

@@ -78,3 +78,47 @@ it.each(["kubeflow.org/v1 Profile", "user.openshift.io/v1 Group", "davitools.exa
     expect([problems, ignored.length]).toEqual([[], 1]);
   },
 );
+
+it.each(["Groups", "group", "GROUP", "Gruop"])("a kind %s of davit.dev is refused as the Group it means", (kind) => {
+  for (const apiVersion of ["davit.dev/v1alpha1", "davit/v1alpha1", "davti.dev/v1alpha1", "davit.dev/v1"]) {
+    const text = groupText("a").replace("kind: Group", `kind: ${kind}`).replace("davit.dev/v1alpha1", apiVersion);
+    const { definitions, problems } = read(text);
+    expect(definitions).toMatchObject([{ kind: "refused", name: { kind: "Group", name: "a" } }]);
+    if (apiVersion === "davit.dev/v1alpha1") expect(problems[0]?.message).toContain("probably meant as Group");
+  }
+});
+
+it.each([
+  ["kernal", "boot: {kernal: /k}", "probably meant as kernel"],
+  ["a field one level too high", "kernel: /k", "write kernel below boot"],
+  ["a word like no field", "zzzzzz: 1", "does not exist: remove it"],
+])("an unknown field says which one was probably meant: %s", (_, spec, words) => {
+  expect(messages(profileText("a", `  ${spec}`)).join("\n")).toContain(words);
+});
+
+it.each(["a.JSON", "a.Json"])("%s is read as JSON", (path) => {
+  expect(
+    messages('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": no}}', path)[0],
+  ).toContain("text without quotes in JSON");
+});
+
+const quoteText = 'a value with "{{" lacks its quotes';
+it.each([
+  ["in a flow list", "args: [a={{b}}, {{disk}}]", 7],
+  ["in a flow list of several lines", "args: [\n      a={{b}},\n      {{disk}}\n    ]", 8],
+  ["alone in a flow list", "args: [{{disk}}]", 7],
+  ["as a value", "displayName: {{disk}}", 7],
+  ["before other text", "displayName: {{disk}}/a", 7],
+  ["that is not closed", "displayName: {{disk", 7],
+])("braces of a template without quotes are named: %s", (_, line, at) => {
+  const found = messages(`${profileText("a", "  boot:\n    kernel: /k")}    ${line}\n`);
+  expect(found).toEqual([expect.stringContaining(quoteText)]);
+  expect(found[0]).toMatch(new RegExp(`line ${at}\\b`));
+});
+
+it.each(["apiVersion: davit.dev/v1alpha1\nkind: Group", "kind: Group\nmetadata: {name: g}"])(
+  "a missing line of dashes is named",
+  (next) => {
+    expect(messages(`${profileText("a")}${next}\n`)).toEqual([expect.stringContaining("--- is missing above")]);
+  },
+);

@@ -153,7 +153,6 @@ describe("a directory without a manifest", () => {
   it.each([
     { name: "notes", file: "notes.txt" },
     { name: "a hidden manifest", file: ".hidden.yaml" },
-    { name: "an ending in capitals", file: "a.YAML" },
     { name: "a hidden directory", file: ".git/a.yaml" },
     { name: "a directory of notes", file: "deep/notes.txt" },
     { name: "a version of an emptied ConfigMap", file: "..2026_1/notes" },

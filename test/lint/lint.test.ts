@@ -110,6 +110,35 @@ async function told(...documents: readonly string[]): Promise<readonly string[]>
   return linesOf((await runCommand(["lint"], { input: [stream(...documents)] })).output);
 }
 
+describe("files as arguments", () => {
+  const manifests = join(golden, "manifests");
+  const [syntax, documents] = [join(manifests, "01-syntax.yaml"), join(manifests, "02-documents.yaml")];
+
+  it("are read, and named as they were given", async () => {
+    const one = linesOf((await runCommand(["lint", syntax])).output);
+    expect(one).toEqual([expect.stringContaining(`${syntax}:7:1: error`)]);
+    const two = linesOf((await runCommand(["lint", syntax, documents, "--format", "text"])).output);
+    expect(two[0]).toBe(one[0]);
+    expect(two.slice(1).every((line) => line.startsWith(`${documents}:`))).toBe(true);
+    expect(two.length).toBeGreaterThan(5);
+  });
+
+  it("may stand beside directories", async () => {
+    const lines = linesOf((await runCommand(["lint", syntax, "--manifests", manifests])).output);
+    expect(lines.some((line) => line.startsWith(`${documents}:`))).toBe(true);
+  });
+
+  it("must exist", async () => {
+    expect((await runCommand(["lint", "absent.yaml"])).errors).toContain('No file "absent.yaml": give files');
+  });
+});
+
+it("braces of a template that nothing closes are told where they begin", async () => {
+  const spec = "  generic:\n    inline: |\n      {{name}}\n      a {{disk\n      b\n      c";
+  const lines = await told(profileText("web", spec), group);
+  expect(lines).toEqual([expect.stringMatching(/^<stdin>:8:9: error: .*is not closed/)]);
+});
+
 describe("the place of a mistake in a template", () => {
   it.each([
     ["a block", "  generic:\n    inline: |\n      one\n      two {{absent}}", "8:13"],

@@ -6,9 +6,9 @@ import type { LintFinding } from "../../lint/finding.ts";
 import { lint as lintManifests } from "../../lint/lint.ts";
 import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../../lint/report.ts";
 import type { Manifests } from "../../offline/load-manifests.ts";
-import { type Environment, helpOf, type Option, type Values } from "../../options/parsing.ts";
+import { type Environment, helpOf, type Option, readTable, type Values } from "../../options/parsing.ts";
 import { directoryOption, one, readChoice, switchOption } from "../../options/readers.ts";
-import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
+import { configWithout, type Paths, ruleProblems } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { loadInput, readsInput } from "../core/load-input.ts";
@@ -98,8 +98,17 @@ type LintConfig = Values<typeof lintOptions>;
  * @throws {ConfigError} with every problem.
  */
 function readLintConfig(args: readonly string[], environment: Environment, paths: Paths): LintConfig {
-  const { values, problems } = readOptions(lintOptions, args, environment, paths);
-  return configWithout(problems, values);
+  const at = args.findIndex((arg) => arg.startsWith("-"));
+  const files = at < 0 ? args : args.slice(0, at);
+  const read = readTable(lintOptions, args.slice(files.length), environment, true);
+  const { values } = read;
+  const absent = files.filter((path) => !paths.isFile(path) && !paths.isDirectory(path));
+  const problems = [
+    ...read.problems,
+    ...ruleProblems(lintOptions, read, paths),
+    ...absent.map((path) => `No file "${path}": give files and directories that exist, before the options`),
+  ];
+  return configWithout(problems, { ...values, manifests: [...files, ...values.manifests] });
 }
 
 function lintHelp(): string {
@@ -107,5 +116,9 @@ function lintHelp(): string {
     "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",
     "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
   ];
-  return helpOf("lint --manifests DIR | kubectl get ... -o yaml | davit lint", purpose.join("\n"), lintOptions);
+  return helpOf(
+    "lint FILE... | lint --manifests DIR | kubectl get ... -o yaml | davit lint",
+    purpose.join("\n"),
+    lintOptions,
+  );
 }

@@ -27,7 +27,11 @@ function parseText(text: string): hbs.AST.Program {
   try {
     return Handlebars.parse(text);
   } catch (error) {
-    throw toRenderError(error);
+    const found = toRenderError(error);
+    // The parser reports the text's end. The braces that nothing closes show what to correct.
+    const open = text.lastIndexOf("{{");
+    if (found.reason !== "notClosed" || open < text.lastIndexOf("}}")) throw found;
+    throw new RenderError("notClosed", advance({ line: 1, column: 1 }, text.slice(0, open)));
   }
 }
 
