@@ -22,10 +22,17 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
   let server: LinedServer;
   let withDigests = "";
 
+  const asked = Promise.withResolvers<void>();
+  let mirror: Awaited<ReturnType<typeof startFileServer>>;
+
   beforeAll(async () => {
     mkdirSync(directory);
     write(plain);
-    server = await startLinedServer(["--manifests", directory, "--fetch-assets-from", "127.0.0.1"]);
+    mirror = await startFileServer([
+      ({ url = "/" }, response) => void asked.promise.then(() => response.end(readFileSync(assetPath(basename(url))))),
+    ]);
+    const { host } = new URL(mirror.url);
+    server = await startLinedServer(["--manifests", directory, "--fetch-assets-from", host]);
     const digestOf = (name: string) =>
       createHash("sha256")
         .update(readFileSync(assetPath(name)))
@@ -33,6 +40,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     withDigests = files.reduce((text, name) => text.replace(name, `${name}?sha256=${digestOf(name)}`), plain);
     return async () => {
       await server.stop();
+      mirror.close();
       rmSync(folder, { recursive: true });
     };
   }, startLimitMs);
@@ -86,11 +94,6 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
       timeout: bootTestLimitMs,
     },
     async () => {
-      const asked = Promise.withResolvers<void>();
-      const mirror = await startFileServer([
-        ({ url = "/" }, response) =>
-          void asked.promise.then(() => response.end(readFileSync(assetPath(basename(url))))),
-      ]);
       const assets = files.map((name) => {
         const [, sha256] = new RegExp(`${name}\\?sha256=([0-9a-f]+)`).exec(withDigests) ?? [];
         return { name: `fetched/${name}`, url: `${mirror.url}/${name}`, sha256 };
@@ -100,7 +103,6 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
       const path = "/assets/fetched/vmlinuz";
       server.line.expect({ path, status: 503, when: "delivered", does: async () => asked.resolve() });
       const { screen } = await server.boot({ ...quickstartMachine, firmware: "bios", loader: server.loader });
-      mirror.close();
       const statuses = server.line.asked.filter(({ target }) => target.startsWith(path)).map(({ status }) => status);
       expect(statuses[0]).toBe(503);
       expect(statuses.at(-1)).toBe(200);
