@@ -3,12 +3,14 @@
 import { statSync } from "node:fs";
 import { comparable, unreadablePath } from "../../diff/apply.ts";
 import type { RecordedLabels } from "../../diff/known-machines.ts";
+import { digestOf, withoutSecrets } from "../../http/ops/without-secrets.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { visible } from "../../lib/text/visible.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
+import { clearReader } from "../../model/objects/secret-texts.ts";
 import { type DocumentTexts, loadManifests } from "../../offline/load-manifests.ts";
 import { readBackup } from "../../store/backup/backup.ts";
 import { storePath } from "../../store/core/node.ts";
@@ -52,15 +54,21 @@ export async function readBefore(config: DiffConfig, tools: ReadTools): Promise<
 async function readPath(
   from: string,
   { adminNamespace }: Pick<DiffConfig, "adminNamespace">,
-  { log, host }: ReadTools,
+  { log, host, secrets }: ReadTools,
 ): Promise<ReadState> {
   const place = `"${from}"`;
   if (!statSync(from).isDirectory()) {
     const { tree } = await readBackup(() => diskFiles.readPieces(from), place).catch((error: unknown) => {
       throw diskFailure("Reading", from, error);
     });
-    const documents = comparable(filesAmong(tree.walk(storePath(davitRoot))));
-    return { place: `backup ${from}`, documents, adminNamespace };
+    const stored = [...filesAmong(tree.walk(storePath(davitRoot)))];
+    const texts = new Map<string, string>(stored);
+    const digestAt = (path: string) => digestOf(path, texts.get(path), clearReader);
+    // A davit names texts of Secrets by a key of its own, and manifests have none.
+    const named = stored.map(
+      ([path, text]) => [path, withoutSecrets(path, text, { digests: secrets, digestAt })] as const,
+    );
+    return { place: `backup ${from}`, documents: comparable(named), adminNamespace };
   }
   const { view, documents } = await loadManifests({ directories: [from], adminNamespace, log });
   assertReadable(view.problems, host);

@@ -5,7 +5,6 @@
  * So it learns of a text only whether it is the one that it has already, and davit limits how often it may ask.
  */
 
-import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { FastifyPluginAsync } from "fastify";
 import { BootError } from "../../boot/core/boot-error.ts";
@@ -22,7 +21,7 @@ import { clearReader, type SecretReader } from "../../model/objects/secret-texts
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import { jsonBodies } from "./json-bodies.ts";
-import { type ComparedDigests, withoutSecrets } from "./without-secrets.ts";
+import { type ComparedDigests, digestOf, withoutSecrets } from "./without-secrets.ts";
 
 export interface DocumentsRoutesOptions {
   readonly version: string;
@@ -113,12 +112,6 @@ function documentsIn(store: Feed): DocumentsAndSecrets {
     objects: found.filter(([path]) => shownKinds.has(kindOf(path))),
     secrets: new Map(found.filter(([path]) => kindOf(path) === "secret")),
   };
-}
-
-/** Returns the SHA-256 of a Secret's text; undefined if it is not there, or cannot be decrypted. */
-function digestOf(path: string, stored: string | undefined, reader: SecretReader): string | undefined {
-  const read = stored === undefined ? undefined : reader.decode(path, stored);
-  return read !== undefined && "text" in read ? createHash("sha256").update(read.text).digest("hex") : undefined;
 }
 
 async function* lines<Item>(items: Iterable<Item>, lineOf: (item: Item) => string): AsyncGenerator<string> {

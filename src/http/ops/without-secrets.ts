@@ -1,8 +1,10 @@
 /** Removes what is made from texts of Secrets out of documents that people may read. */
 
+import { createHash } from "node:crypto";
 import type { JsonObject } from "../../model/json.ts";
 import { decodeProfile, documentAddress, encodeDocument, secretPath } from "../../model/objects/documents.ts";
 import { isOfSecret, partsOf } from "../../model/objects/profile.ts";
+import type { SecretReader } from "../../model/objects/secret-texts.ts";
 
 /** In place of a digest that the reader does not have. No text is known that has it. */
 const otherDigest = "0".repeat(64);
@@ -40,4 +42,10 @@ export function withoutSecrets(path: string, text: string, { digests, digestAt }
     templates[part] = { ...template, sha256: isKnown ? own : other };
   }
   return hasSecrets ? encodeDocument({ ...document, revision: "", content: { ...content, templates } }) : text;
+}
+
+/** Returns the SHA-256 of a Secret's text; undefined if it is not there, or cannot be decrypted. */
+export function digestOf(path: string, stored: string | undefined, reader: SecretReader): string | undefined {
+  const read = stored === undefined ? undefined : reader.decode(path, stored);
+  return read !== undefined && "text" in read ? createHash("sha256").update(read.text).digest("hex") : undefined;
 }
