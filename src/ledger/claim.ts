@@ -23,7 +23,7 @@ export interface PlannedEntry {
 }
 
 /** What a claim records. */
-export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile" | "revision"> {
+export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile"> {
   readonly plan: Pick<InstallPlan, "timeoutSeconds">;
   readonly address: string | undefined;
 }
@@ -55,7 +55,6 @@ export function plannedClaim(
     timeoutSeconds: ask.plan.timeoutSeconds,
     group: ask.group,
     profile: ask.profile,
-    revision: ask.revision,
     addresses: ask.address === undefined ? [] : [ask.address],
     ...(ask.address !== undefined && { claimedFrom: ask.address }),
     ...(main?.labels && { labels: main.labels }),

@@ -189,11 +189,9 @@ export function decodeEntry(text: string): LedgerEntry | undefined {
   const labels = optional(value.labels, labelsOf);
   if (grant === "unreadable" || reported === "unreadable" || labels === "unreadable") return undefined;
   const addresses = addressesOf(value);
-  const { revision } = value;
-  if (addresses === undefined || (revision !== undefined && typeof revision !== "string")) return undefined;
+  if (addresses === undefined) return undefined;
   return {
     ...required,
-    ...(revision !== undefined && { revision }),
     ...addresses,
     ...(grant && { grant }),
     ...(reported && { reported }),

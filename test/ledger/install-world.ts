@@ -39,7 +39,8 @@ export type Act =
   | { readonly act: "restore"; readonly copy: number }
   | { readonly act: "forget"; readonly machine: number }
   | { readonly act: "adopt"; readonly hours: number }
-  | { readonly act: "markFails"; readonly fails: boolean };
+  | { readonly act: "markFails"; readonly fails: boolean }
+  | { readonly act: "asset"; readonly address: number };
 
 export interface AskAct {
   /** Which names the machine sends: bits of `names`. */
@@ -138,6 +139,9 @@ export class InstallWorld {
       }
       case "markFails":
         this.#markFails = act.fails;
+        return;
+      case "asset":
+        this.#desk?.ledger.fetched(`10.0.0.${act.address}`, "/vmlinuz");
         return;
     }
   }

@@ -11,6 +11,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { diskSentence } from "../../lib/files/disk-sentence.ts";
 import type { Log } from "../../lib/log.ts";
 import { type AssetState, assetPath, storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../../store/wal/lock.ts";
@@ -21,6 +22,8 @@ export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests
   readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes" | "assetsCacheBytes" | "bootThreads">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
+  /** Gets the addresses that have read a whole file. */
+  readonly desk?: Pick<PermitDesk, "fetched"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -36,7 +39,7 @@ export interface BootAssets {
 const lockPlace = ".davit";
 
 export function openAssets(options: BootAssetsOptions): BootAssets {
-  const { config, source = noSource, digests, clients, clock, log, metrics } = options;
+  const { config, source = noSource, digests, clients, desk, clock, log, metrics } = options;
   const { assetsDir: directory, assetsMaxBytes: maxBytes, assetsCacheBytes: cacheBytes } = config;
   const fetcher =
     directory === undefined
@@ -61,6 +64,7 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
     metrics,
     clients,
     maxOpen: maxAssetFiles(config.bootThreads),
+    fetched: desk && ((address, path) => desk.fetched(address, path)),
   });
   return { route, fetcher };
 }

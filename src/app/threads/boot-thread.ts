@@ -194,16 +194,19 @@ export class BootThread {
       metrics: this.#metrics,
       clients: this.#clients,
       maxOpen: maxAssetFiles(bootThreads),
+      fetched: (address, path) => this.#first.report({ on: "fetched", address, path }),
     });
   }
 
   #desk(): PermitDesk {
     const { writers } = this.#first;
     // The first thread decides each refusal, because this copy of the ledger may be behind.
-    const remote = new RemoteDesk({ writers, view: this.#ledger, isCurrent: () => false });
+    const remote = new RemoteDesk({ writers, view: this.#ledger, isCurrent: () => false, clock: this.#clock });
     return {
       ask: (question) => remote.ask(question),
       report: (token, report, address) => remote.report(token, report, address),
+      // Another thread may have served the script.
+      fetched: (address, path) => this.#first.report({ on: "fetched", address, path }),
     };
   }
 

@@ -44,6 +44,8 @@ export interface AssetsOptions {
   readonly maxOpen?: number | undefined;
   /** The most downloads at one time, in place of the number that `maxOpen` allows. */
   readonly maxStreams?: number;
+  /** Called with a client's address when the client has got a whole file. */
+  readonly fetched?: ((address: string, path: string) => void) | undefined;
   /** How long a request waits if too many downloads run. Then davit answers 503. */
   readonly maxWaitMs?: number;
 }
@@ -91,6 +93,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     metrics,
     maxOpen = maxOpenAssets,
     clients = new Clients(),
+    fetched,
     maxWaitMs = defaultMaxWaitMs,
   } = options;
   const opening = Math.min(maxOpening, Math.ceil(maxOpen / 4));
@@ -104,6 +107,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     buffers: new ReadBuffers(),
     clients,
     log,
+    fetched,
     hasPlace: true,
   };
   const answerInPlace = async (directory: string, client: Holder, exchange: Exchange) => {
@@ -142,6 +146,7 @@ interface DownloadContext {
   readonly buffers: ReadBuffers;
   readonly clients: Clients;
   readonly log: AssetsOptions["log"];
+  readonly fetched: AssetsOptions["fetched"];
   /** False for a request that has no place among the downloads. It may get only an answer that reads no file. */
   readonly hasPlace: boolean;
 }
@@ -226,10 +231,19 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
   sending.opened();
   const pieces = new AssetPieces(asset, range, sending);
   try {
-    await sendBody(head, pieces, sending, exchange);
+    const isSent = await sendBody(head, pieces, sending, exchange);
+    if (isSent && byteLength === asset.version.sizeBytes) noteFetched(sending, exchange);
   } finally {
     pieces.close();
   }
+}
+
+/** Reports a whole file once the client's kernel has it: until then the client may be gone. */
+function noteFetched({ fetched, clients }: DownloadContext, { request, response, path }: Exchange): void {
+  const address = fetched && clients.addressOf(request);
+  if (address === undefined) return;
+  if (response.writableFinished) fetched?.(address, path);
+  else response.once("finish", () => fetched?.(address, path));
 }
 
 type AssetHead = Pick<Answer, "status" | "headers">;
@@ -264,14 +278,15 @@ async function sendBody(
   pieces: AssetPieces,
   { log }: DownloadContext,
   { response, path }: Exchange,
-): Promise<void> {
+): Promise<boolean> {
   const first = await pieces.next();
   if (first === undefined) throw new RangeError("An answer with a body has a piece");
   try {
     response.writeOrdered(status, [...headers, "Content-Length", String(byteLength)]);
-    await sendPieces(response, first, pieces);
+    return await sendPieces(response, first, pieces);
   } catch (error) {
     if (error instanceof AssetChanged) log.warn({ path }, "asset changed while it was sent, download cut");
     else log.warn({ path, code: codeOf(error) }, "asset cannot be read, download cut");
+    return false;
   }
 }

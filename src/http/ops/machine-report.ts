@@ -144,10 +144,10 @@ function isApproved(object: NamedMachine | undefined): boolean {
 }
 
 function permitOf(book: MachineBook, { object, identities }: MachineSubject, boot: MachineBoot): Verdict | undefined {
-  const { plan, grants, group, profile, revision } = boot;
+  const { plan, grants, group, profile } = boot;
   if (plan === undefined) return undefined;
   const listed = object === undefined ? {} : { listed: identities };
-  const ask: PermitAsk = { purpose: "script", identities, ...listed, grants, plan, group, profile, revision };
+  const ask: PermitAsk = { purpose: "script", identities, ...listed, grants, plan, group, profile };
   return verdictOf(ask, book.ledger);
 }
 

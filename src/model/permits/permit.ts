@@ -72,8 +72,6 @@ export interface LedgerEntry {
   /** `namespace/name` at the last claim. */
   readonly group: string;
   readonly profile: string;
-  /** The Profile's revision at the last claim; absent in an entry of an earlier davit. */
-  readonly revision?: string;
   /** The address whose request made the last claim; absent if it was not known. */
   readonly claimedFrom?: string;
   /** Another address that asked for a text which only the claiming one may have: the text is closed since then. */
@@ -148,8 +146,6 @@ export interface PermitAsk {
   /** `namespace/name`. */
   readonly group: string;
   readonly profile: string;
-  /** Of the Profile, see `ProfileDocument.revision`. */
-  readonly revision: string;
 }
 
 /** Why a machine may not install, with the text for people. The texts quote nothing of an object or a request. */
@@ -170,9 +166,6 @@ export const permitRefusals = {
   withdrawn: "the grant that the machine has claimed is no longer in the objects",
   notClaimed: "the machine has not claimed an install by a boot script",
   over: "the machine's install is over",
-  otherProfile:
-    "the machine's install began with another Profile, or before this one changed: raise the generation to install " +
-    "by this one",
   noAddress: "the text is only for the address that has claimed the install, and one of the two is not known",
   otherAddress: "the text is only for the address that has claimed the install, and another one asks",
   closed: "another address has asked for the text: it is closed until the next install",
@@ -202,7 +195,7 @@ export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   if (ask.identities.length === 0) return refused("noIdentity");
   const entries = knownEntries(ask, ledger);
   if (entries === undefined) return refused("ambiguousIdentity");
-  return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
+  return ask.purpose === "config" ? configVerdict(entries, ledger) : scriptVerdict(ask, entries, ledger);
 }
 
 /**
@@ -226,19 +219,10 @@ export function mayBeOf(entry: LedgerEntry, identity: string): boolean {
   return entry.identities.includes(identity) || !entry.identities.some((own) => own.startsWith(kind));
 }
 
-function configVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
+function configVerdict(entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
   const entry = latestOf(entries);
   if (entry === undefined) return refused("notClaimed");
-  if (!isUnderWay(entry, ledger.nowMs)) return refused("over");
-  return isOfRevision(ask, entry) ? { kind: "granted", entry } : refused("otherProfile");
-}
-
-/** True if an install began with this revision of the Profile. */
-export function isOfRevision(
-  { profile, revision }: Pick<PermitAsk, "profile" | "revision">,
-  entry: Pick<LedgerEntry, "profile" | "revision">,
-): boolean {
-  return entry.profile === profile && (entry.revision === undefined || entry.revision === revision);
+  return isUnderWay(entry, ledger.nowMs) ? { kind: "granted", entry } : refused("over");
 }
 
 function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
@@ -250,10 +234,8 @@ function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: 
   if (first !== undefined && entry === undefined && ledger.isFull) return refused("full");
   if (first !== undefined) return { kind: "claim", grants: [first, ...others] };
   if (entry === undefined) return isAdopted(ask, ledger) ? disk : refused(why);
-  if (isRepeatable(entry, ledger.nowMs)) {
-    if (!isStillGranted(ask, entry, ledger.id)) return refused("withdrawn");
-    return isOfRevision(ask, entry) ? { kind: "granted", entry } : refused("otherProfile");
-  }
+  if (isRepeatable(entry, ledger.nowMs))
+    return isStillGranted(ask, entry, ledger) ? { kind: "granted", entry } : refused("withdrawn");
   return entry.state === "Failed" ? refused(why) : disk;
 }
 
@@ -271,15 +253,10 @@ export function isRepeatable({ state, claimedAtMs, timeoutSeconds }: LedgerEntry
   return state === "Claimed" && nowMs < claimedAtMs + Math.min(repeatMs, timeoutSeconds * 1_000);
 }
 
-/** True if the objects still have the grant that the machine has spent. */
-export function isStillGranted(
-  { grants }: Pick<PermitAsk, "grants">,
-  { grant: spent }: Pick<LedgerEntry, "grant">,
-  ledgerId: LedgerView["id"],
-): boolean {
+function isStillGranted({ grants }: PermitAsk, { grant: spent }: LedgerEntry, ledger: LedgerView): boolean {
   return grants.some(
-    ({ key, grant: { generation, ledger } }) =>
-      key === spent?.key && generation === spent.generation && (ledgerId === undefined || ledger === ledgerId),
+    ({ key, grant }) =>
+      spent !== undefined && key === spent.key && grant.generation === spent.generation && grant.ledger === ledger.id,
   );
 }
 
