@@ -11,7 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { type Cluster, type EtcdCopy, startCluster } from "../../tools/cluster/cluster.ts";
 import { type Pick, seededPick } from "../helpers/fault-files.ts";
-import { countsText, type Davits, Disturber } from "./davits.ts";
+import { countsText, type Davits, Disturber, type Pace } from "./davits.ts";
 import { firstWorld } from "./first-world.ts";
 import type { StartOptions } from "./one-davit.ts";
 import { type Kind, type Operation, Operations } from "./operations.ts";
@@ -19,17 +19,9 @@ import { unsettled } from "./outcome.ts";
 import { fleet, markMac, Witness } from "./witness.ts";
 import { configMapName, groupSpec, ignitionOf, machineSpec, profileSpec, type World } from "./world.ts";
 
-export interface ChaosOptions {
+export interface ChaosOptions extends Pace {
   readonly seed: number;
-  /** How many changes. */
-  readonly operations: number;
-  /** After this time no further change begins. */
-  readonly longestMs?: number;
-  /** A disturbance comes with every so many changes. */
-  readonly disturbEvery: number;
   readonly startDavits: (options: StartOptions) => Promise<Davits>;
-  /** From one change to the next, on average. */
-  readonly paceMs: number;
 }
 
 const machineCount = 200;
@@ -112,18 +104,10 @@ export class ChaosRun {
 
   /** Does everything, and waits until nothing is disturbed any more. */
   async run(): Promise<void> {
-    const { operations, longestMs = Number.POSITIVE_INFINITY, paceMs, disturbEvery } = this.#options;
-    const endMs = systemClock.monotonicMs() + longestMs;
     this.#witness.start();
     await this.#witness.untilInstalls();
-    while (this.#done < operations && systemClock.monotonicMs() < endMs) {
-      const operation = this.#operations.next(this.#world);
-      await systemClock.sleep(operation.pauseMs ?? this.#pick(paceMs * 2));
-      await this.#change(operation);
-      if (this.#pick(disturbEvery) === 0) await this.#disturber.disturb();
-      this.#done++;
-    }
-    await this.#disturber.settle();
+    const next = () => this.#operations.next(this.#world);
+    this.#done = await this.#disturber.amid(this.#options, { next, change: (operation) => this.#change(operation) });
     // A Group whose selector cannot be read may name any machine: those that no other Group names would wait for ever.
     await this.#change(this.#operations.mend(this.#world));
   }

@@ -1,5 +1,5 @@
 /**
- * The first law under chaos, of objects in a cluster: a minute in every run of the suites,
+ * The first law under chaos, of objects in a cluster and of files in a directory: two minutes in every run of the suites,
  * always with the same choices; hours of others by `make test-chaos`. `DAVIT_TEST_CHANGES` and `DAVIT_TEST_SEED` set
  * how many changes, and from which seed.
  */
@@ -7,10 +7,13 @@
 import { describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { ChaosRun } from "./chaos-run.ts";
+import { DirectoryRun } from "./directory-run.ts";
 import { faultsOf, operationsOf, paceMs, seed, timeoutMsOf } from "./faults.ts";
 import { startOneDavit } from "./one-davit.ts";
 
 const operations = operationsOf(100);
+// A file takes seconds to be written.
+const fileOperations = Math.ceil(operations / 5);
 const timeout = timeoutMsOf(operations);
 
 describe.concurrent("no machine is installed that its objects do not install", () => {
@@ -20,6 +23,15 @@ describe.concurrent("no machine is installed that its objects do not install", (
     async () => {
       const how = { seed, operations, paceMs, disturbEvery: 10, startDavits: startOneDavit };
       expect(await faultsOf(await ChaosRun.start(how))).toEqual([]);
+    },
+  );
+
+  it.skipIf(missing("vim", "rsync"))(
+    `through ${fileOperations} random changes of files (seed ${seed})`,
+    { timeout },
+    async () => {
+      const run = await DirectoryRun.start({ seed, operations: fileOperations, paceMs, disturbEvery: 10 });
+      expect(await faultsOf(run)).toEqual([]);
     },
   );
 });

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Pick } from "../helpers/fault-files.ts";
 import { profileNames } from "./first-world.ts";
+import type { Operation } from "./operations.ts";
+import type { Relay } from "./relay.ts";
 
 /** What a disturbance may use. */
 export interface Disturbing {
@@ -32,6 +34,39 @@ export async function assetArgs(folder: string): Promise<readonly string[]> {
   await mkdir(assets, { recursive: true });
   for (const name of profileNames) await writeFile(join(assets, name), name);
   return ["--assets-dir", assets];
+}
+
+/** How much is done, and how fast. */
+export interface Pace {
+  /** How many changes. */
+  readonly operations: number;
+  /** After this time no further change begins. */
+  readonly longestMs?: number;
+  /** From one change to the next, on average. */
+  readonly paceMs: number;
+  /** A disturbance comes with every so many changes. */
+  readonly disturbEvery: number;
+}
+
+interface Changing {
+  readonly next: () => Operation;
+  readonly change: (operation: Operation) => Promise<void>;
+}
+
+/** What may happen to the way between a store and its follower. */
+export function storeDisturbances(relay: Relay): Disturbances {
+  return {
+    "store out of reach": ({ during }) =>
+      during(
+        () => relay.cut(),
+        () => relay.heal(),
+      ),
+    "store silent": ({ during }) =>
+      during(
+        () => relay.freeze(),
+        () => relay.heal(),
+      ),
+  };
 }
 
 export interface DisturberOptions {
@@ -67,6 +102,21 @@ export class Disturber {
     const name = names[pick(names.length)] ?? "";
     this.counts.set(name, least + 1);
     await kinds[name]?.({ pick, during });
+  }
+
+  /** Makes changes amid disturbances, and ends when nothing is disturbed any more. @returns how many changes. */
+  async amid({ operations, longestMs, paceMs, disturbEvery }: Pace, { next, change }: Changing): Promise<number> {
+    const { pick } = this.#options;
+    const endMs = systemClock.monotonicMs() + (longestMs ?? Number.POSITIVE_INFINITY);
+    let done = 0;
+    for (; done < operations && systemClock.monotonicMs() < endMs; done++) {
+      const operation = next();
+      await systemClock.sleep(operation.pauseMs ?? pick(paceMs * 2));
+      await change(operation);
+      if (pick(disturbEvery) === 0) await this.disturb();
+    }
+    await this.settle();
+    return done;
   }
 
   /** Resolves when nothing is disturbed any more. */

@@ -7,11 +7,10 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { systemClock } from "../../src/lib/clock.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type Pick, seededPick } from "../helpers/fault-files.ts";
-import { countsText, type Davits, Disturber } from "./davits.ts";
-import { startFileDavits } from "./file-davits.ts";
+import { countsText, type Davits, Disturber, type Pace } from "./davits.ts";
+import { maxStaleMs, startFileDavits } from "./file-davits.ts";
 import { firstWorld } from "./first-world.ts";
 import { type Operation, Operations, type Write } from "./operations.ts";
 import { unsettled } from "./outcome.ts";
@@ -19,22 +18,14 @@ import { fleet, Witness } from "./witness.ts";
 import { configMapName, groupSpec, ignitionOf, type Machine, machineSpec, profileSpec, type World } from "./world.ts";
 import { Writing } from "./writing.ts";
 
-export interface DirectoryOptions {
+export interface DirectoryOptions extends Pace {
   readonly seed: number;
-  readonly operations: number;
-  /** After this time no further change begins. */
-  readonly longestMs?: number;
-  /** A disturbance comes with every so many changes. */
-  readonly disturbEvery: number;
-  /** From one change to the next, on average. */
-  readonly paceMs: number;
-  /** The file that is run; davit's own unless given. */
-  readonly program?: string | undefined;
 }
 
 const machineCount = 60;
-// A change that davit has seen stops every install. The rest is for a busy machine.
-const staleMs = 4_000;
+// A change that davit has seen stops every install, but a follower whose store is away does not see it. The rest is for a
+// busy machine.
+const staleMs = maxStaleMs + 4_000;
 const shortMs = 4_000;
 
 export class DirectoryRun {
@@ -74,7 +65,7 @@ export class DirectoryRun {
       await writeFile(path, textOf(write));
       await utimes(path, 1e9, 1e9);
     }
-    return new DirectoryRun(options, folder, await startFileDavits({ manifests, folder, program: options.program }));
+    return new DirectoryRun(options, folder, await startFileDavits({ manifests, folder }));
   }
 
   /** What was done, and what machines got, as text. */
@@ -86,18 +77,10 @@ export class DirectoryRun {
   }
 
   async run(): Promise<void> {
-    const { operations, longestMs = Number.POSITIVE_INFINITY, paceMs, disturbEvery } = this.#options;
-    const endMs = systemClock.monotonicMs() + longestMs;
     this.witness.start();
     await this.witness.untilInstalls();
-    while (this.#done < operations && systemClock.monotonicMs() < endMs) {
-      const operation = this.#operations.next(this.#world);
-      await systemClock.sleep(operation.pauseMs ?? this.#pick(paceMs * 2));
-      await this.#change(operation);
-      if (this.#pick(disturbEvery) === 0) await this.#disturber.disturb();
-      this.#done++;
-    }
-    await this.#disturber.settle();
+    const next = () => this.#operations.next(this.#world);
+    this.#done = await this.#disturber.amid(this.#options, { next, change: (operation) => this.#change(operation) });
     // A file that davit refuses holds up every deletion, which may have been meant to move an object into it.
     await this.#change(this.#operations.mend(this.#world));
   }

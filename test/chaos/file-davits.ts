@@ -10,28 +10,28 @@ import {
   storeOf,
 } from "../../tools/davit-process.ts";
 import { ledgerId } from "../helpers/install-world.ts";
-import { assetArgs, type Davits } from "./davits.ts";
+import { assetArgs, type Davits, storeDisturbances } from "./davits.ts";
 import { Relay } from "./relay.ts";
 
 export interface FileDavitsOptions {
   readonly manifests: string;
   /** Where they keep their files. */
   readonly folder: string;
-  /** The file that is run; davit's own unless given. */
-  readonly program?: string | undefined;
 }
 
-export async function startFileDavits({ manifests, folder, program }: FileDavitsOptions): Promise<Davits> {
+/** How long a davit may install by objects that nobody confirms any more. */
+export const maxStaleMs = 4_000;
+
+export async function startFileDavits({ manifests, folder }: FileDavitsOptions): Promise<Davits> {
   const dataDir = join(folder, "data");
   const [storePort = 0] = await freePorts(1);
   const relay = await Relay.start(storePort);
-  const how = program === undefined ? {} : { program };
-  const assets = await assetArgs(folder);
-  const args = ["--store-address", `127.0.0.1:${storePort}`, "--tombstone-ttl", "5s", "--boot-threads", "2", ...assets];
-  const serve = () => startDavit({ manifests, dataDir, args, ...how });
+  const common = ["--max-staleness", `${maxStaleMs}ms`, ...(await assetArgs(folder))];
+  const args = ["--store-address", `127.0.0.1:${storePort}`, "--tombstone-ttl", "5s", "--boot-threads", "2", ...common];
+  const serve = () => startDavit({ manifests, dataDir, args });
   const storeUrl = `http://127.0.0.1:${relay.port}`;
-  const copy = ["--copy-file", join(folder, "copy"), ...assets];
-  const follow = () => startDavitBoot([...storeOf({ storeUrl, dataDir }), ...copy], how);
+  const copy = ["--copy-file", join(folder, "copy"), ...common];
+  const follow = () => startDavitBoot([...storeOf({ storeUrl, dataDir }), ...copy]);
   const first = await serve();
   let davit: DavitProcess | undefined = first;
   let follower: DavitBootProcess | undefined = await follow();
@@ -53,16 +53,7 @@ export async function startFileDavits({ manifests, folder, program }: FileDavits
         await killed?.stop("SIGKILL");
         follower = await follow();
       },
-      "store out of reach": ({ during }) =>
-        during(
-          () => relay.cut(),
-          () => relay.heal(),
-        ),
-      "store silent": ({ during }) =>
-        during(
-          () => relay.freeze(),
-          () => relay.heal(),
-        ),
+      ...storeDisturbances(relay),
     },
     stop: async () => {
       await follower?.stop();

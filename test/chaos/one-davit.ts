@@ -7,7 +7,7 @@ import { type DavitBootProcess, startDavitBoot, storeOf } from "../../tools/davi
 import { FaultProxy } from "../cluster/fault-proxy.ts";
 import { Rack } from "../cluster/rack.ts";
 import { ledgerId } from "../helpers/install-world.ts";
-import { assetArgs, type Davits } from "./davits.ts";
+import { assetArgs, type Davits, storeDisturbances } from "./davits.ts";
 import { Relay } from "./relay.ts";
 
 export interface StartOptions {
@@ -45,16 +45,7 @@ export async function startOneDavit(options: StartOptions): Promise<Davits> {
           () => api.disconnect(),
           () => api.behave(),
         ),
-      "store out of reach": ({ during }) =>
-        during(
-          () => relay.cut(),
-          () => relay.heal(),
-        ),
-      "store silent": ({ during }) =>
-        during(
-          () => relay.freeze(),
-          () => relay.heal(),
-        ),
+      ...storeDisturbances(relay),
       "davit killed": async () => {
         isServing = false;
         await rack.restart();

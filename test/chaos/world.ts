@@ -101,7 +101,12 @@ export function givenBy(world: World, asked: Labels, isConfig = false): Given {
   const grants = grantsOf(winner, own);
   const given = givenByProfile(profile, world, isConfig, grants);
   const isInstall = typeof given === "object" && profile.isInstall;
-  return isInstall && others.some((other) => disputes(other, winner)) ? "wait" : given;
+  return isInstall && others.some((other) => disputes(other, winner)) ? waiting(profile) : given;
+}
+
+/** A machine waits in doubt. If its install has ended, it boots its disk, and only the ledger knows that. */
+function waiting(profile: ChaosProfile): Given {
+  return asksPermit(profile) ? "unsure" : "wait";
 }
 
 function grantsOf({ grant }: ChaosGroup, own: ChaosMachine | undefined): readonly Grant[] {
@@ -144,7 +149,8 @@ function givenByProfile(
   const { flaw, usesConfigMap, isInstall, isLocal, kernel, revision } = profile;
   const boots = isLocal && !isConfig;
   // A boot from the disk counts at once if there is a version before that it can count for.
-  if (flaw !== undefined || (usesConfigMap && configMap === undefined)) return isInstall && !boots ? "wait" : "unsure";
+  if (flaw !== undefined || (usesConfigMap && configMap === undefined))
+    return isInstall && !boots ? waiting(profile) : "unsure";
   if (boots) return "local";
   const text = usesConfigMap ? (configMap ?? 0) : 0;
   return { kernel, revision, configMap: text, grants: asksPermit(profile) ? grants : undefined };

@@ -40,8 +40,9 @@ export class Writing {
       "in pieces": () => this.#inPieces(path, this.#cut(text)),
       "cut off": () => this.#corrected(path, next, [this.#cut(text)[0] ?? ""]),
       "rubbish at its end": () => this.#corrected(path, next, [this.#cut(text)[0] ?? "", "\n\t}{ no: [yaml\n"]),
-      rsync: () => run("rsync", ["-a", next, path]),
-      "rsync, in place": () => run("rsync", ["-a", "--inplace", next, path]),
+      // `-c`: it would leave a file of the same size and time as it is.
+      rsync: () => run("rsync", ["-ac", next, path]),
+      "rsync, in place": () => run("rsync", ["-ac", "--inplace", next, path]),
       git: () => this.#checkout(next, path),
       ...(before !== undefined && {
         // sed replaces the file by another one. `r` adds the new text after line 1, and `d` deletes the old lines.
