@@ -9,7 +9,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
-import type { Exchange } from "../../src/http/exchange.ts";
+import type { Exchange, Handled } from "../../src/http/exchange.ts";
 import { createServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls, type TlsClients } from "../../src/http/server-tls.ts";
 import { StoreDoor } from "../../src/http/store/door.ts";
@@ -175,20 +175,43 @@ describe.skipIf(missing("openssl"))("clients whose authority is no longer one", 
       expect(await askAgain(port, "/generic?mac=52-54-00-00-00-01")).toEqual(["200", "200", "403", "403", "403"]);
     });
 
-    it("from the store's listener", async () => {
+    /** A listener of the store whose requests the door judges. @returns its port. */
+    async function serveStore(handleBy: (door: StoreDoor) => (exchange: Exchange) => Handled): Promise<number> {
       const files = { certFile: server?.certFile, keyFile: server?.keyFile, clientCaFile: old?.certFile };
       const door = await StoreDoor.open({ ...files, clock, log: silentLog, metrics: createMetrics("test") });
       ends.push(() => door.stop());
-      const handle = async ({ request }: Exchange) => {
-        const refusal = await door.refusalOf(request);
-        return { status: refusal === undefined ? 200 : 401, headers: [], body: "keys" };
-      };
-      const handler = { begin: () => undefined, handle };
+      const handler = { begin: () => undefined, handle: handleBy(door) };
       const { tls } = door;
       const listener = createServer({ log: silentLog, clock: systemClock, answerError, ...(tls && { tls }), handler });
       ends.push(() => listener.close());
       const { port } = await listener.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
+      return port;
+    }
+
+    it("from the store's listener", async () => {
+      const port = await serveStore((door) => async ({ request }) => {
+        const refusal = await door.refusalOf(request);
+        return { status: refusal === undefined ? 200 : 401, headers: [], body: "keys" };
+      });
       expect(await askAgain(port, "/v2/keys/")).toEqual(["200", "200", "401", "401", "401"]);
+    });
+
+    it("nor by a watch of the store that is open", async () => {
+      const port = await serveStore((door) => ({ request, response }) => {
+        door.follow(request, response);
+        response.writeHead(200).write("watching");
+        return undefined;
+      });
+      const watch = open(port, { cert: client?.cert, key: client?.key, maxVersion });
+      const closed = once(watch, "close");
+      watch.on("error", () => undefined).write("GET /v2/keys/?wait=true HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+      await once(watch, "data");
+      watch.resume();
+      await clock.advance(1_000);
+      expect(watch.destroyed).toBe(false);
+      clock.stepWallClock(3 * 24 * 3_600_000);
+      await clock.advance(1_000);
+      await closed;
     });
   });
 });

@@ -77,7 +77,7 @@ export function runHelper(name: HelperName, args: Args, tools: HelperTools): Jso
   return result;
 }
 
-/** Escapes all but letters, digits and `-._~`, so that the text can stand in any part of a URL. */
+/** Escapes all but letters, digits and `-._~`, so that the text fits into any part of a URL. */
 function urlEncoded(text: string): string {
   const code = (letter: string) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text.toWellFormed()).replaceAll(/[!'()*]/g, code);
