@@ -60,6 +60,24 @@ it.each([
   expect(grantOf(under)).toBe(1);
 });
 
+it("a Group that changes to an installer without a plan waits for an older change of its Profile", async () => {
+  const raw = (kernel: string) => profileOf("wipe", { effect: "Install", boot: { kernel: `/assets/${kernel}` } });
+  const of = (name: string) => ({ profileRef: { name }, selector });
+  suite.server.put(raw("old"));
+  suite.server.put(profileOf("disk", {}));
+  suite.server.put(groupOf("g", of("disk")));
+  const under = await followed(4);
+  suite.server.stall(/\/profiles$/);
+  suite.server.put(raw("new"));
+  suite.server.put(groupOf("g", of("wipe"), { generation: 2 }));
+  await pass(under, 5);
+  const profile = () => under.source.view.get("Group", "default", "g")?.spec.profile;
+  expect(profile()).toBe("disk");
+  suite.server.trickle();
+  await pass(under, 1);
+  expect(profile()).toBe("wipe");
+});
+
 it("the grant of a Machine waits for an older hold of its Group, and counts within a second without one", async () => {
   suite.server.put(wipe());
   suite.server.put(groupOf("g", group));

@@ -181,13 +181,18 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** True if a version has a grant, and lets machines do more than the version in view. */
+  /** True if a version has a grant or gives a Profile that installs, and lets machines do more than the one in view. */
   grants(name: OwnName, judgement: Judgement | undefined): boolean {
     const object = judgement?.refusal === undefined ? judgement?.object : undefined;
-    if ((object?.kind !== "Group" && object?.kind !== "Machine") || object.spec.install === undefined) return false;
+    if ((object?.kind !== "Group" && object?.kind !== "Machine") || !this.#mayInstall(object)) return false;
     const shown = this.get(name.kind, name.namespace, name.name);
     const atOnce = countingAtOnce(shown, object);
     return atOnce?.kind !== object.kind || !isDeepStrictEqual(atOnce.spec, object.spec);
+  }
+
+  #mayInstall(object: GroupObject | MachineObject): boolean {
+    if (object.spec.install !== undefined || object.kind === "Machine") return object.spec.install !== undefined;
+    return this.get("Profile", object.namespace, object.spec.profile)?.spec.effect === "Install";
   }
 
   /**
