@@ -264,6 +264,11 @@ export class Store {
     return this.#read(() => this.#tree.list(path, { ...options, nowMs: this.#nowMs() }));
   }
 
+  /** True if there is a directory at this path. It counts as no request. */
+  hasDirectory(path: StorePath): boolean {
+    return this.#tree.directoryAt(path) !== undefined;
+  }
+
   /** A file as `get` returns it; undefined where `get` would refuse, and for a directory. */
   getFile(path: StorePath): NodeRecord | undefined {
     const file = this.#tree.file(path, this.#nowMs());

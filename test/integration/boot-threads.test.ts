@@ -5,6 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { settleMs } from "../../src/http/assets/file.ts";
 import { type DavitProcess, threadsOf } from "../../tools/davit-process.ts";
 import { InstallWorld, ledgerId, queryOf } from "../helpers/install-world.ts";
 
@@ -75,6 +76,8 @@ beforeAll(async () => {
   await write(`---\n${group("web")}`);
   davit = await world.serve(["--boot-threads", String(threads), "--assets-dir", world.at("assets")]);
   await threadsOf(davit, threads);
+  // davit caches no file that may still be written.
+  await setTimeout(settleMs);
 }, limitMs);
 afterAll(() => world.stop());
 

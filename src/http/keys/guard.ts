@@ -16,17 +16,8 @@ export function refuseReserved(path: StorePath, index: number): void {
 }
 
 /** True for a path whose answer may have davit's own documents: that of a document, or of a directory above it. */
-export function mayHaveDocuments(path: StorePath, store: Pick<Store, "list">): boolean {
-  return isAtOrBelow(path, documentsRoot) || (isAtOrBelow(documentsRoot, path) && isThere(documentsRoot, store));
-}
-
-function isThere(path: StorePath, store: Pick<Store, "list">): boolean {
-  try {
-    store.list(path).end();
-    return true;
-  } catch {
-    return false;
-  }
+export function mayHaveDocuments(path: StorePath, store: Pick<Store, "hasDirectory">): boolean {
+  return isAtOrBelow(path, documentsRoot) || (isAtOrBelow(documentsRoot, path) && store.hasDirectory(documentsRoot));
 }
 
 /** True for a path that clients must see as absent. */
