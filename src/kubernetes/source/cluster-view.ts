@@ -181,18 +181,21 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** True if a version has a grant or gives a Profile that installs, and lets machines do more than the one in view. */
+  /** True if a version has a grant or changes to an installer, and lets machines do more than the version in view. */
   grants(name: OwnName, judgement: Judgement | undefined): boolean {
     const object = judgement?.refusal === undefined ? judgement?.object : undefined;
-    if ((object?.kind !== "Group" && object?.kind !== "Machine") || !this.#mayInstall(object)) return false;
+    if ((object?.kind !== "Group" && object?.kind !== "Machine") || !this.#opens(object)) return false;
     const shown = this.get(name.kind, name.namespace, name.name);
     const atOnce = countingAtOnce(shown, object);
     return atOnce?.kind !== object.kind || !isDeepStrictEqual(atOnce.spec, object.spec);
   }
 
-  #mayInstall(object: GroupObject | MachineObject): boolean {
-    if (object.spec.install !== undefined || object.kind === "Machine") return object.spec.install !== undefined;
-    return this.get("Profile", object.namespace, object.spec.profile)?.spec.effect === "Install";
+  /** True for a grant, and for a Group whose version in view has another Profile, if the new one installs. */
+  #opens({ kind, namespace, name, spec }: GroupObject | MachineObject): boolean {
+    if (kind === "Machine" || spec.install !== undefined) return spec.install !== undefined;
+    const shown = this.get("Group", namespace, name);
+    if (shown === undefined || shown.spec.profile === spec.profile) return false;
+    return this.get("Profile", namespace, spec.profile)?.spec.effect === "Install";
   }
 
   /**
