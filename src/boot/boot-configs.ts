@@ -259,9 +259,9 @@ export class BootConfigs {
   }
 
   #renderFor(name: MachineConfigName, candidate: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
-    const { request, make } = asking;
+    const { request, make, reportToken: claim } = asking;
     const { group, profile } = candidate;
-    const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport) };
+    const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport), claim };
     switch (name) {
       case "ipxe":
         return this.#scripts.ipxe(machine, ofMachine(make, name));

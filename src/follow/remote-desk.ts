@@ -4,9 +4,8 @@
  * the follower's copy of the ledger at any age.
  */
 
-import type { Clock } from "../lib/clock.ts";
 import type { Soon } from "../lib/soon.ts";
-import { type LedgerEntry, type LedgerView, repeatMs, sealRefusal, verdictOf } from "../model/permits/permit.ts";
+import { isStillGranted, type LedgerEntry, type LedgerView, sealRefusal, verdictOf } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import {
   type Closing,
@@ -25,17 +24,12 @@ export interface RemoteDeskOptions {
   readonly view: LedgerView;
   /** True while that copy is known to equal the writer's ledger. Then the writer need not be asked for a refusal. */
   readonly isCurrent: () => boolean;
-  readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 const late: DeskAnswer = { kind: "late" };
-/** Addresses that this follower has given a script; the oldest one is forgotten first. */
-const maxAddresses = 4_096;
 
 export class RemoteDesk implements PermitDesk {
   readonly #options: RemoteDeskOptions;
-  /** Monotonic: until when an asset that this address fetches ends the time in which its script is repeated. */
-  readonly #given = new Map<string, number>();
 
   constructor(options: RemoteDeskOptions) {
     this.#options = options;
@@ -61,30 +55,12 @@ export class RemoteDesk implements PermitDesk {
     return (answer === undefined ? undefined : decodeOutcome(answer)) ?? "late";
   }
 
-  fetched(address: string, path: string): void {
-    const untilMs = this.#given.get(address);
-    if (untilMs === undefined) return;
-    this.#given.delete(address);
-    const closing: Closing = { kind: "fetched", address, path };
-    // Without an answer, the script is repeated until its time is over.
-    if (this.#options.clock.monotonicMs() < untilMs) void this.#options.writers.ask(closingPath, closing);
-  }
-
   async #ask(question: DeskAsk): Promise<DeskAnswer> {
     const { rawQuery, purpose, mayClaim, isSealed, address } = question;
     const asked: PermitQuestion = { rawQuery, purpose, mayClaim, isSealed, address };
     const answer = await this.#options.writers.ask(permitPath, asked);
     const reply = answer === undefined ? undefined : decodeReply(answer);
-    const checked = reply === undefined ? late : checkedReply(question, reply);
-    if (checked.kind === "granted" && purpose === "script" && address !== undefined) this.#note(address);
-    return checked;
-  }
-
-  #note(address: string): void {
-    this.#given.delete(address);
-    this.#given.set(address, this.#options.clock.monotonicMs() + repeatMs);
-    const [oldest] = this.#given.keys();
-    if (this.#given.size > maxAddresses && oldest !== undefined) this.#given.delete(oldest);
+    return reply === undefined ? late : checkedReply(question, reply);
   }
 }
 
@@ -111,7 +87,6 @@ function isOf({ identities, listed = [] }: DeskAsk, entry: LedgerEntry): boolean
  * True if the follower's own objects have the grant that the script is for. A config is read after the script: its
  * install goes on even if the grant was withdrawn meanwhile, as at the writer.
  */
-function isGranted({ purpose, grants }: DeskAsk, { grant: spent }: LedgerEntry): boolean {
-  if (purpose === "config") return true;
-  return grants.some(({ key, grant }) => key === spent?.key && grant.generation === spent.generation);
+function isGranted(question: DeskAsk, entry: LedgerEntry): boolean {
+  return question.purpose === "config" || isStillGranted(question, entry, undefined);
 }

@@ -23,7 +23,7 @@ export interface PlannedEntry {
 }
 
 /** What a claim records. */
-export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile"> {
+export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile" | "revision"> {
   readonly plan: Pick<InstallPlan, "timeoutSeconds">;
   readonly address: string | undefined;
 }
@@ -49,12 +49,13 @@ export function plannedClaim(
     identities: [...(main?.identities ?? []), ...added],
     state: "Claimed",
     grant: first,
-    spent: spentWith(main?.spent ?? {}, grants),
+    ...spentWith(main, grants),
     claimedAtMs: changedAtMs,
     changedAtMs,
     timeoutSeconds: ask.plan.timeoutSeconds,
     group: ask.group,
     profile: ask.profile,
+    revision: ask.revision,
     addresses: ask.address === undefined ? [] : [ask.address],
     ...(ask.address !== undefined && { claimedFrom: ask.address }),
     ...(main?.labels && { labels: main.labels }),
@@ -64,7 +65,7 @@ export function plannedClaim(
     // The reports of an earlier install of this entry no longer count.
     grant: first,
     claimedAtMs: changedAtMs,
-    spent: spentWith(entry.spent, grants),
+    ...spentWith(entry, grants),
   }));
   return {
     entry: claimed,
@@ -203,13 +204,23 @@ function newIdentities(
 /** Returns an entry that has spent the grant of another entry of the same machine. */
 export function spentAs(entry: LedgerEntry, { grant }: Pick<LedgerEntry, "grant">): LedgerEntry {
   if (grant === undefined || (entry.spent[grant.key] ?? 0) >= grant.generation) return entry;
-  return { ...entry, spent: spentWith(entry.spent, [grant]) };
+  return { ...entry, ...spentWith(entry, [grant]) };
 }
 
-function spentWith(spent: LedgerEntry["spent"], grants: readonly SpentGrant[]): Readonly<Record<string, number>> {
-  const all = new Map(Object.entries(spent));
-  for (const { key, generation } of grants) all.set(key, Math.max(generation, all.get(key) ?? 0));
-  return Object.fromEntries(all);
+/** Returns what an entry has spent with these grants. A grant of a higher generation stays as it is. */
+export function spentWith(
+  entry: Pick<LedgerEntry, "spent" | "spentUntil"> | undefined,
+  grants: readonly SpentGrant[],
+): Required<Pick<LedgerEntry, "spent" | "spentUntil">> {
+  const spent = new Map(Object.entries(entry?.spent ?? {}));
+  const spentUntil = new Map(Object.entries(entry?.spentUntil ?? {}));
+  for (const { key, generation, untilMs } of grants) {
+    if ((spent.get(key) ?? 0) >= generation) continue;
+    spent.set(key, generation);
+    if (untilMs === undefined) spentUntil.delete(key);
+    else spentUntil.set(key, untilMs);
+  }
+  return { spent: Object.fromEntries(spent), spentUntil: Object.fromEntries(spentUntil) };
 }
 
 function latestFirst(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {

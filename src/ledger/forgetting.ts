@@ -2,7 +2,7 @@
 
 import type { LedgerEntry, LedgerView, NamedGrant } from "../model/permits/permit.ts";
 import type { SingleCommand } from "../store/command/command.ts";
-import { change, type EntryWriting, isOpen } from "./claim.ts";
+import { change, type EntryWriting, isOpen, spentWith } from "./claim.ts";
 import { entryPath, identityPath } from "./ledger-documents.ts";
 
 /** True if each grant that the entry has spent is over, so that no object can open it again. */
@@ -44,13 +44,14 @@ export function plannedForgetting(
 ): readonly SingleCommand[] {
   const open = openSooner(grants, ledger);
   if (open.length === 0 && !isOpen(entry) && isEndedForEver(entry, ledger)) return removal(entry, writing);
-  const spent = new Map(Object.entries(entry.spent));
-  for (const { key, grant } of open) spent.set(key, Math.max(grant.generation, spent.get(key) ?? 0));
   const { grant, reported, labels, ...kept } = entry;
   const forgotten: LedgerEntry = {
     ...kept,
     state: "Failed",
-    spent: Object.fromEntries(spent),
+    ...spentWith(
+      entry,
+      open.map(({ key, grant: { generation, untilMs } }) => ({ key, generation, ...(untilMs && { untilMs }) })),
+    ),
     changedAtMs: Math.max(writing.nowMs, entry.changedAtMs),
   };
   return [change(forgotten, writing)];

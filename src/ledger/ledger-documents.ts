@@ -189,14 +189,23 @@ export function decodeEntry(text: string): LedgerEntry | undefined {
   const labels = optional(value.labels, labelsOf);
   if (grant === "unreadable" || reported === "unreadable" || labels === "unreadable") return undefined;
   const addresses = addressesOf(value);
-  if (addresses === undefined) return undefined;
+  const added = addedOf(value);
+  if (addresses === undefined || added === undefined) return undefined;
   return {
     ...required,
+    ...added,
     ...addresses,
     ...(grant && { grant }),
     ...(reported && { reported }),
     ...(labels && { labels }),
   };
+}
+
+/** The members that an entry of an earlier davit lacks. Undefined if one is unreadable. */
+function addedOf({ revision, ...value }: JsonObject): Pick<LedgerEntry, "revision" | "spentUntil"> | undefined {
+  const spentUntil = optional(value.spentUntil, spentOf);
+  if (spentUntil === "unreadable" || !(revision === undefined || typeof revision === "string")) return undefined;
+  return { ...(revision !== undefined && { revision }), ...(spentUntil && { spentUntil }) };
 }
 
 /** Undefined if a member is unreadable. */
@@ -241,8 +250,9 @@ function spentOf(value: JsonValue | undefined): Record<string, number> | undefin
 
 function grantOf(value: JsonValue): SpentGrant | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { key, generation } = value;
-  return typeof key === "string" && isTime(generation) ? { key, generation } : undefined;
+  const { key, generation, untilMs } = value;
+  if (typeof key !== "string" || !isTime(generation) || !(untilMs === undefined || isTime(untilMs))) return undefined;
+  return { key, generation, ...(untilMs !== undefined && { untilMs }) };
 }
 
 function reportedOf(value: JsonValue): ReportedProgress | undefined {

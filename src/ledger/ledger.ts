@@ -10,18 +10,11 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Soon } from "../lib/soon.ts";
-import {
-  isRepeatable,
-  knownEntries,
-  type LedgerEntry,
-  type NamedGrant,
-  type ReportRules,
-} from "../model/permits/permit.ts";
+import { knownEntries, type LedgerEntry, type NamedGrant, type ReportRules } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import type { Store } from "../store/store.ts";
 import { Beginning } from "./beginning.ts";
-import { change, plannedAdoption } from "./claim.ts";
-import { ClaimedAddresses } from "./claimed-addresses.ts";
+import { plannedAdoption } from "./claim.ts";
 import { InstallClaims } from "./claims.ts";
 import { openSooner, plannedForgetting } from "./forgetting.ts";
 import { KnownLedger } from "./known-ledger.ts";
@@ -70,7 +63,6 @@ export class Ledger implements PermitDesk {
   readonly #claims: InstallClaims;
   readonly #reports: Reports;
   readonly #ticker: Ticker;
-  readonly #claimed: ClaimedAddresses;
   #knowsGrants = false;
   #unfollow: () => void = () => undefined;
 
@@ -99,7 +91,6 @@ export class Ledger implements PermitDesk {
     });
     this.#reports = new Reports({ ...shared, tokenKey, rulesOf });
     this.#ticker = new Ticker(shared);
-    this.#claimed = new ClaimedAddresses(known);
   }
 
   /**
@@ -127,16 +118,6 @@ export class Ledger implements PermitDesk {
   /** See `PermitDesk`. */
   report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome> {
     return this.#reports.report(token, report, address);
-  }
-
-  /**
-   * See `PermitDesk`. If several machines at this address have just claimed, it is not clear which one it was, and
-   * nothing changes.
-   */
-  fetched(address: string, _path: string): void {
-    const [id, ...others] = this.#claimed.at(address);
-    if (id === undefined || others.length > 0) return;
-    void this.#log.carryOut(() => this.#decideFetched(id));
   }
 
   /** The grants of all objects: the ledger logs when one of them ends. */
@@ -227,16 +208,6 @@ export class Ledger implements PermitDesk {
     const { secret } = this;
     const { id } = this.known;
     return id === undefined || secret === undefined ? undefined : { ledgerId: id, secret };
-  }
-
-  #decideFetched(id: string): Decision<undefined> {
-    const { writing } = this.#log;
-    const entry = this.known.entries.get(id);
-    if (entry === undefined || !isRepeatable(entry, writing.nowMs)) {
-      return { kind: "closing", commands: [], result: undefined };
-    }
-    const begun: LedgerEntry = { ...entry, state: "Installing", changedAtMs: writing.nowMs };
-    return { kind: "closing", commands: [change(begun, writing)], result: undefined };
   }
 
   #decideForget(which: string | readonly string[]): Decision<ForgettingOutcome | undefined> {

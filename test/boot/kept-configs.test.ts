@@ -88,7 +88,14 @@ describe("a config", () => {
 });
 
 describe("kept configs", () => {
-  const profile = { id: "lab/web", content: contentOf(), hasFailed: false, isInstall: false, isOutdated: false };
+  const profile = {
+    revision: "r1",
+    id: "lab/web",
+    content: contentOf(),
+    hasFailed: false,
+    isInstall: false,
+    isOutdated: false,
+  };
   const machine: AddressedMachine = { group: selected(), profile, davitUrl: "http://192.0.2.1:80" };
   const config = (body: string): Rendered => ({ body, contentType: "text/plain" });
 

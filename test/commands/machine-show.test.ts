@@ -10,7 +10,15 @@ import { adminToken, MachinesBed, machinesBed } from "./machines-under-test.ts";
 const bed = machinesBed();
 const mac = "52:54:00:a1:9c:ae";
 const uuid = "4c4c4544-0035-4d10-8051-b9c04f4e3232";
-const webBoot = { group: "racks/web", profile: "racks/flatcar", isHeld: false, needsApproval: true, grants: [], plan };
+const webBoot = {
+  group: "racks/web",
+  profile: "racks/flatcar",
+  isHeld: false,
+  needsApproval: true,
+  revision: "r1",
+  grants: [],
+  plan,
+};
 
 function fill(): void {
   const { fake } = bed();
@@ -103,7 +111,12 @@ describe("davit machine show", () => {
 
   it("shows why the next boot is refused", async () => {
     fill();
-    bed().fake.boots.set("mac/52:54:00:00:00:02", { ...webBoot, group: "racks/db", needsApproval: false });
+    bed().fake.boots.set("mac/52:54:00:00:00:02", {
+      ...webBoot,
+      group: "racks/db",
+      needsApproval: false,
+      revision: "r1",
+    });
     const { output } = await bed().run("show", "52:54:00:00:00:02");
     expect(output).toContain("machine    no Machine object\n");
     expect(output).toContain("next boot  503, no spec.install of its Group or its Machine grants an install\n");

@@ -28,6 +28,7 @@ const question: DeskAsk = {
   grants: [grantOf(2)],
   plan: { then: "sanboot", timeoutSeconds: 60 },
   ...chosen,
+  revision: "r1",
   mayClaim: true,
   isSealed: false,
   address: "192.0.2.1",
@@ -81,7 +82,6 @@ async function serve(isOld = false): Promise<URL> {
       closings.push({ token, report, address });
       return outcome;
     },
-    fetched: (address: string, path: string) => void closings.push({ address, path }),
   };
   const guard = () => (isRefused ? refusal : undefined);
   const answers = permitAnswers({
@@ -123,7 +123,7 @@ function deskAt(...urls: readonly URL[]): RemoteDesk {
     adoptedUntilMs: () => 0,
     entriesOf: (which) => known.filter((each) => each.identities.some((identity) => which.includes(identity))),
   };
-  return new RemoteDesk({ writers, view, isCurrent: () => isCurrent, clock: systemClock });
+  return new RemoteDesk({ writers, view, isCurrent: () => isCurrent });
 }
 
 describe("a follower", () => {
@@ -241,16 +241,6 @@ describe("what closes a permit", () => {
     const desk = deskAt(new URL("http://127.0.0.1:1"));
     expect(await desk.report("the-token", { state: "installed" }, undefined)).toBe("late");
   });
-
-  it("is an asset that a machine fetches after its script, once", async () => {
-    const desk = deskAt(await serve());
-    desk.fetched("192.0.2.1", "/assets/kernel");
-    await desk.ask(question);
-    desk.fetched("192.0.2.2", "/assets/kernel");
-    desk.fetched("192.0.2.1", "/assets/kernel");
-    desk.fetched("192.0.2.1", "/assets/initrd");
-    await expect.poll(() => closings).toEqual([{ address: "192.0.2.1", path: "/assets/kernel" }]);
-  });
 });
 
 describe("the writer's routes", () => {
@@ -261,8 +251,7 @@ describe("the writer's routes", () => {
     ["permit", '{"rawQuery":"","purpose":"script"}', 400],
     ["permit", JSON.stringify({ rawQuery: "x".repeat(70_000), purpose: "script", mayClaim: true }), 400],
     ["report", '{"kind":"report","token":"x","report":{"state":"other"}}', 400],
-    ["report", '{"kind":"fetched","path":"/x"}', 400],
-    ["report", '{"kind":"fetched","path":"/x","address":"192.0.2.1"}', 200],
+    ["report", '{"kind":"fetched","path":"/x","address":"192.0.2.1"}', 400],
   ])("%s answers %j with %i", async (name, body, status) => {
     const answer = await fetch(new URL(`/davit/v1/${name}`, await serve()), { method: "POST", body });
     expect(answer.status).toBe(status);

@@ -50,7 +50,7 @@ async function member(kind: "leader" | "other" | "earlier" | "refusing"): Promis
     store,
     guard: () => (kind === "refusing" ? new StoreError("unauthorized", "no", 0) : undefined),
     permit: async () => ({ kind: "late" }),
-    desk: { report: async () => "late", fetched: () => undefined },
+    desk: { report: async () => "late" },
     sighted,
     handed: { take: async () => 0 },
     clock,

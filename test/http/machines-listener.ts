@@ -23,6 +23,7 @@ export const webBoot = {
   group: "racks/web",
   profile: "racks/flatcar",
   isHeld: false,
+  revision: "r1",
   needsApproval: false,
   grants: [],
   plan,

@@ -85,7 +85,9 @@ describe("`GET /machines`", () => {
     { phase: "Permitted", given: { boot: { grants: [{ key: "group/racks/web", grant: openGrant() }] } } },
     {
       phase: "Waiting",
-      given: { boot: { needsApproval: true, grants: [{ key: "group/racks/web", grant: openGrant() }] } },
+      given: {
+        boot: { needsApproval: true, grants: [{ key: "group/racks/web", grant: openGrant() }] },
+      },
     },
     { phase: "Installing", given: { known: { state: "Claimed" as const } } },
     { phase: "Unconfirmed", given: { known: { state: "Installing" as const, timeoutSeconds: 60 } } },

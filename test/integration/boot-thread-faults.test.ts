@@ -209,7 +209,7 @@ it("reports labels that match no Group as they were sent", async () => {
   expect(await ask(`/ipxe?${query}`)).toBe("404 404 no matching group");
   await thread.take({ kind: "stop" });
   const report = vi.fn<(labels: Labels) => void>();
-  const requests = new ThreadRequests({ follow: () => () => {}, nearMisses: { report }, desk: undefined });
+  const requests = new ThreadRequests({ follow: () => () => {}, nearMisses: { report } });
   for (const message of posted.map((each) => structuredClone(each))) {
     if (message.kind === "events") for (const event of message.events) requests.take(event);
   }

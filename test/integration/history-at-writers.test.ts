@@ -47,7 +47,7 @@ async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
     store,
     guard: () => (kind === "refusing" ? new StoreError("unauthorized", "no", 0) : undefined),
     permit: async () => ({ kind: "late" }),
-    desk: { report: async () => "late", fetched: () => undefined },
+    desk: { report: async () => "late" },
     sighted: () => undefined,
     handed: new HandedIntake({ history, names, clock }),
     clock,

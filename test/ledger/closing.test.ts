@@ -75,20 +75,29 @@ describe("time", () => {
 });
 
 describe("an asset that was read", () => {
-  it("ends the time of the script, if it is clear which machine read it", async () => {
+  it("ends no claim: another machine at the address may have read it", async () => {
     const desk = await openDesk();
     const grants = [grantOf(desk)];
     await claimed(desk, { grants });
-    await claimed(desk, { grants, identities: [macB], address: "10.0.0.2" });
-    desk.ledger.fetched("10.0.0.9", "/vmlinuz");
-    desk.ledger.fetched("10.0.0.1", "/vmlinuz");
-    await desk.clock.advance(1);
-    expect([stateOf(desk), stateOf(desk, macB)]).toEqual(["Installing", "Claimed"]);
-    expect(await asked(desk, { grants })).toBe("disk");
-    await claimed(desk, { grants, identities: ["mac/52:54:00:00:00:77"], address: "10.0.0.2" });
-    desk.ledger.fetched("10.0.0.2", "/vmlinuz");
-    await desk.clock.advance(1);
-    expect(stateOf(desk, macB)).toBe("Claimed");
+    await desk.clock.advance(59_000);
+    expect([await asked(desk, { grants }), stateOf(desk)]).toEqual(["granted", "Claimed"]);
+    await desk.stop();
+  });
+});
+
+describe("a claim of another Profile, or of another revision", () => {
+  it.each([
+    ["Profile", { profile: "racks/wipe" }],
+    ["revision", { revision: "r2" }],
+  ])("gives no config and repeats no script: another %s", async (_, other) => {
+    const desk = await openDesk();
+    const grants = [grantOf(desk)];
+    await claimed(desk, { grants });
+    for (const purpose of ["script", "config"] as const) {
+      expect(await asked(desk, { grants, purpose, ...other })).toBe("otherProfile");
+    }
+    expect(await asked(desk, { grants, purpose: "config" })).toBe("granted");
+    expect(await asked(desk, { purpose: "config", ...other })).toBe("otherProfile");
     await desk.stop();
   });
 });

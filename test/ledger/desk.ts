@@ -89,6 +89,7 @@ export function question(change: Partial<DeskAsk> = {}): DeskAsk {
     plan: planOf(7_200),
     group: "racks/web",
     profile: "racks/flatcar",
+    revision: "r1",
     mayClaim: true,
     isSealed: false,
     address: "10.0.0.1",

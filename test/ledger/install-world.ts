@@ -39,8 +39,7 @@ export type Act =
   | { readonly act: "restore"; readonly copy: number }
   | { readonly act: "forget"; readonly machine: number }
   | { readonly act: "adopt"; readonly hours: number }
-  | { readonly act: "markFails"; readonly fails: boolean }
-  | { readonly act: "asset"; readonly address: number };
+  | { readonly act: "markFails"; readonly fails: boolean };
 
 export interface AskAct {
   /** Which names the machine sends: bits of `names`. */
@@ -139,9 +138,6 @@ export class InstallWorld {
       }
       case "markFails":
         this.#markFails = act.fails;
-        return;
-      case "asset":
-        this.#desk?.ledger.fetched(`10.0.0.${act.address}`, "/vmlinuz");
         return;
     }
   }

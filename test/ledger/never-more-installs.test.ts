@@ -84,7 +84,6 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ act: fc.constant("forget"), machine: fc.nat(4) }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constant("adopt"), hours: fc.constantFrom(0, 1) }) },
   { weight: 1, arbitrary: fc.record({ act: fc.constant("markFails"), fails: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ act: fc.constant("asset"), address: fc.integer({ min: 1, max: 3 }) }) },
 );
 
 /** Attacks whose parts must follow each other: chance alone finds them too rarely. */

@@ -19,6 +19,7 @@ const ask: PermitAsk = {
   plan: { then: "sanboot", timeoutSeconds: 7_200 },
   group: "racks/web",
   profile: "racks/flatcar",
+  revision: "r1",
 };
 
 function ledger(adoptedUntilMs: number, entries: readonly LedgerEntry[] = []): LedgerView {

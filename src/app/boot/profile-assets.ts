@@ -22,8 +22,8 @@ export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests
   readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes" | "assetsCacheBytes" | "bootThreads">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
-  /** Gets the addresses that have read a whole file. */
-  readonly desk?: Pick<PermitDesk, "fetched"> | undefined;
+  /** Takes the downloads that name a claim. */
+  readonly desk?: Pick<PermitDesk, "report"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -64,7 +64,7 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
     metrics,
     clients,
     maxOpen: maxAssetFiles(config.bootThreads),
-    fetched: desk && ((address, path) => desk.fetched(address, path)),
+    desk,
   });
   return { route, fetcher };
 }

@@ -100,6 +100,7 @@ function bootFor(
     isHeld,
     needsApproval: known.permits?.approval !== undefined,
     grants: asked ?? (own === undefined ? [] : [own]),
+    revision: index.machineOf(group)?.profile.revision ?? "",
     plan: index.machineOf(group)?.profile.content.install,
   };
 }

@@ -151,13 +151,14 @@ export class BootThread {
     const clock = this.#clock;
     const first = this.#first;
     const log = first.log("http");
+    const desk = hasDesk ? this.#desk() : undefined;
     this.#listener = new BootListener({
       ...{ config, clock, log, metrics: this.#metrics, clients: this.#clients, unsent: this.#unsent },
       index: this.#index,
       slowWork: new SlowWork({ thread: first.renderThread, clock }),
       signers: this.#signers(),
-      assets: this.#assets(log),
-      desk: hasDesk ? this.#desk() : undefined,
+      assets: this.#assets(log, desk),
+      desk,
       machineOf: (token) => reportingMachine(this.#ledger, token),
       accessLog: requestFollower({ clock, follow: first.follow }),
       nearMisses: { report: (labels) => first.report({ on: "noMatch", labels, flaws: labels.flaws }) },
@@ -182,7 +183,7 @@ export class BootThread {
     return Object.fromEntries(made);
   }
 
-  #assets(log: Log) {
+  #assets(log: Log, desk: PermitDesk | undefined) {
     const { assetsDir: root, assetsCacheBytes, bootThreads } = this.#start.config;
     return assetRoute({
       root,
@@ -194,20 +195,14 @@ export class BootThread {
       metrics: this.#metrics,
       clients: this.#clients,
       maxOpen: maxAssetFiles(bootThreads),
-      fetched: (address, path) => this.#first.report({ on: "fetched", address, path }),
+      desk,
     });
   }
 
   #desk(): PermitDesk {
     const { writers } = this.#first;
     // The first thread decides each refusal, because this copy of the ledger may be behind.
-    const remote = new RemoteDesk({ writers, view: this.#ledger, isCurrent: () => false, clock: this.#clock });
-    return {
-      ask: (question) => remote.ask(question),
-      report: (token, report, address) => remote.report(token, report, address),
-      // Another thread may have served the script.
-      fetched: (address, path) => this.#first.report({ on: "fetched", address, path }),
-    };
+    return new RemoteDesk({ writers, view: this.#ledger, isCurrent: () => false });
   }
 
   async #count(): Promise<void> {

@@ -3,13 +3,11 @@
 import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import type { EndedRequest, RequestedMachine, RequestSink } from "../../http/boot/access-log.ts";
 import { labelsFromQuery } from "../../model/labels/labels.ts";
-import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { SentMachine, ThreadEvent } from "./wire.ts";
 
 export interface ThreadRequestsOptions {
   readonly follow: RequestSink;
   readonly nearMisses: Pick<NearMisses, "report">;
-  readonly desk: Pick<PermitDesk, "fetched"> | undefined;
 }
 
 export class ThreadRequests {
@@ -22,7 +20,7 @@ export class ThreadRequests {
   }
 
   take(event: ThreadEvent): void {
-    const { follow, nearMisses, desk } = this.#options;
+    const { follow, nearMisses } = this.#options;
     switch (event.on) {
       case "begun":
         this.#running.set(event.id, follow(event.request));
@@ -36,8 +34,6 @@ export class ThreadRequests {
       case "noMatch":
         nearMisses.report(Object.assign(new Map(event.labels), event.flaws && { flaws: event.flaws }));
         return;
-      case "fetched":
-        desk?.fetched(event.address, event.path);
     }
   }
 }

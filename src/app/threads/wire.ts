@@ -98,8 +98,7 @@ export type ThreadEvent =
       readonly machine: SentMachine | undefined;
     }
   /** Cloning a map drops the member `flaws`, so `flaws` is sent beside the labels. */
-  | { readonly on: "noMatch"; readonly labels: ReadonlyMap<string, string>; readonly flaws: Labels["flaws"] }
-  | { readonly on: "fetched"; readonly address: string; readonly path: string };
+  | { readonly on: "noMatch"; readonly labels: ReadonlyMap<string, string>; readonly flaws: Labels["flaws"] };
 
 /** The questions that only the first thread can answer, by name. */
 export interface Questions {

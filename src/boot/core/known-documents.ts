@@ -66,6 +66,8 @@ export interface KeptBoot {
 export interface BootProfile {
   /** `namespace/name`. */
   readonly id: string;
+  /** See `ProfileDocument.revision`. */
+  readonly revision: string;
   readonly content: ProfileContent;
   /** True if davit failed to prepare every version of the Profile: there is no content to serve. */
   readonly hasFailed: boolean;
@@ -207,9 +209,10 @@ export class KnownDocuments {
   #learnProfile(id: string, text: string): boolean {
     const document = decodeProfile(text);
     if (document !== undefined) {
-      const { content, failed, outdated } = document;
+      const { content, revision, failed, outdated } = document;
       const isInstall = installs(content);
-      this.profiles.set(id, { id, content, hasFailed: failed === true, isInstall, isOutdated: outdated === true });
+      const flags = { hasFailed: failed === true, isInstall, isOutdated: outdated === true };
+      this.profiles.set(id, { id, revision, content, ...flags });
     }
     return document !== undefined;
   }

@@ -8,6 +8,7 @@ import type { Soon } from "../../lib/soon.ts";
 import { after } from "../../lib/soon.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { Boot } from "../../model/objects/profile.ts";
+import { scriptWithClaim, withClaim } from "../../render/boot/claimed-file.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
 import { counted, type Rendered } from "../../render/core/rendered.ts";
 import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../../render/grub/grub.ts";
@@ -25,8 +26,8 @@ export interface BootScriptsOptions {
   readonly isSigned?: boolean;
 }
 
-/** A machine, and the URL of davit in its texts. */
-export type AddressedMachine = Machine & { readonly davitUrl: string };
+/** A machine, the URL of davit in its texts, and the token of its claim if it installs by a permit. */
+export type AddressedMachine = Machine & { readonly davitUrl: string; readonly claim?: string | undefined };
 
 /** Does a job for a machine: now, or in another thread. */
 export type MakeScript = (job: BootJob, machine: AddressedMachine) => Soon<Made>;
@@ -57,11 +58,11 @@ export class BootScripts {
    */
   ipxe(machine: AddressedMachine, make: MakeScript): Soon<Rendered | undefined> {
     const { group } = machine;
-    if (isFor(group.script, machine)) return group.script;
+    if (isFor(group.script, machine)) return claimedScript(group.script, machine);
     const job = { kind: "ipxe", boot: bootOf(machine), args: group.args, ...scopeOf(machine) } as const;
     return after(make(job, machine), ({ rendered }) => {
       group.script = rendered && keptText(rendered, machine);
-      return group.script;
+      return group.script && claimedScript(group.script, machine);
     });
   }
 
@@ -91,7 +92,9 @@ export class BootScripts {
     return made.source?.kind === "kernel" ? made.source : undefined;
   }
 
-  #grubConfig(boot: GrubSource, machine: Machine, { labels, userAgent }: GrubRequest): Rendered | undefined {
+  #grubConfig(source: GrubSource, machine: AddressedMachine, request: GrubRequest): Rendered | undefined {
+    const { labels, userAgent } = request;
+    const boot = claimedSource(source, machine);
     const guard = this.#guard(machine, labels);
     if (boot.kind === "config") return guard === undefined ? boot.config : guardedConfig(boot.config, guard);
     const title = machine.profile.content.displayName;
@@ -116,6 +119,18 @@ function isFor<Text extends Pick<KeptText, "profile" | "davitUrl">>(
   { profile, davitUrl }: AddressedMachine,
 ): text is Text {
   return text?.profile === profile && text.davitUrl === davitUrl;
+}
+
+/** Names the claim in a script that davit has written itself: in a Profile's own script it cannot know the files. */
+function claimedScript(script: KeptText, { profile, davitUrl, claim }: AddressedMachine): Rendered {
+  if (claim === undefined || profile.content.boot?.kind !== "kernel") return script;
+  return { body: scriptWithClaim(script.body, claim, davitUrl), contentType: script.contentType };
+}
+
+function claimedSource(source: GrubSource, { davitUrl, claim }: AddressedMachine): GrubSource {
+  if (claim === undefined || source.kind !== "kernel") return source;
+  const [kernel = "", ...initrd] = withClaim([source.kernel, ...source.initrd], claim, davitUrl);
+  return { ...source, kernel, initrd };
 }
 
 function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rendered {

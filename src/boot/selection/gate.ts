@@ -7,12 +7,13 @@ import type { Labels } from "../../model/labels/labels.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
 import {
   type InstallPlan,
+  isOfRevision,
+  isStillGranted,
   type LedgerView,
   type NamedGrant,
   type PermitAsk,
   type PermitPurpose,
   permitRefusals,
-  type SpentGrant,
 } from "../../model/permits/permit.ts";
 import type { DeskAnswer } from "../../model/permits/permit-desk.ts";
 import { BootError } from "../core/boot-error.ts";
@@ -55,6 +56,7 @@ export function askOf(
     plan,
     group: group.id,
     profile: profile.id,
+    revision: profile.revision,
   };
 }
 
@@ -78,8 +80,10 @@ export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId:
     throw new BootError("late", subject);
   switch (answer.kind) {
     case "granted":
-      if (ask.purpose === "script" && !hasGrant(ask, answer.entry.grant, ledgerId))
+      if (ask.purpose === "script" && !isStillGranted(ask, answer.entry, ledgerId))
         throw new BootError("late", subject);
+      // The ledger's writer has another version of the Profile.
+      if (!isOfRevision(ask, answer.entry)) throw new BootError("late", subject);
       return "install";
     case "disk":
       if (ask.purpose === "script") return "disk";
@@ -89,16 +93,6 @@ export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId:
     case "late":
       throw new BootError("late", subject);
   }
-}
-
-/** True if the objects still have the grant that the machine has spent. */
-function hasGrant({ grants }: PermitAsk, spent: SpentGrant | undefined, ledgerId: LedgerView["id"]): boolean {
-  return grants.some(
-    ({ key, grant }) =>
-      key === spent?.key &&
-      grant.generation === spent.generation &&
-      (ledgerId === undefined || grant.ledger === ledgerId),
-  );
 }
 
 /** Boots from the disk that stand in for Profiles. */
@@ -123,10 +117,11 @@ function onDisk(group: BootGroup): BootGroup {
   return { ...group, args: [], requiresTls: false };
 }
 
-function asDisk({ id, content, isOutdated }: BootProfile, local: InstallPlan["then"]): BootProfile {
+function asDisk({ id, revision, content, isOutdated }: BootProfile, local: InstallPlan["then"]): BootProfile {
   const { displayName, metadata } = content;
   return {
     id,
+    revision,
     content: { displayName, ...(metadata && { metadata }), boot: { kind: "local", local }, templates: {} },
     hasFailed: false,
     isInstall: false,

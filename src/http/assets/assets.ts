@@ -13,6 +13,8 @@ import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
+import { claimParameter } from "../../render/boot/claimed-file.ts";
 import { Clients, type Holder } from "../client-shares.ts";
 import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";
@@ -44,8 +46,8 @@ export interface AssetsOptions {
   readonly maxOpen?: number | undefined;
   /** The most downloads at one time, in place of the number that `maxOpen` allows. */
   readonly maxStreams?: number;
-  /** Called with a client's address when the client has got a whole file. */
-  readonly fetched?: ((address: string, path: string) => void) | undefined;
+  /** Takes the downloads of whole files whose URL names a claim. */
+  readonly desk?: Pick<PermitDesk, "report"> | undefined;
   /** How long a request waits if too many downloads run. Then davit answers 503. */
   readonly maxWaitMs?: number;
 }
@@ -93,7 +95,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     metrics,
     maxOpen = maxOpenAssets,
     clients = new Clients(),
-    fetched,
+    desk,
     maxWaitMs = defaultMaxWaitMs,
   } = options;
   const opening = Math.min(maxOpening, Math.ceil(maxOpen / 4));
@@ -107,7 +109,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     buffers: new ReadBuffers(),
     clients,
     log,
-    fetched,
+    desk,
     hasPlace: true,
   };
   const answerInPlace = async (directory: string, client: Holder, exchange: Exchange) => {
@@ -119,7 +121,8 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   };
   return {
     url: `${prefix}*`,
-    answer: async (exchange) => {
+    answer: async (asked) => {
+      const exchange = asMeant(asked);
       // The route matched the decoded path. If the path as sent spells the prefix with escapes, the prefix cannot be
       // cut off, so the answer is 404.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
@@ -146,7 +149,7 @@ interface DownloadContext {
   readonly buffers: ReadBuffers;
   readonly clients: Clients;
   readonly log: AssetsOptions["log"];
-  readonly fetched: AssetsOptions["fetched"];
+  readonly desk: AssetsOptions["desk"];
   /** False for a request that has no place among the downloads. It may get only an answer that reads no file. */
   readonly hasPlace: boolean;
 }
@@ -232,19 +235,35 @@ async function answerWith(asset: Asset, sending: OneDownload, exchange: Exchange
   const pieces = new AssetPieces(asset, range, sending);
   try {
     const isSent = await sendBody(head, pieces, sending, exchange);
-    if (isSent && byteLength === asset.version.sizeBytes) noteFetched(sending, exchange);
+    if (isSent && byteLength === asset.version.sizeBytes) noteDownload(sending, exchange);
   } finally {
     pieces.close();
   }
 }
 
-/** Reports a whole file once the client's kernel has it: until then the client may be gone. */
-function noteFetched({ fetched, clients }: DownloadContext, { request, response, path }: Exchange): void {
-  const address = fetched && clients.addressOf(request);
-  if (address === undefined) return;
-  if (response.writableFinished) fetched?.(address, path);
-  else response.once("finish", () => fetched?.(address, path));
+/**
+ * Reports that an install began if the URL of a whole file names a claim. It does so once the client's kernel has the
+ * file: until then the client may be gone. Without an answer of the ledger, the script is repeated until its time is
+ * over.
+ */
+function noteDownload({ desk, clients }: DownloadContext, { request, response, rawQuery }: Exchange): void {
+  const claim = desk && new URLSearchParams(rawQuery).get(claimParameter);
+  if (desk === undefined || !claim) return;
+  const report = () => void desk.report(claim, { state: "installing" }, clients.addressOf(request));
+  if (response.writableFinished) report();
+  else response.once("finish", report);
 }
+
+/**
+ * Returns the request that a GRUB means which checks signatures: it puts `.sig` behind the whole URL, so behind the
+ * claim.
+ */
+function asMeant(exchange: Exchange): Exchange {
+  const isOfSignature = signatureAfterClaim.test(exchange.rawQuery);
+  return isOfSignature ? { ...exchange, path: `${exchange.path}.sig`, rawQuery: "" } : exchange;
+}
+
+const signatureAfterClaim = new RegExp(`(?:^|&)${claimParameter}=[\\w-]+\\.sig$`);
 
 type AssetHead = Pick<Answer, "status" | "headers">;
 

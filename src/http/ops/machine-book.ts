@@ -57,6 +57,8 @@ export interface MachineBoot {
   /** `namespace/name`. */
   readonly group: string;
   readonly profile: string;
+  /** Of the Profile; empty without one. */
+  readonly revision: string;
   /** True if the Group is held. */
   readonly isHeld: boolean;
   /** True if the Group serves only approved machines. */

@@ -144,10 +144,10 @@ function isApproved(object: NamedMachine | undefined): boolean {
 }
 
 function permitOf(book: MachineBook, { object, identities }: MachineSubject, boot: MachineBoot): Verdict | undefined {
-  const { plan, grants, group, profile } = boot;
+  const { plan, grants, group, profile, revision } = boot;
   if (plan === undefined) return undefined;
   const listed = object === undefined ? {} : { listed: identities };
-  const ask: PermitAsk = { purpose: "script", identities, ...listed, grants, plan, group, profile };
+  const ask: PermitAsk = { purpose: "script", identities, ...listed, grants, plan, group, profile, revision };
   return verdictOf(ask, book.ledger);
 }
 

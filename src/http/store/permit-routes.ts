@@ -27,7 +27,7 @@ export interface PermitRoutesOptions {
   readonly guard: SecretsGuard;
   /** Selects by this davit's own objects, and asks the ledger. */
   readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
-  readonly desk: Pick<PermitDesk, "report" | "fetched">;
+  readonly desk: Pick<PermitDesk, "report">;
   /** Shows what machines asked followers. @returns how many it has taken; undefined if another member shows them. */
   readonly sighted: (sightings: readonly MachineSighting[]) => number | undefined;
   /** Adds what followers answered to the history. @returns how many requests of the batch are done with. */
@@ -59,10 +59,8 @@ export function permitAnswers({ store, guard, permit, desk, sighted, handed, clo
     }),
     closing: guarded(async (body) => {
       const closing = decodeClosing(body);
-      if (closing?.kind === "report")
-        return jsonAnswer({ outcome: await desk.report(closing.token, closing.report, closing.address) });
-      if (closing !== undefined) desk.fetched(closing.address, closing.path);
-      return closing === undefined ? badQuestion : jsonAnswer({ outcome: "taken" });
+      if (closing === undefined) return badQuestion;
+      return jsonAnswer({ outcome: await desk.report(closing.token, closing.report, closing.address) });
     }),
     sightings: guarded(async (body) => {
       const sightings = decodeSightings(body, clock.nowMs());

@@ -52,6 +52,4 @@ export interface PermitDesk {
   ask(question: DeskAsk): Soon<DeskAnswer>;
   /** Answers within a second. It can only close a permit. @param address see `DeskAsk`. */
   report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome>;
-  /** A client has read a whole file of the assets: the machine at this address no longer needs its script again. */
-  fetched(address: string, path: string): void;
 }

@@ -51,15 +51,13 @@ interface Chosen {
   readonly profile: string;
 }
 
-/** What closes a permit: a machine's report, or an asset that a machine has fetched from a follower. */
-export type Closing =
-  | {
-      readonly kind: "report";
-      readonly token: string;
-      readonly report: MachineReport;
-      readonly address?: string | undefined;
-    }
-  | { readonly kind: "fetched"; readonly path: string; readonly address: string };
+/** What closes a permit: a machine's report. */
+export interface Closing {
+  readonly kind: "report";
+  readonly token: string;
+  readonly report: MachineReport;
+  readonly address?: string | undefined;
+}
 
 const purposes: readonly PermitPurpose[] = ["script", "config"];
 
@@ -92,9 +90,7 @@ export function decodeReply(text: string): PermitReply | undefined {
 /** Reads a `Closing`; undefined for any other text. */
 export function decodeClosing(text: string): Closing | undefined {
   const value = parseJsonObject(text) ?? {};
-  const { kind, token, path, address } = value;
-  if (kind === "fetched")
-    return typeof path === "string" && typeof address === "string" ? { kind, path, address } : undefined;
+  const { kind, token } = value;
   const report = isJsonObject(value.report) ? reportIn(value.report) : undefined;
   if (kind !== "report" || typeof token !== "string" || report === undefined) return undefined;
   return { kind, token, report, ...addressIn(value) };

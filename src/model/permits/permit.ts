@@ -64,6 +64,11 @@ export interface LedgerEntry {
   readonly grant?: SpentGrant;
   /** The highest generation that each grant has spent on this machine. It stays when the object is deleted. */
   readonly spent: Readonly<Record<string, number>>;
+  /**
+   * The `until` of each generation in `spent`, in Unix milliseconds. An entry of an earlier davit lacks it for what it
+   * has spent before.
+   */
+  readonly spentUntil?: Readonly<Record<string, number>>;
   /** Unix milliseconds by the ledger's clock: the last claim. */
   readonly claimedAtMs: number;
   /** Unix milliseconds by the ledger's clock: the last change of `state`. */
@@ -72,6 +77,8 @@ export interface LedgerEntry {
   /** `namespace/name` at the last claim. */
   readonly group: string;
   readonly profile: string;
+  /** The Profile's revision at the last claim; absent in an entry of an earlier davit. */
+  readonly revision?: string;
   /** The address whose request made the last claim; absent if it was not known. */
   readonly claimedFrom?: string;
   /** Another address that asked for a text which only the claiming one may have: the text is closed since then. */
@@ -86,6 +93,8 @@ export interface LedgerEntry {
 export interface SpentGrant {
   readonly key: string;
   readonly generation: number;
+  /** As in `InstallGrant`; absent in an entry of an earlier davit. */
+  readonly untilMs?: number;
 }
 
 export interface ReportedProgress {
@@ -146,6 +155,8 @@ export interface PermitAsk {
   /** `namespace/name`. */
   readonly group: string;
   readonly profile: string;
+  /** Of the Profile, see `ProfileDocument.revision`. */
+  readonly revision: string;
 }
 
 /** Why a machine may not install, with the text for people. The texts quote nothing of an object or a request. */
@@ -166,6 +177,9 @@ export const permitRefusals = {
   withdrawn: "the grant that the machine has claimed is no longer in the objects",
   notClaimed: "the machine has not claimed an install by a boot script",
   over: "the machine's install is over",
+  otherProfile:
+    "the machine's install began with another Profile, or before this one changed: raise the generation to install " +
+    "by this one",
   noAddress: "the text is only for the address that has claimed the install, and one of the two is not known",
   otherAddress: "the text is only for the address that has claimed the install, and another one asks",
   closed: "another address has asked for the text: it is closed until the next install",
@@ -195,7 +209,7 @@ export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   if (ask.identities.length === 0) return refused("noIdentity");
   const entries = knownEntries(ask, ledger);
   if (entries === undefined) return refused("ambiguousIdentity");
-  return ask.purpose === "config" ? configVerdict(entries, ledger) : scriptVerdict(ask, entries, ledger);
+  return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
 }
 
 /**
@@ -219,10 +233,19 @@ export function mayBeOf(entry: LedgerEntry, identity: string): boolean {
   return entry.identities.includes(identity) || !entry.identities.some((own) => own.startsWith(kind));
 }
 
-function configVerdict(entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
+function configVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
   const entry = latestOf(entries);
   if (entry === undefined) return refused("notClaimed");
-  return isUnderWay(entry, ledger.nowMs) ? { kind: "granted", entry } : refused("over");
+  if (!isUnderWay(entry, ledger.nowMs)) return refused("over");
+  return isOfRevision(ask, entry) ? { kind: "granted", entry } : refused("otherProfile");
+}
+
+/** True if an install began with this revision of the Profile. */
+export function isOfRevision(
+  { profile, revision }: Pick<PermitAsk, "profile" | "revision">,
+  entry: Pick<LedgerEntry, "profile" | "revision">,
+): boolean {
+  return entry.profile === profile && (entry.revision === undefined || entry.revision === revision);
 }
 
 function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
@@ -234,8 +257,10 @@ function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: 
   if (first !== undefined && entry === undefined && ledger.isFull) return refused("full");
   if (first !== undefined) return { kind: "claim", grants: [first, ...others] };
   if (entry === undefined) return isAdopted(ask, ledger) ? disk : refused(why);
-  if (isRepeatable(entry, ledger.nowMs))
-    return isStillGranted(ask, entry, ledger) ? { kind: "granted", entry } : refused("withdrawn");
+  if (isRepeatable(entry, ledger.nowMs)) {
+    if (!isStillGranted(ask, entry, ledger.id)) return refused("withdrawn");
+    return isOfRevision(ask, entry) ? { kind: "granted", entry } : refused("otherProfile");
+  }
   return entry.state === "Failed" ? refused(why) : disk;
 }
 
@@ -253,10 +278,15 @@ export function isRepeatable({ state, claimedAtMs, timeoutSeconds }: LedgerEntry
   return state === "Claimed" && nowMs < claimedAtMs + Math.min(repeatMs, timeoutSeconds * 1_000);
 }
 
-function isStillGranted({ grants }: PermitAsk, { grant: spent }: LedgerEntry, ledger: LedgerView): boolean {
+/** True if the objects still have the grant that the machine has spent. */
+export function isStillGranted(
+  { grants }: Pick<PermitAsk, "grants">,
+  { grant: spent }: Pick<LedgerEntry, "grant">,
+  ledgerId: LedgerView["id"],
+): boolean {
   return grants.some(
-    ({ key, grant }) =>
-      spent !== undefined && key === spent.key && grant.generation === spent.generation && grant.ledger === ledger.id,
+    ({ key, grant: { generation, ledger } }) =>
+      key === spent?.key && generation === spent.generation && (ledgerId === undefined || ledger === ledgerId),
   );
 }
 
@@ -272,7 +302,8 @@ function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: Led
   let why: PermitRefusal = "noGrant";
   for (const named of ask.grants) {
     const refusal = refusalFor(named, machine, ledger);
-    if (refusal === undefined) open.push({ key: named.key, generation: named.grant.generation });
+    const { generation, untilMs } = named.grant;
+    if (refusal === undefined) open.push({ key: named.key, generation, ...(untilMs !== undefined && { untilMs }) });
     else why = refusal;
   }
   return { open, why };
@@ -311,12 +342,27 @@ export function refusalFor(
   { entries, group }: { readonly entries: readonly LedgerEntry[]; readonly group: string },
   ledger: LedgerView,
 ): PermitRefusal | undefined {
-  const { key, grant } = named;
+  const { grant } = named;
   const refusal = grantRefusal(named, ledger);
   if (refusal !== undefined) return refusal;
-  if (entries.some(({ spent }) => (spent[key] ?? 0) >= grant.generation)) return "spent";
+  if (entries.some((entry) => hasSpent(entry, named))) return "spent";
   const countsAsInstalled = entries.length === 0 ? isAdopted({ group }, ledger) : entries.some(isInstalled);
   return grant.scope === "NeverInstalled" && countsAsInstalled ? "installed" : undefined;
+}
+
+/**
+ * True if a machine has spent a grant, or the same one under another name: a Group or Machine that is renamed grants
+ * nothing anew. Grants of the same kind are the same if generation and `until` are equal.
+ */
+export function hasSpent({ spent, spentUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
+  if ((spent[key] ?? 0) >= grant.generation) return true;
+  const kind = key.slice(0, key.indexOf("/") + 1);
+  return Object.entries(spent).some(
+    ([other, generation]) =>
+      other.startsWith(kind) &&
+      generation === grant.generation &&
+      (spentUntil[other] === undefined || spentUntil[other] === grant.untilMs),
+  );
 }
 
 function isInstalled({ state }: LedgerEntry): boolean {

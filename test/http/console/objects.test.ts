@@ -79,7 +79,14 @@ describe("the screen of Groups and Profiles", () => {
       fake.entries.push(entry(String(at), { identities: [`mac/${mac(at)}`], state, spent: { [key]: 4 } }));
     }
     fake.machines.push(machine("racks/new", { identities: [`mac/${mac(9)}`] }));
-    const boot = { group: "racks/web", profile: "racks/good", isHeld: false, needsApproval: false, grants: [] };
+    const boot = {
+      group: "racks/web",
+      profile: "racks/good",
+      isHeld: false,
+      needsApproval: false,
+      revision: "r1",
+      grants: [],
+    };
     fake.boots.set(`mac/${mac(9)}`, { ...boot, plan: undefined });
     const { ask } = await listener.start({ manifests });
     for (const url of ["/console/objects", "/console/objects/Group/racks/web"]) {

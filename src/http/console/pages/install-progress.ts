@@ -1,6 +1,6 @@
 /** How far install grants have come: how many machines each has installed, and how many have not begun. Pure. */
 
-import type { InstallState, LedgerEntry, NamedGrant } from "../../../model/permits/permit.ts";
+import { hasSpent, type InstallState, type LedgerEntry, type NamedGrant } from "../../../model/permits/permit.ts";
 import type { MachineBook } from "../../ops/machine-book.ts";
 import { grantJson } from "../../ops/machine-report.ts";
 import { type Html, html } from "../html/html.ts";
@@ -61,9 +61,12 @@ function keysOf(row: GrantedRow): ReadonlySet<string> {
 }
 
 function countedAs(row: GrantedRow, { key, grant }: NamedGrant): keyof GrantProgress | undefined {
-  const spent = row.entries.find((entry) => (entry.spent[key] ?? 0) >= grant.generation);
+  const isOwn = ownKeys(row).includes(key);
+  const spent = row.entries.find((entry) =>
+    isOwn ? hasSpent(entry, { key, grant }) : (entry.spent[key] ?? 0) >= grant.generation,
+  );
   if (spent !== undefined) return outcomes[spent.state];
-  if (!ownKeys(row).includes(key)) return undefined;
+  if (!isOwn) return undefined;
   return grant.scope === "NeverInstalled" && row.entries.some(isInstalled) ? "before" : "remaining";
 }
 
