@@ -34,6 +34,12 @@ describe.skipIf(missing("kube-apiserver"))("the audit log", { timeout: 180_000 }
   it("names who changed an object, by the API server's record, in the version that machines get", async () => {
     await expect.poll(() => lines().length).toBe(2);
     const group = `${pathOf.groups}/node-1`;
+    // davit's own first status is a version, too.
+    await expect
+      .poll(async () => (await cluster.ask({ path: group })).body)
+      .toMatchObject({
+        status: { observedGeneration: 1 },
+      });
     const body = { spec: { hold: true } };
     const patch = { method: "PATCH", path: `${group}?fieldManager=rack-tool`, body } as const;
     const answer = await cluster.ask({ ...patch, contentType: "application/merge-patch+json" });
