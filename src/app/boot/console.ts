@@ -120,6 +120,7 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
     door,
     callers: () => context.callers,
     isPrivate: (request) => isOwnComputer(request) || isHttps(request),
+    clientOf: (request) => clients.ofRequest(request),
     clock,
   });
   return { visitors, context, files: await readFiles(), isHttps, signal };

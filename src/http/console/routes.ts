@@ -6,6 +6,7 @@
 
 import type { IncomingMessage } from "node:http";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import { Shares } from "../../lib/shares.ts";
 import { RequestError, requestRefusals } from "../errors.ts";
 import { rawQueryOf } from "../ops/server.ts";
 import { doActions } from "./actions.ts";
@@ -51,7 +52,7 @@ const shownScreens: readonly Screen[] = [
 const htmlText = "text/html; charset=utf-8";
 const formType = "application/x-www-form-urlencoded";
 const maxFormBytes = 64 * 1024;
-/** More browsers than people look; further ones get pages that do not change. */
+/** More browsers than people look; further ones get pages that do not change. One user has at most half of them. */
 const maxLive = 64;
 
 /** What a page may load: only the console's own files. No other page may frame it. */
@@ -84,7 +85,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (ap
   for (const url of ["/", consolePath]) app.route({ method, url, handler: toFleet });
   addFile(app, "console.css", { type: "text/css; charset=utf-8", text: files.style });
   addFile(app, "console.js", { type: "text/javascript; charset=utf-8", text: files.script });
-  const live = new LiveCount();
+  const live = new Shares({ limit: maxLive });
   for (const screen of shownScreens) {
     app.route<{ Params: { "*"?: string } }>({
       method,
@@ -97,9 +98,11 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (ap
         };
         const first = await visit();
         const page = await screen.page(first, context);
-        const wantsEvents = request.headers.accept === "text/event-stream" && page.isLive === true;
+        const isRead = request.method === "GET" && !reply.raw.destroyed;
+        const wantsEvents = isRead && request.headers.accept === "text/event-stream" && page.isLive === true;
         if (!wantsEvents) return sendPage(reply, page, { visitor: first.visitor, clock });
-        return sendLive(reply, { live, signal: options.signal, context }, async () => {
+        const { user } = first.visitor;
+        return sendLive(reply, { live, user, signal: options.signal, context }, async () => {
           const next = await visit().catch(() => undefined);
           return next && String(html`${(await screen.page(next, context)).body}`);
         });
@@ -201,38 +204,25 @@ function formOf({ body }: FastifyRequest): URLSearchParams {
   return body;
 }
 
-/** Counts the browsers that follow a page. */
-class LiveCount {
-  #count = 0;
-
-  /** @returns false if there are too many. */
-  begin(): boolean {
-    if (this.#count >= maxLive) return false;
-    this.#count += 1;
-    return true;
-  }
-
-  end(): void {
-    this.#count -= 1;
-  }
-}
-
 interface LiveSurroundings {
-  readonly live: LiveCount;
+  /** The places of live pages. */
+  readonly live: Shares;
+  readonly user: string;
   readonly signal: AbortSignal;
   readonly context: ConsoleContext;
 }
 
+/** Answers with events. The response must still be open: a closed one emits no `close`, and would keep its place. */
 function sendLive(
   reply: FastifyReply,
-  { live, signal, context }: LiveSurroundings,
+  { live, user, signal, context }: LiveSurroundings,
   render: () => Promise<string | undefined>,
 ): FastifyReply {
   // After a 204 the browser does not ask again.
-  if (!live.begin()) return reply.code(204).send();
+  if (!live.take(user)) return reply.code(204).send();
   const gone = new AbortController();
   reply.raw.once("close", () => {
-    live.end();
+    live.release(user);
     gone.abort();
   });
   const { fleet, clock } = context;

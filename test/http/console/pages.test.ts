@@ -1,10 +1,13 @@
 /** What the console's pages show, and that nothing a machine sends becomes part of them. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { breakable, html, lines } from "../../../src/http/console/html/html.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { entry, machine } from "../fake-machines.ts";
-import { consoleListener } from "./console-listener.ts";
+import { adminToken, consoleListener, readToken } from "./console-listener.ts";
 
 const listener = consoleListener();
 const mac = "52:54:00:00:00:01";
@@ -115,5 +118,70 @@ describe("a live page", () => {
     // Every line of the content is a line of an event: nothing in it can begin another event.
     for (const line of got.split("\n")) expect(line).toMatch(/^(retry: \d+|data: .*|data:|: .*|)$/);
     await reader?.cancel();
+  });
+});
+
+describe("the places of live pages", () => {
+  it("are shared: a reader who opens many keeps no other one from a live page", async () => {
+    const { server } = await listener.start({ tokens: true, adminTokens: true });
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--ops-address" });
+    const open = async (token: string) =>
+      await fetch(`http://127.0.0.1:${port}/console/`, {
+        headers: { accept: "text/event-stream", authorization: `Bearer ${token}` },
+      });
+    const pages: Response[] = [];
+    for (let at = 0; at < 100; at += 1) pages.push(await open(readToken));
+    expect([...new Set(pages.map(({ status }) => status))].toSorted()).toEqual([200, 204]);
+    const other = await open(adminToken);
+    expect(other.status).toBe(200);
+    await Promise.all([...pages, other].map(({ body }) => body?.cancel()));
+  });
+
+  it("are not for a HEAD, whose answer ends", async () => {
+    const { ask } = await listener.start();
+    const { status, headers } = await ask("/console/", { method: "HEAD", headers: { accept: "text/event-stream" } });
+    expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+  });
+});
+
+describe("a live page whose browser went away before it began", () => {
+  it("leaves its place to others", async () => {
+    const closed: Promise<unknown>[] = [];
+    const watch = (message: unknown) => {
+      const { response } = message as { readonly response: ServerResponse };
+      closed.push(once(response, "close"));
+    };
+    subscribe("http.server.request.start", watch);
+    try {
+      const reviews: (() => void)[] = [];
+      const { server } = await listener.start({
+        callers: {
+          review: () => new Promise((resolve) => reviews.push(() => resolve({ kind: "admitted", name: "ada" }))),
+          mayPatchMachines: () => Promise.resolve(false),
+          patchMachine: () => Promise.resolve(undefined),
+        },
+      });
+      const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--ops-address" });
+      const url = `http://127.0.0.1:${port}/console/`;
+      const headers = (at: number) => ({ accept: "text/event-stream", authorization: `Bearer token-${at}` });
+      // More than the places of live pages.
+      for (let at = 0; at < 100; at += 1) {
+        const gone = new AbortController();
+        const asked = fetch(url, { headers: headers(at), signal: gone.signal }).catch(() => undefined);
+        await expect.poll(() => reviews.length).toBe(1);
+        gone.abort();
+        await asked;
+        await closed.pop();
+        reviews.pop()?.();
+      }
+      const stays = fetch(url, { headers: headers(100) });
+      await expect.poll(() => reviews.length).toBe(1);
+      reviews.pop()?.();
+      const { status, body } = await stays;
+      expect(status).toBe(200);
+      await body?.cancel();
+    } finally {
+      unsubscribe("http.server.request.start", watch);
+    }
   });
 });

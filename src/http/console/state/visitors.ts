@@ -15,15 +15,20 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../lib/clock.ts";
-import type { CallerReview, ClusterCallers } from "../../../model/cluster-callers.ts";
+import type { ClusterCallers } from "../../../model/cluster-callers.ts";
 import { tokenDigest, tokenOf } from "../../bearer-tokens.ts";
+import type { Holder } from "../../client-shares.ts";
 import { RequestError } from "../../errors.ts";
 import type { OpsDoor } from "../../ops/door.ts";
+import { Sessions } from "./sessions.ts";
+import { maxReviews, reviewMs, TokenReviews } from "./token-reviews.ts";
 
 /** Who visits the console. */
 export interface Visitor {
   /** For people: an account's name, or where the visitor's right comes from. */
   readonly name: string;
+  /** The user who shares sessions and live pages with others: an account, or the owner of a token of a token file. */
+  readonly user: string;
   /** True if the visitor may correct the ledger. */
   readonly mayChangeLedger: boolean;
   /** The Kubernetes token, for changes of objects; undefined for other visitors. */
@@ -42,6 +47,8 @@ export interface VisitorsOptions {
   readonly callers: () => ClusterCallers | undefined;
   /** True for a connection from davit's own computer, or from a trusted proxy that was reached by HTTPS. */
   readonly isPrivate: (request: IncomingMessage) => boolean;
+  /** The client of a request, for shares by client. */
+  readonly clientOf: (request: IncomingMessage) => Holder;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -51,31 +58,20 @@ export class SignInNeeded extends Error {
 }
 
 export const sessionCookie = "davit-session";
-const maxSessions = 1_024;
-/** A session ends when nothing is asked for this long. */
-const sessionMs = 12 * 60 * 60_000;
-/** For so long an account's rights are not asked again. */
-const reviewMs = 30_000;
-const maxReviews = 1_024;
-/** More tokens are not reviewed at the same time: whoever guesses tokens must not load the API server. */
-const maxReviewing = 4;
 
 export class Visitors {
   readonly #options: VisitorsOptions;
   readonly #secret = randomBytes(32);
-  /** The tokens of sessions by the digests of their cookies. */
-  readonly #sessions: LRUCache<string, string>;
-  /** By the digests of tokens. */
-  readonly #reviews: LRUCache<string, Promise<CallerReview>>;
+  readonly #sessions: Sessions;
+  readonly #reviews: TokenReviews;
   /** Whether accounts may change Machines, by the digests of tokens and the namespaces. */
   readonly #patchRights: LRUCache<string, Promise<boolean | undefined>>;
-  #reviewing = 0;
 
   constructor(options: VisitorsOptions) {
     this.#options = options;
     const perf = { now: () => options.clock.monotonicMs() };
-    this.#sessions = new LRUCache({ max: maxSessions, ttl: sessionMs, updateAgeOnGet: true, perf });
-    this.#reviews = new LRUCache({ max: maxReviews, ttl: reviewMs, perf });
+    this.#sessions = new Sessions(options);
+    this.#reviews = new TokenReviews(options);
     this.#patchRights = new LRUCache({ max: maxReviews, ttl: reviewMs, perf });
   }
 
@@ -87,7 +83,7 @@ export class Visitors {
   async of(request: IncomingMessage): Promise<Visitor> {
     const { authorization, cookie } = request.headers;
     const session = sessionIn(cookie);
-    const ofSession = session === undefined ? undefined : this.#sessions.get(keyOf(session));
+    const ofSession = session === undefined ? undefined : this.#sessions.tokenOf(session);
     const token = tokenOf(authorization) ?? ofSession;
     if (token === undefined) return this.#withoutToken(request);
     return { ...(await this.#byToken(token, request)), hasSession: ofSession === token };
@@ -99,16 +95,14 @@ export class Visitors {
    * @throws as `of`.
    */
   async signIn(token: string, request: IncomingMessage): Promise<string> {
-    await this.#byToken(token, request);
-    const session = randomBytes(32).toString("base64url");
-    this.#sessions.set(keyOf(session), token);
-    return session;
+    const { user } = await this.#byToken(token, request);
+    return this.#sessions.begin({ token, user });
   }
 
   /** Ends the session of a request. */
   signOut({ headers }: IncomingMessage): void {
     const session = sessionIn(headers.cookie);
-    if (session !== undefined) this.#sessions.delete(keyOf(session));
+    if (session !== undefined) this.#sessions.end(session);
   }
 
   /**
@@ -135,7 +129,7 @@ export class Visitors {
     }
     const name = "this computer";
     const formToken = this.#formToken("");
-    return { name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken, hasSession: false };
+    return { name, user: name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken, hasSession: false };
   }
 
   async #byToken(token: string, request: IncomingMessage): Promise<Omit<Visitor, "hasSession">> {
@@ -144,34 +138,21 @@ export class Visitors {
     const rights = this.#options.door.rightsOf({ ...request.headers, authorization: `Bearer ${token}` });
     if (!(rights instanceof RequestError) && rights.hasToken) {
       const name = rights.mayChange ? "the admin token file" : "the token file";
-      return { name, mayChangeLedger: rights.mayChange, mayPatch: never, formToken };
+      const user = `token ${tokenDigest(token).toString("base64")}`;
+      return { name, user, mayChangeLedger: rights.mayChange, mayPatch: never, formToken };
     }
-    const { isPrivate } = this.#options;
+    const { isPrivate, clientOf } = this.#options;
     const callers = this.#options.callers();
     if (callers === undefined) throw new SignInNeeded("This token is not known.");
     if (!isPrivate(request)) throw new SignInNeeded(notPrivate);
-    const review = await this.#review(token, callers);
+    const review = await this.#reviews.of(token, clientOf(request), callers);
+    if (review === undefined) throw new SignInNeeded("Too many tokens are checked now: try again.");
     if (review.kind === "admitted") {
       const mayPatch = (namespace: string) => this.#mayPatch(token, namespace, callers);
-      return { name: review.name, mayChangeLedger: false, mayPatch, clusterToken: token, formToken };
+      const { name } = review;
+      return { name, user: `account ${name}`, mayChangeLedger: false, mayPatch, clusterToken: token, formToken };
     }
     throw new SignInNeeded(review.kind === "unknown" ? "This token is not known." : review.why);
-  }
-
-  async #review(token: string, callers: ClusterCallers): Promise<CallerReview> {
-    const key = tokenDigest(token).toString("base64");
-    const known = this.#reviews.get(key);
-    if (known !== undefined) return await known;
-    if (this.#reviewing >= maxReviewing) throw new SignInNeeded("Too many tokens are checked now: try again.");
-    this.#reviewing += 1;
-    const review = callers.review(token).finally(() => {
-      this.#reviewing -= 1;
-    });
-    this.#reviews.set(key, review);
-    const { kind } = await review;
-    // The next request asks again.
-    if (kind === "away") this.#reviews.delete(key);
-    return await review;
   }
 
   async #mayPatch(token: string, namespace: string, callers: ClusterCallers): Promise<boolean> {
@@ -199,11 +180,6 @@ const tokenForm = /^[\x21-\x7e]{1,8192}$/;
 const notPrivate =
   "davit takes Kubernetes tokens only over a port-forward, or over HTTPS by a proxy of --trusted-proxy: " +
   "kubectl port-forward, then open the console at localhost.";
-
-/** Sessions are kept by digest, so that a look-up does not reveal how much of a guess is right. */
-function keyOf(session: string): string {
-  return tokenDigest(session).toString("base64");
-}
 
 function sessionIn(cookie = ""): string | undefined {
   const found = cookie.split(";").map((pair) => pair.trim().split("="));
