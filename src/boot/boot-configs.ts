@@ -111,7 +111,7 @@ export class BootConfigs {
   readonly #permits: BootConfigsOptions["permits"];
   readonly #urls: DavitUrls;
   readonly #maker = new BootMaker({ sha256 });
-  readonly #kept = new KeptConfigs({ limitBytes: keptConfigBytes });
+  readonly #kept: KeptConfigs;
 
   constructor(options: BootConfigsOptions) {
     this.#index = options.index;
@@ -119,6 +119,8 @@ export class BootConfigs {
     this.#permits = options.permits;
     this.#scripts = new BootScripts(options);
     this.#urls = new DavitUrls(options);
+    // What is shown to people is not cached: each preview has its own limit, and its Groups may be those of machines.
+    this.#kept = new KeptConfigs({ limitBytes: typeof options.permits === "string" ? 0 : keptConfigBytes });
   }
 
   /**

@@ -24,6 +24,25 @@ export const youngMebibytes = 48;
 export type ThreadLimits = ResourceLimits & { readonly maxOldGenerationSizeMb: number };
 
 /**
+ * The limits of the threads that do jobs beside those that answer machines. A job that needs more gets no answer, and
+ * davit continues. The texts of the largest configs (8 MiB) take 64 MiB of them, and an attempt of the console over
+ * 10,000 Groups takes 96 MiB.
+ */
+export const jobLimits = {
+  /** Makes slow configs. */
+  render: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 },
+  /** Hashes assets. */
+  digest: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },
+  /** Tries what Groups render. */
+  trial: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 },
+  /** Tries manifests of the console. */
+  attempt: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 },
+} as const satisfies Readonly<Record<string, ThreadLimits>>;
+export type JobKind = keyof typeof jobLimits;
+/** Node gives the heap of a thread this much more while it ends the thread. */
+const endingMebibytes = 16;
+
+/**
  * Makes V8 apply the limits of threads. V8 reads these flags again for each thread that starts, and they override the
  * thread's own limits. The first thread's heap keeps its limit.
  */
@@ -52,11 +71,24 @@ export interface MemoryUse {
   readonly cacheBytes: number;
   /** The number of threads that answer machines, the first one included. */
   readonly bootThreads: number;
+  /** The threads for jobs. */
+  readonly jobs: readonly JobKind[];
 }
 
-/** @returns what full heaps with this limit, which includes the young objects, and a full cache need. */
-export function neededBytes(heapBytes: number, { cacheBytes, bootThreads }: MemoryUse): number {
-  return bootThreads * heapBytes + (bootThreads - 1) * threadBaseBytes + cacheBytes + baseBytes;
+/**
+ * @param heapBytes the limit of the heap of each boot thread, with the young objects.
+ * @returns what full heaps of all threads and a full cache need.
+ */
+export function neededBytes(heapBytes: number, { cacheBytes, bootThreads, jobs }: MemoryUse): number {
+  const ofBootThreads = bootThreads * heapBytes + (bootThreads - 1) * threadBaseBytes;
+  const ofJobs = jobs.reduce((sum, job) => sum + jobBytes(job), 0);
+  return ofBootThreads + ofJobs + cacheBytes + baseBytes;
+}
+
+/** What the thread of a job takes at its limit. */
+function jobBytes(job: JobKind): number {
+  const { maxOldGenerationSizeMb, maxYoungGenerationSizeMb } = jobLimits[job];
+  return (maxOldGenerationSizeMb + maxYoungGenerationSizeMb + endingMebibytes) * mebibyte + threadBaseBytes;
 }
 
 interface LimitedMemory extends MemoryUse {
@@ -65,19 +97,21 @@ interface LimitedMemory extends MemoryUse {
 }
 
 /**
- * Logs a warning if the full heaps of the boot threads and a full cache together exceed the limit. davit cannot change
- * the limit of the first heap: V8 reads it before a program starts. The warning does not count threads for jobs.
+ * Logs a warning if the full heaps of all threads and a full cache together exceed the limit. davit cannot change the
+ * limit of the first heap: V8 reads it before a program starts.
  */
-export function warnOfMemory(log: Log, { limitBytes = 0, cacheBytes, bootThreads }: LimitedMemory): void {
+export function warnOfMemory(log: Log, { limitBytes = 0, ...use }: LimitedMemory): void {
   if (limitBytes === 0 || limitBytes >= totalmem()) return;
   const heapBytes = getHeapStatistics().heap_size_limit;
-  if (neededBytes(heapBytes, { cacheBytes, bootThreads }) <= limitBytes) return;
-  const facts = { memoryLimit: limitBytes, heap: heapBytes, assetsCache: cacheBytes };
+  const needed = neededBytes(heapBytes, use);
+  if (needed <= limitBytes) return;
+  const { cacheBytes, bootThreads } = use;
+  const facts = { memoryLimit: limitBytes, needed, heap: heapBytes, assetsCache: cacheBytes };
   const mebibytes = Object.entries(facts).map(([name, bytes]) => [`${name}MiB`, Math.round(bytes / mebibyte)]);
-  const [each, fewer] = bootThreads > 1 ? [" of each boot thread", "lower --boot-threads, "] : ["", ""];
+  const fewer = bootThreads > 1 ? "lower --boot-threads, " : "";
   log.warn(
     { ...Object.fromEntries(mebibytes), ...(bootThreads > 1 && { bootThreads }) },
-    `the memory limit is less than a full heap${each} and a full asset cache need: raise the limit, ${fewer}` +
-      "lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB",
+    "the memory limit is less than the full heaps of all threads and a full asset cache need: raise the limit, " +
+      `${fewer}lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB`,
   );
 }

@@ -152,20 +152,20 @@ const byTemplate: readonly BadValues[] = [
     told: "service.loadBalancerClass is set, and service.type is NodePort: set service.type to LoadBalancer",
   },
   {
-    set: "resources.limits.memory=512Mi",
-    told: "resources.limits.memory is 512Mi, which leaves 192 MiB for the heap beside assets.cacheBytes, and store.quotaBytes needs 512 MiB: raise the limit",
+    set: "resources.limits.memory=1Gi",
+    told: "resources.limits.memory is 1Gi, which leaves 87 MiB for the heap beside assets.cacheBytes and jobs, and store.quotaBytes needs 512 MiB: raise the limit",
   },
   {
     set: "store.quotaBytes=1073741824",
-    told: "resources.limits.memory is 1Gi, which leaves 576 MiB for the heap beside assets.cacheBytes, and store.quotaBytes needs 6272 MiB",
+    told: "resources.limits.memory is 1536Mi, which leaves 535 MiB for the heap beside assets.cacheBytes and jobs, and store.quotaBytes needs 6272 MiB",
   },
   {
     set: "bootThreads=2",
-    told: "resources.limits.memory is 1Gi, which leaves 252 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes, and store.quotaBytes needs 512 MiB",
+    told: "resources.limits.memory is 1536Mi, which leaves 231 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes and jobs, and store.quotaBytes needs 512 MiB",
   },
   {
-    set: "boot.replicas=1,boot.resources.limits.memory=300Mi",
-    told: "boot.resources.limits.memory is 300Mi, which leaves 33 MiB for the heap",
+    set: "boot.replicas=1,boot.resources.limits.memory=600Mi",
+    told: "boot.resources.limits.memory is 600Mi, which leaves -4 MiB for the heap",
   },
   {
     set: "assets.existingClaim=a,assets.image.reference=b",

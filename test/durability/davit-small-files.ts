@@ -18,6 +18,7 @@ process.exitCode = await runServing(
     name: "serve",
     help: serveHelp,
     readConfig: readServeConfig,
+    jobs: [],
     createApp: (options) => new App({ ...options, storeSizes }),
     welcome: () => "",
   },

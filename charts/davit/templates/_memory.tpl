@@ -13,18 +13,21 @@
 {{- end -}}
 
 {{- /*
-  The limit of one heap. Three quarters of what the memory limit leaves beside the cache of assets are for all heaps; the
-  rest is for Node itself, buffers of requests and the collector of garbage. Each boot thread has a heap of the same size;
-  `auto` counts as one. Each further thread also takes 72 MiB of these three quarters: 48 MiB of them are for young
-  objects, which the limit does not count. Takes root and resources. Returns "" without a limit, or for a limit in an
-  unknown unit.
+  The limit of one heap. Seven eighths of what the memory limit leaves beside the cache of assets and the threads for jobs
+  are for the boot threads. `auto` counts as one. The first takes 64 MiB beside its heap, and each further one 24 MiB, for
+  buffers of requests and the collector of garbage. Each heap has the same size, and 48 MiB of it are for young objects,
+  which the limit does not count. The threads for jobs of `davit boot` make slow configs and hash assets, and those of
+  `davit serve` also try Groups and manifests (src/lib/memory-limit.ts). Takes root, resources and component, which
+  is `serve` or `boot`. Returns "" without a limit, or for a limit in an unknown unit.
 */ -}}
 {{- define "davit.heapMebibytes" -}}
 {{- $limit := dig "limits" "memory" "" (.resources | default dict) -}}
 {{- with include "davit.mebibytes" $limit -}}
-{{- $rest := sub (int64 .) (include "davit.mebibytes" $.root.Values.assets.cacheBytes | int64) -}}
+{{- $cache := include "davit.mebibytes" $.root.Values.assets.cacheBytes | int64 -}}
+{{- $jobs := get (dict "serve" 540 "boot" 220) $.component -}}
+{{- $rest := sub (int64 .) (add $cache $jobs) -}}
 {{- $threads := include "davit.bootThreads" $.root | int64 -}}
-{{- div (sub (div (mul $rest 3) 4) (mul 72 (sub $threads 1))) $threads -}}
+{{- sub (div (sub (div (mul $rest 7) 8) (add 40 (mul 24 $threads))) $threads) 48 -}}
 {{- end -}}
 {{- end -}}
 

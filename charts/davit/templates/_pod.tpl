@@ -116,10 +116,10 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{- /* Environment, probes and resources of davit's own container. Takes root, settings, and env, a list or none. */ -}}
+{{- /* Environment, probes and resources of davit's own container. Takes root, settings, component, and env, a list or none. */ -}}
 {{- define "davit.container.running" -}}
 {{- $own := .env | default list -}}
-{{- with include "davit.heapMebibytes" (dict "root" .root "resources" .settings.resources) -}}
+{{- with include "davit.heapMebibytes" (dict "root" .root "resources" .settings.resources "component" .component) -}}
 {{- $own = append $own (dict "name" "NODE_OPTIONS" "value" (printf "--max-old-space-size=%s" .)) -}}
 {{- end -}}
 {{- include "davit.container.env" (dict "own" $own "settings" .settings) }}

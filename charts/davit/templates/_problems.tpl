@@ -151,16 +151,16 @@
 {{- $least := include "davit.leastHeapMebibytes" . | int64 }}
 {{- $threads := include "davit.bootThreads" . | int64 }}
 {{- $heap := eq $threads 1 | ternary "the heap" (printf "the heap of each of %d bootThreads" $threads) }}
-{{- with include "davit.heapMebibytes" (dict "root" . "resources" .Values.resources) }}
+{{- with include "davit.heapMebibytes" (dict "root" . "resources" .Values.resources "component" "serve") }}
 {{- if lt (int64 .) $least }}
-- resources.limits.memory is {{ $.Values.resources.limits.memory }}, which leaves {{ . }} MiB for {{ $heap }} beside assets.cacheBytes, and store.quotaBytes needs {{ $least }} MiB: raise the limit, or lower one of the others
+- resources.limits.memory is {{ $.Values.resources.limits.memory }}, which leaves {{ . }} MiB for {{ $heap }} beside assets.cacheBytes and jobs, and store.quotaBytes needs {{ $least }} MiB: raise the limit, or lower one of the others
 {{- end }}
 {{- end }}
 {{- if include "davit.hasFollowers" . }}
 {{- $resources := (include "davit.boot.settings" . | fromYaml).resources }}
-{{- with include "davit.heapMebibytes" (dict "root" . "resources" $resources) }}
+{{- with include "davit.heapMebibytes" (dict "root" . "resources" $resources "component" "boot") }}
 {{- if lt (int64 .) 128 }}
-- boot.resources.limits.memory is {{ $resources.limits.memory }}, which leaves {{ . }} MiB for {{ $heap }} beside assets.cacheBytes: leave it 128 MiB or more
+- boot.resources.limits.memory is {{ $resources.limits.memory }}, which leaves {{ . }} MiB for {{ $heap }} beside assets.cacheBytes and jobs: leave it 128 MiB or more
 {{- end }}
 {{- end }}
 {{- end }}

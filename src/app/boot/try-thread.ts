@@ -3,6 +3,7 @@
 import type { TriedManifest, TryOutcome } from "../../http/console/state/trying.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { JobThread } from "../../lib/job-thread.ts";
+import { jobLimits } from "../../lib/memory-limit.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import type { ObjectKind, SourceView } from "../../model/objects/source.ts";
 import type { TryJob } from "./try-manifest.ts";
@@ -19,11 +20,12 @@ export interface TryThreadOptions {
   readonly signal: AbortSignal;
 }
 
-/** For all objects of a fleet and what is made of them. If that is exceeded, V8 ends the thread, not the process. */
-const resourceLimits = { maxOldGenerationSizeMb: 768, maxYoungGenerationSizeMb: 16 };
+const resourceLimits = jobLimits.attempt;
 /** 20,000 Groups take some seconds. */
 const presetLimitMs = 30_000;
 const idleMs = 30_000;
+/** In characters of all objects. Objects become ten times as large in the thread, which also has a limit. */
+const maxLength = 16 * 1024 * 1024;
 /** So many characters take about a millisecond. */
 const sliceLength = 200_000;
 
@@ -46,7 +48,9 @@ export class TryThread {
     if (this.#isBusy) return { kind: "busy" };
     this.#isBusy = true;
     try {
-      const end = await this.#thread.run({ ...ground, ...question, objects: await textsOf(view) });
+      const objects = await textsOf(view);
+      if (objects === undefined) return { kind: "lost" };
+      const end = await this.#thread.run({ ...ground, ...question, objects });
       return end.kind === "answered" ? end.answer : { kind: end.kind };
     } finally {
       this.#isBusy = false;
@@ -54,13 +58,17 @@ export class TryThread {
   }
 }
 
-async function textsOf(view: SourceView): Promise<readonly string[]> {
+/** @returns undefined if the thread has no room for them. */
+async function textsOf(view: SourceView): Promise<readonly string[] | undefined> {
   const slices = new Slices(sliceLength);
   const texts: string[] = [];
+  let length = 0;
   for (const kind of kinds) {
     for (const object of [...view.all(kind)]) {
       const text = JSON.stringify(object);
       texts.push(text);
+      length += text.length;
+      if (length > maxLength) return undefined;
       if (slices.isOver(text.length)) await nextTurn();
     }
   }

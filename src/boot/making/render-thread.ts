@@ -8,6 +8,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { FairQueue } from "../../lib/fair-queue.ts";
 import { JobThread } from "../../lib/job-thread.ts";
+import { jobLimits } from "../../lib/memory-limit.ts";
 import { Shares } from "../../lib/shares.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
@@ -66,8 +67,7 @@ const limitMs = 10_000;
 const maxWaiting = 64;
 // The thread ends after this long without a job. The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
-// This is enough to make the largest results. If a job needs more, V8 ends the thread, not the process.
-const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
+const resourceLimits = jobLimits.render;
 
 // Node runs the sources as they are, by type stripping. A build contains the same file compiled.
 const workerUrl = new URL(`./render-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);

@@ -12,6 +12,7 @@ export const boot: CliCommand = {
         name: "boot",
         help: bootHelp,
         readConfig: readBootConfig,
+        jobs: ["render"],
         createApp: (options) => new BootApp(options),
         welcome: welcomeOfBoot,
       },

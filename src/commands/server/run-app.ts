@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
-import { warnOfMemory } from "../../lib/memory-limit.ts";
+import { type JobKind, warnOfMemory } from "../../lib/memory-limit.ts";
 import { StartError } from "../../lib/start-error.ts";
 import type { Environment } from "../../options/parsing.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
@@ -23,6 +23,8 @@ interface RunningApp<Facts extends object> {
 }
 
 export interface ServingCommand<Config extends ServiceConfig, Facts extends object> extends CommandLine<Config> {
+  /** The threads for jobs that it has, besides the one for assets. */
+  readonly jobs: readonly JobKind[];
   readonly createApp: (options: {
     readonly config: Config;
     readonly log: Log;
@@ -49,16 +51,18 @@ export async function runServing<Config extends ServiceConfig, Facts extends obj
 }
 
 async function serveUntilStopped<Config extends ServiceConfig, Facts extends object>(
-  { createApp, welcome }: ServingCommand<Config, Facts>,
+  { createApp, jobs, welcome }: ServingCommand<Config, Facts>,
   config: Config,
   host: Host,
 ): Promise<number> {
   const format = config.logFormat ?? (host.outputIsTerminal ? "pretty" : "json");
   const log = createLog({ level: config.logLevel, format, onExit: host.onExit });
+  const hasAssets = config.assetsDir !== undefined;
   warnOfMemory(log, {
     limitBytes: host.memoryLimitBytes,
-    cacheBytes: config.assetsDir === undefined ? 0 : config.assetsCacheBytes,
+    cacheBytes: hasAssets ? config.assetsCacheBytes : 0,
     bootThreads: config.bootThreads,
+    jobs: hasAssets ? [...jobs, "digest"] : jobs,
   });
   const { writeLine } = log;
   const around = { log, writeLine, clock: systemClock, environment: host.environment };

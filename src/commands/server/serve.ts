@@ -12,6 +12,7 @@ export const serve: CliCommand = {
         name: "serve",
         help: serveHelp,
         readConfig: readServeConfig,
+        jobs: ["render", "trial", "attempt"],
         createApp: (options) => new App(options),
         welcome,
       },

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { JobThread } from "../../lib/job-thread.ts";
+import { jobLimits } from "../../lib/memory-limit.ts";
 import type { Trial, TrialJob } from "./trial.ts";
 
 export interface TrialRunner {
@@ -19,9 +20,7 @@ export interface TrialThreadOptions {
   readonly worker?: URL;
 }
 
-// The old generation has room for many times the largest Profile and its result. If that is exceeded, V8 ends the
-// thread, not the process. A small young generation costs a little time and saves much memory.
-const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
+const resourceLimits = jobLimits.trial;
 
 // Every render has its own limits. This limit is for unforeseen cases: no job delays others longer than this.
 const limitMs = 60_000;

@@ -243,7 +243,10 @@ export class Trials {
   }
 }
 
-const withoutAnswer = notRendered("The trial did not end, which says nothing about machines");
+const withoutAnswer = notRendered(
+  "The trial took more than a minute, or ran out of memory, which says nothing about machines: " +
+    "make the texts of the Profile smaller",
+);
 
 /** The `Ready` that a trial gives to an otherwise ready Group; undefined if it stays ready. */
 function readyOfGroup(profile: string, state: TrialState): Condition | undefined {

@@ -11,6 +11,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import { JobThread } from "../../lib/job-thread.ts";
 import type { Log } from "../../lib/log.ts";
+import { jobLimits } from "../../lib/memory-limit.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { RequestError } from "../errors.ts";
 import { type Asset, checkUnchanged, type FileVersion, isSameVersion, settleMs } from "./file.ts";
@@ -40,7 +41,7 @@ const maxKnown = 4_096;
 const logEveryMs = 60_000;
 // The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
-const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 };
+const resourceLimits = jobLimits.digest;
 
 // Node runs the sources as they are, by type stripping. A build contains the same file compiled.
 const workerUrl = new URL(`./digest-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);

@@ -190,8 +190,9 @@ function refused(path: string, error: BootError): Rendering {
   return { path, status, contentType, ...shown, ...(problem !== undefined && { problem }) };
 }
 
+/** Copies the start of a long body: V8 keeps the whole of a text as long as there is a slice of it. */
 function startOf(body: string): string {
-  return body.length > maxShownLength ? body.slice(0, maxShownLength).toWellFormed() : body;
+  return body.length > maxShownLength ? Buffer.from(body.slice(0, maxShownLength)).toString() : body;
 }
 
 function showsSecret(name: ConfigName, { profile }: BootSnapshot): boolean {

@@ -230,6 +230,17 @@ describe("the thread that tries manifests", () => {
     stop.abort();
   });
 
+  it("refuses more objects than it has room for, and tries the next manifest", async () => {
+    const stop = new AbortController();
+    const thread = new TryThread({ clock: systemClock, signal: stop.signal });
+    const object = { kind: "ConfigMap", namespace: "racks", name: "large", data: { text: "x".repeat(1024 * 1024) } };
+    const view = { all: (kind: string) => (kind === "ConfigMap" ? Array.from({ length: 17 }, () => object) : []) };
+    const large = { ...ground(), view: view as unknown as Holdings };
+    expect(await thread.try(large, question)).toEqual({ kind: "lost" });
+    expect((await thread.try(ground(), question)).kind).toBe("tried");
+    stop.abort();
+  });
+
   it("gives up what takes too long, and tries the next one", async () => {
     const stop = new AbortController();
     const thread = new TryThread({ clock: { ...systemClock, sleep: () => Promise.resolve() }, signal: stop.signal });
