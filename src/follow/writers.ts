@@ -1,4 +1,7 @@
-/** Asks the members of a store short questions, one member after the other, for as long as a machine waits. */
+/**
+ * Asks the members of a store short questions, one member after the other, for as long as a machine waits. If there are
+ * more questions than connections, clients take turns, so that nobody who floods a follower keeps others waiting.
+ */
 
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
@@ -6,7 +9,10 @@ import { text } from "node:stream/consumers";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
 import { assert } from "../lib/errors.ts";
+import { FairQueue } from "../lib/fair-queue.ts";
 import type { Log } from "../lib/log.ts";
+import { Shares } from "../lib/shares.ts";
+import { networkOf } from "../lib/text/address.ts";
 import { FollowError } from "./follow-error.ts";
 import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
 
@@ -21,8 +27,14 @@ export interface WritersOptions {
   readonly about?: "permits" | "shown";
   /** How long a question may take; 1 s unless given. */
   readonly limitMs?: number;
-  /** The most questions at a time; 512 unless given. */
+  /** The most questions at a time; 512 unless given. One client has at most half of these places. */
   readonly maxAsking?: number;
+}
+
+/** A question, to be sent as JSON. */
+interface Question {
+  /** Of the machine. Questions without one count as those of one client. */
+  readonly address?: string | undefined;
 }
 
 const presetLimitMs = 1_000;
@@ -42,40 +54,60 @@ export class Writers {
   #credentials: { readonly readAtMs: number; readonly value: Promise<StoreCredentials> } | undefined;
   /** Index of the member that is asked first. */
   #at = 0;
-  #asking = 0;
+  readonly #places: Shares;
+  /** Questions that wait for a connection. */
+  readonly #queue = new FairQueue<() => void>();
+  #running = 0;
   #problem = "";
 
   constructor(options: WritersOptions) {
     this.#options = options;
+    this.#places = new Shares({ limit: options.maxAsking ?? presetMaxAsking });
   }
 
   /** Sends a question as JSON. @returns the answer of the first member that answers; undefined if none does in time. */
-  async ask(path: string, question: object): Promise<string | undefined> {
-    return await this.#ask(path, JSON.stringify(question));
+  async ask(path: string, question: Question): Promise<string | undefined> {
+    const { address } = question;
+    return await this.#ask(path, JSON.stringify(question), address === undefined ? undefined : networkOf(address));
   }
 
   /** As `ask`. @param textOf returns the text to send. It is called when there is a connection, for each attempt. */
   async askBy(path: string, textOf: () => string): Promise<string | undefined> {
-    return await this.#ask(path, textOf);
+    return await this.#ask(path, textOf, undefined);
   }
 
-  async #ask(path: string, body: string | (() => string)): Promise<string | undefined> {
-    const { clock, limitMs = presetLimitMs, maxAsking = presetMaxAsking } = this.#options;
-    if (this.#asking >= maxAsking || this.#stopping.signal.aborted) return undefined;
-    this.#asking += 1;
+  async #ask(path: string, body: string | (() => string), client: string | undefined): Promise<string | undefined> {
+    const { clock, limitMs = presetLimitMs } = this.#options;
+    if (this.#stopping.signal.aborted || !this.#places.take(client)) return undefined;
     const deadline = new Deadline({ clock, durationMs: limitMs });
     const signal = AbortSignal.any([deadline.signal, this.#stopping.signal]);
+    const over = new Promise<undefined>((resolve) => {
+      signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    });
     try {
-      return await this.#askEach(path, body, signal);
+      return await Promise.race([this.#inTurn(client, () => this.#askEach(path, body, signal)), over]);
     } finally {
       deadline.cancel();
-      this.#asking -= 1;
+      this.#places.release(client);
+    }
+  }
+
+  /** Does a work when there is a connection for it. */
+  async #inTurn<Result>(client: string | undefined, work: () => Promise<Result>): Promise<Result> {
+    if (this.#running < maxConnections) this.#running += 1;
+    else await new Promise<void>((resolve) => this.#queue.push([client ?? ""], resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#queue.shift();
+      if (next === undefined) this.#running -= 1;
+      else next();
     }
   }
 
   /** How many questions wait for an answer. */
   get asking(): number {
-    return this.#asking;
+    return this.#places.total;
   }
 
   /** Ends every question. Idempotent. */

@@ -5,6 +5,7 @@
 
 import type { IncomingMessage } from "node:http";
 import { type BlockList, isIP, isIPv6 } from "node:net";
+import { networkOf, plainOf } from "../lib/text/address.ts";
 
 export interface ClientsOptions {
   /** Addresses without a limit by client, such as the address of a NAT. */
@@ -71,22 +72,4 @@ export class Clients {
 
 function includes(list: BlockList | undefined, address: string): boolean {
   return list?.check(plainOf(address), isIPv6(plainOf(address)) ? "ipv6" : "ipv4") === true;
-}
-
-/** Removes the prefix that an IPv4 address has on a listener for both IPv4 and IPv6. */
-function plainOf(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, "");
-}
-
-/** Returns an IPv4 address unchanged, and for an IPv6 address its /64: the first four groups. */
-function networkOf(address: string): string {
-  const plain = plainOf(address);
-  if (!isIPv6(plain)) return plain;
-  const [head = "", tail] = plain.split("::", 2);
-  const groups = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? 0 : tail.split(":").length;
-  const filled =
-    tail === undefined ? groups : [...groups, ...Array<string>(Math.max(8 - groups.length - after, 0)).fill("0")];
-  const all = tail === undefined || tail === "" ? filled : [...filled, ...tail.split(":")];
-  return `${all.slice(0, 4).join(":")}::/64`;
 }

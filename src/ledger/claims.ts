@@ -1,8 +1,9 @@
 /** Answers machines that ask for an install, as `verdictOf` decides. It logs a claim before it answers. */
 
 import type { Clock } from "../lib/clock.ts";
+import { SharedBucket } from "../lib/shared-bucket.ts";
 import type { Soon } from "../lib/soon.ts";
-import { TokenBucket } from "../lib/token-bucket.ts";
+import { networkOf } from "../lib/text/address.ts";
 import {
   grantRefusal,
   knownEntries,
@@ -45,6 +46,8 @@ export interface InstallClaimsOptions {
 }
 
 const claimsPerSecond = 50;
+/** After a pause, one client gets half of it at once, such as a rack behind one address. */
+const burst = 100;
 
 type Granted = { readonly kind: "granted"; readonly entry: LedgerEntry };
 type SettledVerdict = Exclude<Verdict, { readonly kind: "claim" }>;
@@ -53,13 +56,13 @@ const late: DeskAnswer = { kind: "late" };
 
 export class InstallClaims {
   readonly #options: InstallClaimsOptions;
-  readonly #bucket: TokenBucket;
+  readonly #bucket: SharedBucket;
   /** How many requests may be logging a new entry. */
   #beginning = 0;
 
   constructor(options: InstallClaimsOptions) {
     this.#options = options;
-    this.#bucket = new TokenBucket({ clock: options.clock, perSecond: claimsPerSecond, burst: claimsPerSecond });
+    this.#bucket = new SharedBucket({ clock: options.clock, perSecond: claimsPerSecond, burst });
   }
 
   /** See `PermitDesk`. */
@@ -140,7 +143,7 @@ export class InstallClaims {
     // `#beginning` counts this request, too.
     const isFull = known.entries.size + this.#beginning > known.maxEntries;
     if (entries.length === 0 && isFull) return answered({ kind: "refused", why: "full" });
-    token.isTaken ||= this.#bucket.tryTake();
+    token.isTaken ||= this.#bucket.tryTake(clientOf(question));
     if (!token.isTaken) return answered(undefined);
     const { entry, commands } = plannedClaim(question, verdict.grants, entries, this.#options.log.writing);
     return {
@@ -211,7 +214,7 @@ export class InstallClaims {
   #note(question: DeskAsk): void {
     if (!this.#hasToNote(question)) return;
     const { known, log } = this.#options;
-    if (known.entries.size + this.#beginning >= known.maxEntries || !this.#bucket.tryTake()) return;
+    if (known.entries.size + this.#beginning >= known.maxEntries || !this.#bucket.tryTake(clientOf(question))) return;
     this.#beginning += 1;
     const decide = (): Decision<undefined> => {
       const planned = this.#hasToNote(question) ? this.#noted(question) : undefined;
@@ -246,6 +249,11 @@ function begun(entry: LedgerEntry, { nowMs }: { readonly nowMs: number }): Ledge
 const refusedIdentity: DeskAnswer = { kind: "refused", why: "noIdentity" };
 // A machine may send any text, and longer ones would fill the ledger.
 const identityForm = /^(?:uuid|mac)\/[0-9a-f:-]{1,64}$/;
+
+/** Clients share the rate of claims, so that nobody who invents machines keeps others waiting. */
+function clientOf({ address }: DeskAsk): string | undefined {
+  return address === undefined ? undefined : networkOf(address);
+}
 
 function isIdentity(identity: string): boolean {
   return identityForm.test(identity);

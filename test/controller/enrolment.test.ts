@@ -139,6 +139,22 @@ describe("enrolment", () => {
     expect(maker.created).toHaveLength(1_001);
   });
 
+  it.each([
+    { name: "one address", address: () => "192.0.2.66" },
+    { name: "addresses of one network", address: (at: number) => `2001:db8::${at.toString(16)}` },
+  ])("creates a Machine for a newcomer while $name invents machines", async ({ address }) => {
+    await listed(profileObject(), enrolling);
+    for (let second = 0; second < 300; second++) {
+      for (let at = 0; at < 20; at++) saw([macOf(second * 20 + at)], { address: address(at) });
+      await under.clock.advance(1_000);
+    }
+    expect(maker.created.length).toBeLessThanOrEqual(501);
+    for (let at = 0; at < 20; at++) saw([macOf(10_000 + at)], { address: address(at) });
+    saw([macOf(20_000)], { address: "192.0.2.1" });
+    await under.settled();
+    expect(maker.created).toContain("mac-525400004e20");
+  });
+
   it("deletes after a day what nobody touched, and nothing else", async () => {
     const own = [
       machineObject({ identities: [macOf(2)], approved: true }, "mac-525400000002"),

@@ -257,6 +257,26 @@ describe("limits", () => {
     await desk.stop();
   });
 
+  it.each([
+    { name: "one address", addresses: ["192.0.2.66"] },
+    { name: "addresses of one network", addresses: ["2001:db8::1", "2001:db8::2", "2001:db8::3"] },
+    { name: "two addresses", addresses: ["192.0.2.66", "192.0.2.67"] },
+  ])("keep no other machine from its claim while $name invents machines", async ({ addresses }) => {
+    const desk = await openDesk();
+    const grants = [grantOf(desk)];
+    let count = 0;
+    const ask = (address: string) => {
+      count += 1;
+      return asked(desk, { grants, identities: [`mac/52:54:00:00:${hex(count >> 8)}:${hex(count & 255)}`], address });
+    };
+    for (let second = 0; second < 5; second += 1) {
+      await Promise.all(Array.from({ length: 300 }, (_, at) => ask(addresses[at % addresses.length] ?? "")));
+      expect(await ask("192.0.2.1")).toBe("granted");
+      await desk.clock.advance(1_000);
+    }
+    await desk.stop();
+  });
+
   it("are one report a second for each token, after the first five", async () => {
     const desk = await openDesk();
     const { reportToken } = await claimed(desk, { grants: [grantOf(desk)] });

@@ -1,7 +1,7 @@
 /**
  * Enrols unknown machines: a machine that a Group with `enroll` takes, and that no Machine names, gets a Machine that
  * waits for a person. It approves and grants nothing. Anybody in the boot network can invent machines, so their number
- * and their rate are limited, and those that nobody touches go after a day. Without a place for Machines, such as a
+ * and their rate are limited and shared by client, and those that nobody touches go after a day. Without a place for Machines, such as a
  * directory of files, the machines are only listed.
  */
 
@@ -9,7 +9,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
-import { TokenBucket } from "../../lib/token-bucket.ts";
+import { SharedBucket } from "../../lib/shared-bucket.ts";
+import { Shares } from "../../lib/shares.ts";
+import { networkOf } from "../../lib/text/address.ts";
 import { groupPath } from "../../model/objects/documents.ts";
 import { type MachineObject, type ObjectName, objectKey, type Source } from "../../model/objects/source.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
@@ -54,6 +56,8 @@ interface Pending extends Enrolled {
   readonly name: ObjectName;
   /** Monotonic: since when it waits, as far as this davit knows. */
   readonly sinceMs: number;
+  /** The client that asked; undefined if it is not known. */
+  readonly client: string | undefined;
 }
 
 const rate = { perSecond: 5, burst: 50 } as const;
@@ -65,7 +69,9 @@ const arrivalMs = 60_000;
 
 export class Enrolment {
   readonly #options: EnrolmentOptions;
-  readonly #bucket: TokenBucket;
+  readonly #bucket: SharedBucket;
+  /** How many of the machines that wait each client has. */
+  readonly #shares = new Shares({ limit: mostPending });
   /** By the key of the Machine that it has, or would have. The oldest is first. */
   readonly #pending = new Map<string, Pending>();
   /** By `namespace/name`: whether a Group enrolls, and the text of its document. Reading it again would take longer. */
@@ -79,7 +85,7 @@ export class Enrolment {
 
   constructor(options: EnrolmentOptions) {
     this.#options = options;
-    this.#bucket = new TokenBucket({ clock: options.clock, ...rate });
+    this.#bucket = new SharedBucket({ clock: options.clock, ...rate });
     for (const reason of ["rate", "full", "failed"]) options.metrics.enrolmentsRefused.inc({ reason }, 0);
   }
 
@@ -114,25 +120,36 @@ export class Enrolment {
   }
 
   #saw(sighting: MachineSighting): void {
-    const { identities, group } = sighting;
+    const { identities, group, address } = sighting;
     if (group === undefined || this.#isKnown(identities) || !this.#isEnrolling(group)) return;
     const name = nameOf(groupName(group).namespace, identities);
     if (name === undefined || this.#pending.has(objectKey(name))) return;
-    const refusal = this.#refusal();
+    const client = address === undefined ? undefined : networkOf(address);
+    const refusal = this.#refusal(client);
     if (refusal !== undefined) {
       this.#options.metrics.enrolmentsRefused.inc({ reason: refusal });
       return;
     }
     const sinceMs = this.#options.clock.monotonicMs();
-    this.#pending.set(objectKey(name), { name, identities, group, firstSeenAtMs: sighting.atMs, sinceMs });
+    this.#add({ name, identities, group, firstSeenAtMs: sighting.atMs, sinceMs, client });
     this.#measure();
     if (this.#options.machineMaker !== undefined)
       this.#track(this.#create(this.#options.machineMaker, name, identities));
   }
 
-  #refusal(): "rate" | "full" | undefined {
-    if (this.#pending.size >= mostPending) return "full";
-    return this.#bucket.tryTake() ? undefined : "rate";
+  #refusal(client: string | undefined): "rate" | "full" | undefined {
+    if (!this.#shares.admits(client)) return "full";
+    return this.#bucket.tryTake(client) ? undefined : "rate";
+  }
+
+  #add(pending: Pending): void {
+    this.#pending.set(objectKey(pending.name), pending);
+    this.#shares.add(pending.client, 1);
+  }
+
+  #remove(key: string): void {
+    const pending = this.#pending.get(key);
+    if (pending !== undefined && this.#pending.delete(key)) this.#shares.release(pending.client);
   }
 
   #isKnown(identities: readonly string[]): boolean {
@@ -158,7 +175,7 @@ export class Enrolment {
       await maker.create({ namespace, name, identity: identityOf(identities) });
       this.#problem = undefined;
     } catch (error) {
-      this.#pending.delete(objectKey(id));
+      this.#remove(objectKey(id));
       this.#options.metrics.enrolmentsRefused.inc({ reason: "failed" });
       const isNews = this.#problem === undefined;
       this.#problem = messageOf(error);
@@ -186,13 +203,13 @@ export class Enrolment {
       const name: ObjectName = { kind: "Machine", namespace: machine.namespace, name: machine.name };
       if (!looksUntouched(machine)) continue;
       const { identities } = machine.spec;
-      const found = { name, identities, group: "", firstSeenAtMs: clock.nowMs(), sinceMs: nowMs };
+      const found = { name, identities, group: "", firstSeenAtMs: clock.nowMs(), sinceMs: nowMs, client: undefined };
       untouched.set(objectKey(name), found);
     }
     for (const [key, { sinceMs }] of this.#pending) {
-      if (!untouched.has(key) && nowMs - sinceMs >= arrivalMs) this.#pending.delete(key);
+      if (!untouched.has(key) && nowMs - sinceMs >= arrivalMs) this.#remove(key);
     }
-    for (const [key, found] of untouched) if (!this.#pending.has(key)) this.#pending.set(key, found);
+    for (const [key, found] of untouched) if (!this.#pending.has(key)) this.#add(found);
     this.#measure();
   }
 
@@ -201,7 +218,7 @@ export class Enrolment {
     for (const [key, { name, identities, sinceMs }] of this.#pending) {
       const hasMachine = machineMaker === undefined && this.#isKnown(identities);
       if (clock.monotonicMs() - sinceMs < lifetimeMs && !hasMachine) continue;
-      this.#pending.delete(key);
+      this.#remove(key);
       if (machineMaker !== undefined) this.#track(this.#delete(machineMaker, name));
     }
     this.#measure();

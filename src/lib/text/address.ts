@@ -1,5 +1,7 @@
 /** Hosts and ports, for options and URLs. */
 
+import { isIPv6 } from "node:net";
+
 /** A host and a port: to listen on, or for clients to connect to. */
 export interface Address {
   /** A name or an IP address; IPv6 without brackets. */
@@ -21,4 +23,25 @@ export function isLoopback(host: string): boolean {
 /** True for an address that means every address of this computer. */
 export function isWildcard(host: string): boolean {
   return host === "::" || host === "0.0.0.0";
+}
+
+/** Removes the prefix that an IPv4 address has on a listener for both IPv4 and IPv6. */
+export function plainOf(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+/**
+ * Returns the network of one client: an IPv4 address unchanged, and for an IPv6 address its /64, the first four groups.
+ * One machine can use every address of a /64.
+ */
+export function networkOf(address: string): string {
+  const plain = plainOf(address);
+  if (!isIPv6(plain)) return plain;
+  const [head = "", tail] = plain.split("::", 2);
+  const groups = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? 0 : tail.split(":").length;
+  const filled =
+    tail === undefined ? groups : [...groups, ...Array<string>(Math.max(8 - groups.length - after, 0)).fill("0")];
+  const all = tail === undefined || tail === "" ? filled : [...filled, ...tail.split(":")];
+  return `${all.slice(0, 4).join(":")}::/64`;
 }
