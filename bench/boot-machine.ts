@@ -81,7 +81,7 @@ function ledgerOf(): BootLedger {
     return [entryPath(id), JSON.stringify(entry)] as const;
   });
   ledger.replaced(entries);
-  if (ledger.reportedLabels(labelsFromQuery(queries[1] ?? ""), false).length !== 2)
+  if (ledger.reportedLabels(labelsFromQuery(queries[1] ?? "")).length !== 2)
     throw new Error("The ledger has no labels");
   return ledger;
 }

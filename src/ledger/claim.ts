@@ -6,6 +6,8 @@ import { encodeEntry, entryPath, identityPath } from "./ledger-documents.ts";
 
 /** The number of addresses that an entry keeps. A second one shows that another client took part. */
 const maxAddresses = 2;
+/** The most identities of an entry: as many as a Machine can list, a uuid and 16 MAC addresses. */
+const maxIdentities = 17;
 
 /** What is needed to write entries. */
 export interface EntryWriting {
@@ -30,8 +32,9 @@ export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "grou
 
 /**
  * Plans a claim. All entries of the machine spend the grants. The install itself is that of the entry that changed
- * last; an install of the others ends.
- * @param entries of the machine, as `knownEntries` returns them.
+ * last; an install of the others ends. The entry gets all identities that the Machine lists, or without a Machine those
+ * of the request. If there are too many, an entry beside it has the rest.
+ * @param entries of the machine, as `recognised` returns them if it is clear.
  */
 export function plannedClaim(
   ask: ClaimOf,
@@ -43,7 +46,7 @@ export function plannedClaim(
   const main = latestFirst(entries)[0];
   const others = entries.filter((entry) => entry !== main);
   const changedAtMs = Math.max(writing.nowMs, ...entries.map((entry) => entry.changedAtMs + 1));
-  const added = newIdentities(ask, entries);
+  const { added, others: rest } = newIdentities(ask, main, entries);
   const claimed: LedgerEntry = {
     id: main?.id ?? writing.newId(),
     identities: [...(main?.identities ?? []), ...added],
@@ -67,12 +70,13 @@ export function plannedClaim(
     claimedAtMs: changedAtMs,
     ...spentWith(entry, grants),
   }));
+  const { labels: _labels, ...beside } = claimed;
   return {
     entry: claimed,
     commands: [
-      main === undefined ? creation(claimed) : change(claimed, writing),
+      ...recording(claimed, main, added, writing),
       ...closed.map((entry) => change(entry, writing)),
-      ...added.map((identity) => naming(identity, claimed.id)),
+      ...recordingBeside({ ...beside, state: "Unconfirmed", changedAtMs: changedAtMs - 1 }, rest, writing),
     ],
   };
 }
@@ -90,61 +94,45 @@ export function areClaimedTogether(claimed: LedgerEntry, entries: readonly Ledge
 }
 
 /**
- * Plans the entry of a machine that counts as installed. Several entries of one machine all become Installed.
+ * Plans the entry of a machine that counts as installed, with the identities as for a claim. Several entries of one
+ * machine all become Installed.
  * @returns undefined if nothing changes.
  */
 export function plannedAdoption(
-  machine: Pick<ClaimOf, "identities" | "group" | "profile" | "address">,
+  machine: Pick<ClaimOf, "identities" | "listed" | "group" | "profile" | "address">,
   entries: readonly LedgerEntry[],
   writing: EntryWriting,
 ): PlannedEntry | undefined {
   const { nowMs } = writing;
   const [main, ...others] = latestFirst(entries);
-  const added = newIdentities(machine, entries);
-  if (main === undefined) {
-    const entry: LedgerEntry = {
-      id: writing.newId(),
-      identities: added,
-      state: "Installed",
-      spent: {},
-      claimedAtMs: nowMs,
-      changedAtMs: nowMs,
-      timeoutSeconds: 0,
-      group: machine.group,
-      profile: machine.profile,
-      addresses: machine.address === undefined ? [] : [machine.address],
-    };
-    return { entry, commands: [creation(entry), ...added.map((identity) => naming(identity, entry.id))] };
-  }
-  if (added.length === 0 && entries.every(({ state }) => state === "Installed")) return undefined;
+  const { added, others: rest } = newIdentities(machine, main, entries);
+  const { group, profile, address } = machine;
+  const adopted: LedgerEntry = {
+    id: writing.newId(),
+    identities: added,
+    state: "Installed",
+    spent: {},
+    claimedAtMs: nowMs,
+    changedAtMs: nowMs,
+    timeoutSeconds: 0,
+    group,
+    profile,
+    addresses: address === undefined ? [] : [address],
+  };
+  const beside = recordingBeside(adopted, rest, writing);
+  if (main === undefined) return { entry: adopted, commands: [...recording(adopted, main, added, writing), ...beside] };
+  const isSame = added.length + rest.length === 0 && entries.every(({ state }) => state === "Installed");
+  if (isSame) return undefined;
   const installed = { ...installedBy(main, nowMs), identities: [...main.identities, ...added] };
   const closed = others.filter(({ state }) => state !== "Installed").map((entry) => installedBy(entry, nowMs));
   return {
     entry: installed,
     commands: [
-      ...[installed, ...closed].map((entry) => change(entry, writing)),
-      ...added.map((identity) => naming(identity, main.id)),
+      ...recording(installed, main, added, writing),
+      ...closed.map((entry) => change(entry, writing)),
+      ...beside,
     ],
   };
-}
-
-/**
- * Plans a change of an entry that also records new identities of the machine, so that a later request by one of them
- * finds the entry.
- */
-export function plannedNaming(
-  entry: LedgerEntry,
-  { identities, entries }: { readonly identities: readonly string[]; readonly entries: readonly LedgerEntry[] },
-  writing: Pick<EntryWriting, "indexOf">,
-): PlannedEntry {
-  const added = newIdentities({ identities }, entries);
-  const named = { ...entry, identities: [...entry.identities, ...added] };
-  return { entry: named, commands: [change(named, writing), ...added.map((identity) => naming(identity, entry.id))] };
-}
-
-/** True if at least one of these identities is in none of the entries. */
-export function hasNewIdentity(identities: readonly string[], entries: readonly LedgerEntry[]): boolean {
-  return newIdentities({ identities }, entries).length > 0;
 }
 
 /** Returns an entry in another state. */
@@ -180,6 +168,29 @@ export function isOpen({ state }: LedgerEntry): boolean {
   return state === "Claimed" || state === "Installing";
 }
 
+/** The commands that write an entry and give it its new identities. @param former undefined for a new entry. */
+function recording(
+  entry: LedgerEntry,
+  former: LedgerEntry | undefined,
+  added: readonly string[],
+  writing: EntryWriting,
+): readonly SingleCommand[] {
+  return [
+    former === undefined ? creation(entry) : change(entry, writing),
+    ...added.map((identity) => naming(identity, entry.id)),
+  ];
+}
+
+/** The commands that write an entry like this one for the identities that have no room in it. */
+function recordingBeside(
+  entry: LedgerEntry,
+  identities: readonly string[],
+  writing: EntryWriting,
+): readonly SingleCommand[] {
+  if (identities.length === 0) return [];
+  return recording({ ...entry, id: writing.newId(), identities }, undefined, identities, writing);
+}
+
 function creation(entry: LedgerEntry): SingleCommand {
   return { kind: "create", path: entryPath(entry.id), value: encodeEntry(entry) };
 }
@@ -193,12 +204,19 @@ function installedBy(entry: LedgerEntry, nowMs: number): LedgerEntry {
   return entry.state === "Installed" ? entry : ended(entry, "Installed", nowMs);
 }
 
+/**
+ * Returns the identities that none of the entries has: those for the entry `main`, and others that have no room in it.
+ * With a Machine these are only identities that it lists: it says nothing of another one in the request.
+ */
 function newIdentities(
-  { identities, listed = [] }: Pick<ClaimOf, "identities" | "listed">,
+  { identities, listed }: Pick<ClaimOf, "identities" | "listed">,
+  main: LedgerEntry | undefined,
   entries: readonly LedgerEntry[],
-): readonly string[] {
+): { readonly added: readonly string[]; readonly others: readonly string[] } {
   const known = new Set(entries.flatMap((entry) => entry.identities));
-  return [...new Set([...identities, ...listed])].filter((identity) => !known.has(identity));
+  const fresh = [...new Set(listed ?? identities)].filter((identity) => !known.has(identity));
+  const room = Math.max(0, maxIdentities - (main?.identities.length ?? 0));
+  return { added: fresh.slice(0, room), others: fresh.slice(room) };
 }
 
 /** Returns an entry that has spent the grant of another entry of the same machine. */

@@ -4,25 +4,15 @@ import type { Clock } from "../lib/clock.ts";
 import { SharedBucket } from "../lib/shared-bucket.ts";
 import type { Soon } from "../lib/soon.ts";
 import { networkOf } from "../lib/text/address.ts";
-import {
-  grantRefusal,
-  knownEntries,
-  type LedgerEntry,
-  sealRefusal,
-  type Verdict,
-  verdictOf,
-} from "../model/permits/permit.ts";
+import { type LedgerEntry, recognised, sealRefusal, type Verdict, verdictOf } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../model/permits/permit-desk.ts";
 import {
   areClaimedTogether,
   change,
-  hasNewIdentity,
   isNewAddress,
   isOpen,
-  type PlannedEntry,
   plannedAdoption,
   plannedClaim,
-  plannedNaming,
   seenAt,
   spentAs,
 } from "./claim.ts";
@@ -139,7 +129,7 @@ export class InstallClaims {
     if (verdict.kind === "granted") return this.#decideGranted(question, verdict);
     if (verdict.kind !== "claim") return answered(verdict);
     if (!question.mayClaim) return answered({ kind: "refused", why: "notClaimed" });
-    const entries = knownEntries(question, known) ?? [];
+    const { entries } = recognised(question, known);
     // `#beginning` counts this request, too.
     const isFull = known.entries.size + this.#beginning > known.maxEntries;
     if (entries.length === 0 && isFull) return answered({ kind: "refused", why: "full" });
@@ -161,7 +151,7 @@ export class InstallClaims {
       const why = sealRefusal(entry, question.address);
       if (why !== undefined) return this.#decideSealed(question, entry, why);
     }
-    const entries = knownEntries(question, known) ?? [];
+    const { entries } = recognised(question, known);
     const isRepeatable = question.purpose === "config" || this.#isRepeatable(entry, entries);
     if (isRepeatable === true) return this.#decideAgain(question, entry, entries);
     return answered(isRepeatable === "maybe" ? undefined : { kind: "disk" });
@@ -181,7 +171,7 @@ export class InstallClaims {
 
   /** The first config that a machine reads ends the time in which the script is repeated. */
   #decideAgain(
-    { purpose, mayClaim, address, identities }: DeskAsk,
+    { purpose, mayClaim, address }: DeskAsk,
     entry: LedgerEntry,
     entries: readonly LedgerEntry[],
   ): Decision<SettledVerdict> {
@@ -195,11 +185,10 @@ export class InstallClaims {
       .map((each) => ({ each, next: after(spentAs(each, entry)) }));
     const changed = others.filter(({ each, next }) => each !== next);
     const begins = after(entry) !== entry || changed.length > 0;
-    const isNew = isNewAddress(entry, address) || hasNewIdentity(identities, entries);
-    if (!mayClaim || !(begins || isNew)) return answered({ kind: "granted", entry });
-    const planned = plannedNaming(after(seenAt(entry, address)), { identities, entries }, writing);
-    const commands = [...planned.commands, ...changed.map(({ next }) => change(next, writing))];
-    return { kind: "closing", commands, result: { kind: "granted", entry: planned.entry } };
+    if (!mayClaim || !(begins || isNewAddress(entry, address))) return answered({ kind: "granted", entry });
+    const next = after(seenAt(entry, address));
+    const commands = [change(next, writing), ...changed.map((each) => change(each.next, writing))];
+    return { kind: "closing", commands, result: { kind: "granted", entry: next } };
   }
 
   #isRepeatable(entry: LedgerEntry, entries: readonly LedgerEntry[]): boolean | "maybe" {
@@ -207,17 +196,16 @@ export class InstallClaims {
   }
 
   /**
-   * Records new identities of a machine without an open install, in the background: those of a machine of an adopted
-   * Group, and those that a known machine did not send before. Otherwise, a machine that first sends its uuid and later
-   * its mac would count as two.
+   * Records a machine of an adopted Group, in the background. A machine that has an entry gets no further identity:
+   * anybody can send one, and davit could not tell this machine from another one.
    */
   #note(question: DeskAsk): void {
-    if (!this.#hasToNote(question)) return;
+    if (!this.#isToAdopt(question)) return;
     const { known, log } = this.#options;
     if (known.entries.size + this.#beginning >= known.maxEntries || !this.#bucket.tryTake(clientOf(question))) return;
     this.#beginning += 1;
     const decide = (): Decision<undefined> => {
-      const planned = this.#hasToNote(question) ? this.#noted(question) : undefined;
+      const planned = this.#isToAdopt(question) ? plannedAdoption(question, [], log.writing) : undefined;
       return { kind: "closing", commands: planned?.commands ?? [], result: undefined };
     };
     void log.carryOut(decide).finally(() => {
@@ -225,20 +213,11 @@ export class InstallClaims {
     });
   }
 
-  #hasToNote(question: DeskAsk): boolean {
+  /** True for a machine of an adopted Group without an entry of any of its identities. */
+  #isToAdopt(question: DeskAsk): boolean {
     const { known } = this.#options;
-    const entries = knownEntries(question, known);
-    if (entries === undefined || !hasNewIdentity(question.identities, entries)) return false;
-    if (entries.length === 0) return known.nowMs < known.adoptedUntilMs(question.group);
-    return question.grants.some((named) => grantRefusal(named, known) === undefined);
-  }
-
-  #noted(question: DeskAsk): PlannedEntry | undefined {
-    const { known, log } = this.#options;
-    const entries = knownEntries(question, known) ?? [];
-    const [entry] = entries;
-    if (entry === undefined) return plannedAdoption(question, entries, log.writing);
-    return plannedNaming(entry, { identities: question.identities, entries }, log.writing);
+    const { isClear, entries } = recognised(question, known);
+    return isClear && entries.length === 0 && known.nowMs < known.adoptedUntilMs(question.group);
   }
 }
 

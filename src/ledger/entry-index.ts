@@ -6,7 +6,7 @@
 import { MultiMap, Several } from "../lib/multi-map.ts";
 import type { LabelPair, Labels } from "../model/labels/labels.ts";
 import { identitiesOf } from "../model/objects/machine.ts";
-import { type LedgerEntry, mayBeOf } from "../model/permits/permit.ts";
+import { type LedgerEntry, recognised } from "../model/permits/permit.ts";
 
 /** An entry with its labels as look-ups need them. A changed entry is a new object. */
 export interface IndexedEntry {
@@ -39,16 +39,17 @@ export class EntryIndex {
   }
 
   /** Returns the distinct entries that have one of these identities. */
-  of(identities: readonly string[]): readonly LedgerEntry[] {
+  entriesOf(identities: readonly string[]): readonly LedgerEntry[] {
     const found = identities.flatMap((identity) => this.#byValue.of(bareValue(identity)));
     return [...new Set(found)].map(({ entry }) => entry);
   }
 
   /**
-   * Returns the entry of a request's uuid and mac; undefined if there is none, or if they do not name one machine.
-   * @param isListed true if a Machine lists them: then they name one machine.
+   * Returns the entry of a request's uuid and mac; undefined if there is none, or if it does not count for all of them
+   * (`recognised`).
+   * @param listed the identities of the machine's Machine; undefined without one.
    */
-  soleOf(request: Labels, isListed: boolean): IndexedEntry | undefined {
+  soleOf(request: Labels, listed: readonly string[] | undefined): IndexedEntry | undefined {
     const byUuid = this.#byValue.slot(request.get("uuid") ?? "");
     const byMac = this.#byValue.slot(request.get("mac") ?? "");
     const found = byUuid ?? byMac;
@@ -56,8 +57,8 @@ export class EntryIndex {
     // The usual entry has both.
     if (byUuid === byMac) return found;
     if (byUuid !== undefined && byMac !== undefined) return undefined;
-    const isSole = isListed || identitiesOf(request).every((identity) => mayBeOf(found.entry, identity));
-    return isSole ? found : undefined;
+    const { isClear } = recognised({ identities: identitiesOf(request), ...(listed && { listed }) }, this);
+    return isClear ? found : undefined;
   }
 }
 

@@ -168,15 +168,16 @@ export class KnownLedger implements FeedListener, LedgerView {
   }
 
   entriesOf(identities: readonly string[]): readonly LedgerEntry[] {
-    return this.#index.of(identities);
+    return this.#index.entriesOf(identities);
   }
 
   /**
-   * Returns the labels that the machine of a request has reported, without those whose time is over. None if the
-   * identities of the request do not name one machine (`EntryIndex.soleOf`): then another one may have reported them.
+   * Returns the labels that the machine of a request has reported, without those whose time is over. None if its entry
+   * does not count for each identity of the request (`EntryIndex.soleOf`): then another one may have reported them.
+   * @param listed see `BootLedger`.
    */
-  reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[] {
-    const found = this.#index.soleOf(request, isListed);
+  reportedLabels(request: Labels, listed?: readonly string[]): readonly LabelPair[] {
+    const found = this.#index.soleOf(request, listed);
     if (found === undefined) return noLabels;
     // Only labels that end need the time: to read the clock takes longer than the look-up.
     return found.lasting ?? labelsAt(found.entry, this.nowMs);

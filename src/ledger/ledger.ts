@@ -10,7 +10,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Soon } from "../lib/soon.ts";
-import { knownEntries, type LedgerEntry, type NamedGrant, type ReportRules } from "../model/permits/permit.ts";
+import { type LedgerEntry, type NamedGrant, type ReportRules, recognised } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import type { Store } from "../store/store.ts";
 import { Beginning } from "./beginning.ts";
@@ -143,13 +143,17 @@ export class Ledger implements PermitDesk {
     return outcome ?? "late";
   }
 
-  /** Records that a machine is installed, without an install by davit. @param group `namespace/name`, or empty. */
-  async adoptMachine(identities: readonly string[], group: string): Promise<AdoptionOutcome> {
+  /**
+   * Records that a machine is installed, without an install by davit. Its entry gets all these identities.
+   * @param group `namespace/name`, or empty. @param isListed true if a Machine lists them: then they are one machine.
+   */
+  async adoptMachine(identities: readonly string[], group: string, isListed = false): Promise<AdoptionOutcome> {
     const { known } = this;
-    const machine = { identities, group, profile: "", address: undefined };
+    const asked = { identities, ...(isListed && { listed: identities }) };
+    const machine = { ...asked, group, profile: "", address: undefined };
     const outcome = await this.#log.carryOut((): Decision<AdoptionOutcome> => {
-      const entries = knownEntries({ identities }, known);
-      if (entries === undefined) return { kind: "closing", commands: [], result: "ambiguous" };
+      const { isClear, entries } = recognised(asked, known);
+      if (!isClear) return { kind: "closing", commands: [], result: "ambiguous" };
       const isFull = entries.length === 0 && known.isFull;
       if (isFull) return { kind: "closing", commands: [], result: "full" };
       const planned = plannedAdoption(machine, entries, this.#log.writing);

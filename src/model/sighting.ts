@@ -47,6 +47,16 @@ export function withLaterScript(sighting: MachineSighting, script: SightedScript
   return script === undefined || script.atMs <= atMs ? sighting : { ...sighting, script };
 }
 
+/** False for a request that contradicts a Machine: it has a uuid or a mac that the Machine does not list, but another. */
+export function mayBeSightingOf({ identities }: MachineSighting, listed: readonly string[]): boolean {
+  const kinds = new Set(listed.map(kindOf));
+  return identities.every((identity) => listed.includes(identity) || !kinds.has(kindOf(identity)));
+}
+
+function kindOf(identity: string): string {
+  return identity.slice(0, identity.indexOf("/"));
+}
+
 /** The most sightings of one request to the writer. */
 export const maxSightings = 256;
 /** A sighting is older only if a clock is wrong. */

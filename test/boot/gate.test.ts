@@ -195,11 +195,6 @@ describe("a machine whose permit is closed", () => {
     ["its Machine is held", [profile, group(), machineDocument("lab/m", { hold: true }), synced], "held"],
     ["it is not approved", [profile, group({ approval: "Required" }), synced], "unapproved"],
     [
-      "two Machines list it",
-      [profile, group(), machineDocument("lab/m"), machineDocument("lab/n"), synced],
-      "ambiguous",
-    ],
-    [
       "its own Group was removed a moment ago",
       [
         profile,

@@ -144,3 +144,30 @@ describe("an Install without a permit", () => {
     expect(selected(index, query({ uuid, mac: otherMac, role: "new" }))).toBe("lab/role lab/wipe");
   });
 });
+
+describe("a label that another machine has reported by the uuid of this one", () => {
+  const w = "52:54:00:00:00:0c";
+  const ofStranger: Documents = [
+    ...objects.filter(([path]) => !path.includes("stage")),
+    profileDocument("lab/decommission", { effect: "Install", boot: kernel }),
+    groupDocument("lab/decommission", { profile: "decommission", priority: 10, selector: { stage: "x" } }),
+  ];
+  const request = query({ uuid, mac: w });
+
+  it("selects nothing for it, with and without a Machine", () => {
+    expect(selected(indexOf(ofStranger), request)).toBe("lab/all lab/disk");
+    const listed = machineDocument("lab/w", { identities: [`mac/${w}`] });
+    expect(selected(indexOf([...ofStranger, listed]), request)).toBe("lab/all lab/disk");
+  });
+
+  it("selects nothing for it if the entry has the uuid alone", () => {
+    const ofUuid = entry({
+      id: "e".repeat(16),
+      identities: [`uuid/${uuid.replace(/2$/, "5")}`],
+      labels: { stage: { value: "x" } },
+    });
+    const other = query({ uuid: uuid.replace(/2$/, "5"), mac: w });
+    expect(selected(indexOf(ofStranger, [ofUuid]), other)).toBe("lab/all lab/disk");
+    expect(refusal(indexOf(ofStranger, [ofUuid]), `${other}&role=new`)).toBe("doubtful");
+  });
+});

@@ -179,6 +179,21 @@ describe("the status of a Machine", () => {
     expect(conditions().Identified).toBe("True Identified");
   });
 
+  it("shows nothing of a request that contradicts it, or has an identity of another Machine", async () => {
+    const [uuid, other] = ["4c4c4544-0034", "4c4c4544-0035"].map((start) => `uuid/${start}-3510-8054-b4c04f4d4e32`);
+    if (uuid === undefined || other === undefined) throw new Error("two uuids");
+    await listed(profileObject(), groupObject(), machineObject({ identities: [uuid, mac] }));
+    await saw({ identities: [uuid, mac], address: "192.0.2.7" });
+    await under.clock.advance(600_000);
+    await saw({ identities: [other, mac], address: "192.0.2.66", result: "ambiguous" });
+    expect(shown()).toMatchObject({
+      lastSeen: "2026-01-01T00:00:00Z",
+      address: "192.0.2.7",
+      boot: { result: "served" },
+    });
+    expect(conditions().Identified).toBe("False Ambiguous");
+  });
+
   it("is written at a bounded rate when ten thousand machines ask at once", { timeout: 60_000 }, async () => {
     const hex = (at: number) =>
       `52:54:00:00:${(at >> 8).toString(16).padStart(2, "0")}:${(at & 255).toString(16).padStart(2, "0")}`;

@@ -122,7 +122,7 @@ describe("a machine that an operator forgets", () => {
     const desk = await openDesk();
     const far = grantOf(desk, { untilMs: desk.clock.nowMs() + 8 * 24 * hourMs, generation: 5 });
     desk.ledger.grantsChanged([far]);
-    await desk.ledger.adoptMachine([macA], "racks/web");
+    await desk.ledger.adoptMachine([uuidA, macA], "racks/web");
     expect(await desk.ledger.forget([macA])).toBe("closed");
     desk.clock.stepWallClock(2 * 24 * hourMs);
     expect(await asked(desk, { grants: [far] })).toBe("spent");
@@ -217,14 +217,16 @@ describe("names", () => {
     await desk.stop();
   });
 
-  it("that a machine sends in turn are one machine", async () => {
+  it("that a machine sends in turn are one machine only if one claim had both, or one Machine lists both", async () => {
     const desk = await openDesk();
     const grants = [grantOf(desk)];
     await claimed(desk, { grants, identities: [macA] });
     await desk.clock.advance(60_000);
-    expect(await asked(desk, { grants, identities: [uuidA, macA] })).toBe("disk");
-    await desk.clock.advance(1);
-    expect(await asked(desk, { grants, identities: [uuidA] })).toBe("disk");
+    expect(await asked(desk, { grants, identities: [uuidA, macA] })).toBe("ambiguousIdentity");
+    expect(await asked(desk, { grants, identities: [uuidA], listed: [uuidA, macA] })).toBe("disk");
+    expect(await asked(desk, { grants, identities: [uuidB, macB] })).toBe("granted");
+    await desk.clock.advance(60_000);
+    expect(await asked(desk, { grants, identities: [uuidB] })).toBe("disk");
     await desk.stop();
   });
 

@@ -134,13 +134,13 @@ describe("reported labels", () => {
   it("count until their time is over", async () => {
     const clock = new FakeClock(3_000);
     const known = knownOf([meta, [entryPath, encodeEntry(entry)]], clock);
-    expect(known.reportedLabels(requestOf(macA), false)).toEqual([
+    expect(known.reportedLabels(requestOf(macA))).toEqual([
       ["os", "installed"],
       ["seen", "yes"],
     ]);
     await clock.advance(7_000);
-    expect(known.reportedLabels(requestOf(uuidA, macA), false)).toEqual([["os", "installed"]]);
-    expect(known.reportedLabels(requestOf(macB), false)).toEqual([]);
+    expect(known.reportedLabels(requestOf(uuidA, macA))).toEqual([["os", "installed"]]);
+    expect(known.reportedLabels(requestOf(macB))).toEqual([]);
   });
 
   it("do not count if the machine is not clear", () => {
@@ -150,7 +150,20 @@ describe("reported labels", () => {
       [entryPath, encodeEntry(entry)],
       [`/davit/ledger/machines/${other.id}`, encodeEntry(other)],
     ]);
-    for (const isListed of [false, true]) expect(known.reportedLabels(requestOf(uuidA, macB), isListed)).toEqual([]);
+    for (const listed of [undefined, [uuidA, macB]])
+      expect(known.reportedLabels(requestOf(uuidA, macB), listed)).toEqual([]);
+  });
+
+  it("count for a request of which the entry has each identity, or whose Machine lists the entry's", () => {
+    const macOnly = { ...entry, identities: [macA], labels: { os: { value: "installed" } } };
+    const known = knownOf([meta, [entryPath, encodeEntry(macOnly)]]);
+    const labels = [["os", "installed"]];
+    expect(known.reportedLabels(requestOf(macA))).toEqual(labels);
+    expect(known.reportedLabels(requestOf(uuidA, macA))).toEqual([]);
+    expect(known.reportedLabels(requestOf(uuidA, macA), [macA])).toEqual(labels);
+    expect(known.reportedLabels(requestOf(uuidA, macA), [uuidA, macA])).toEqual(labels);
+    // The Machine lists the uuid alone, so the MAC address may be another machine's.
+    expect(known.reportedLabels(requestOf(uuidA, macA), [uuidA])).toEqual([]);
   });
 });
 

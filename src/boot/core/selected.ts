@@ -23,9 +23,9 @@ export interface Candidate {
 export interface BootLedger extends LedgerView {
   /**
    * The labels that the machine of a request has reported about itself, and that count now.
-   * @param isListed true if a Machine lists the uuid and the mac of the request.
+   * @param listed the identities of the request's Machine; undefined without one.
    */
-  reportedLabels(request: Labels, isListed: boolean): readonly LabelPair[];
+  reportedLabels(request: Labels, listed?: readonly string[]): readonly LabelPair[];
   /** True if a machine has ever reported a label. Absent means false. */
   readonly hasReports?: boolean;
   /** True if this copy may lack labels that machines have reported. Absent means false. */

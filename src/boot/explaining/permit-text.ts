@@ -11,8 +11,10 @@ export function permitText(verdict: Verdict): string {
       const { grant } = verdict.entry;
       return `claimed: the machine spent ${grant === undefined ? "a grant" : grantText(grant)}, and may ask again`;
     }
-    case "disk":
-      return "closed: the machine boots as spec.install.then of the Profile says";
+    case "disk": {
+      const why = verdict.why === undefined ? "" : `: ${permitRefusals[verdict.why]}`;
+      return `closed: the machine boots as spec.install.then of the Profile says${why}`;
+    }
     case "refused":
       return `closed: ${permitRefusals[verdict.why]}`;
   }

@@ -3,7 +3,7 @@
 import type { LabelFlaws, Labels } from "../../model/labels/labels.ts";
 import { matches } from "../../model/objects/group.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
-import { knownEntries, type ReportedLabel, stillCounts, verdictOf } from "../../model/permits/permit.ts";
+import { type ReportedLabel, recognised, stillCounts, verdictOf } from "../../model/permits/permit.ts";
 import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import type { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
@@ -31,8 +31,7 @@ export function doubtOf(chosen: ChosenGroup, profile: BootProfile, knowledge: Kn
   if (group.isOutdated || mayBeGone(chosen, selectors)) return "outdatedGroup";
   if (profile.isOutdated) return "outdatedProfile";
   if (labels.flaws !== undefined && mayMatter(labels.flaws, known, selectors)) return "identity";
-  // With an install plan, the permit says this, and more of it.
-  const doubt = profile.content.install === undefined && ledger && ledgerDoubt(chosen, known, ledger);
+  const doubt = ledger && ledgerDoubt(chosen, profile, known, ledger);
   if (doubt) return doubt;
   if (selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";
   return undefined;
@@ -58,15 +57,23 @@ function waitsForMachine(
   return begun.kind !== "granted" || ask.grants.every(({ key }) => key !== begun.entry.grant?.key);
 }
 
-/** Returns what the ledger has against an Install without a permit. */
-function ledgerDoubt(chosen: ChosenGroup, known: KnownDocuments, ledger: BootLedger): Doubt | undefined {
+/** Returns what the ledger has against an Install, besides what a permit says. */
+function ledgerDoubt(
+  chosen: ChosenGroup,
+  profile: BootProfile,
+  known: KnownDocuments,
+  ledger: BootLedger,
+): Doubt | undefined {
   const { machine, asked, labels, sole } = chosen;
-  const listed = machine?.spec.identities;
-  const entries = knownEntries({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger);
-  // The ledger knows the uuid or the mac of the request as another machine's.
-  if (entries === undefined) return "otherMachine";
+  const listed = machine?.spec.identities ?? [];
+  const identities = identitiesOf(asked);
+  const { isClear } = recognised({ identities, ...(machine && { listed }) }, ledger);
+  const hasPlan = profile.content.install !== undefined;
+  // With an install plan, the permit says this, and more of it.
+  if (!isClear && !hasPlan) return "otherMachine";
+  const entries = ledger.entriesOf([...new Set([...listed, ...identities])]);
   const mayHaveReports = ledger.hasReports === true || known.takesReports;
-  if (ledger.mayMissReports === true && mayHaveReports) return "unknownReports";
+  if (!hasPlan && ledger.mayMissReports === true && mayHaveReports) return "unknownReports";
   // What the request or the Machine says goes before any report.
   const isGiven = (name: string) => asked.has(name) || sole.machine?.labels.some(([own]) => own === name) === true;
   const differs = ([name, label]: readonly [string, ReportedLabel]) =>

@@ -11,7 +11,7 @@ export interface LabelledRequest {
   readonly asked: Labels;
   /** The labels by which Groups select: see `mergedLabels`. */
   readonly labels: Labels;
-  /** The Machine that takes part in selection. It is neither held nor ambiguous. */
+  /** The Machine that takes part in selection. It is not held. */
   readonly sole: SoleMachine;
   /** The Group that wins; undefined if no Group matches. */
   readonly group: BootGroup | undefined;
@@ -23,10 +23,15 @@ export interface ChosenGroup extends LabelledRequest {
   readonly machine: BootMachine | undefined;
 }
 
+/** @throws {BootError} held. */
+export function assertFree({ isHeld }: SoleMachine, group: BootGroup | undefined): void {
+  if (isHeld) throw new BootError("held", group && { group: group.id });
+}
+
 /** @throws {BootError} held or ambiguous. */
-export function assertSole({ isHeld, isAmbiguous }: SoleMachine, group: BootGroup | undefined): void {
-  if (!isHeld && !isAmbiguous) return;
-  throw new BootError(isHeld ? "held" : "ambiguous", group && { group: group.id });
+export function assertSole(sole: SoleMachine, group: BootGroup | undefined): void {
+  assertFree(sole, group);
+  if (sole.isAmbiguous) throw new BootError("ambiguous", group && { group: group.id });
 }
 
 export function namespaceOf({ id }: BootGroup): string {

@@ -167,13 +167,16 @@ export class MachineBoard {
     const { documents, ledger, sightings } = this.#options;
     const document = documents.machine(id.namespace, id.name);
     const identities = document?.spec.identities ?? [];
-    const sighting = sightings?.of(identities);
+    const newest = sightings?.newestWith(identities);
+    const mistaken = newest && this.#mistaken(id, newest);
+    // What a request had that may be of another machine shows nothing of this one.
+    const sighting = mistaken === undefined ? sightings?.of(identities) : undefined;
     const [entry] = ledger?.entriesOf(identities) ?? [];
     const group = this.#groupOf(sighting?.group ?? entry?.group);
     const profile = group && documents.profile(group.id.namespace, group.document.spec.profile).document;
     const installs = profile?.content.install !== undefined;
-    const mistaken = sighting && this.#mistaken(id, sighting);
-    return shownMachine({ id, status, document, group, installs, ledger, sighting, mistaken });
+    const isMixedUp = newest?.result === "ambiguous";
+    return shownMachine({ id, status, document, group, installs, ledger, sighting, isMixedUp, mistaken });
   }
 
   #groupOf(group: string | undefined) {

@@ -26,6 +26,8 @@ export interface MachineFacts {
   readonly installs: boolean;
   readonly ledger: LedgerView | undefined;
   readonly sighting: MachineSighting | undefined;
+  /** True if the newest request with one of its identities was refused as ambiguous. */
+  readonly isMixedUp: boolean;
   /** The Machine with which the newest request was ambiguous. */
   readonly mistaken: ObjectName | undefined;
 }
@@ -130,10 +132,10 @@ function groupIdOf({ group }: MachineFacts): string {
 /**
  * Not a reason to be unready: anybody in the boot network can send a request with the identities of two machines.
  */
-function identifiedConditions({ status: { conditions }, sighting, mistaken }: MachineFacts): readonly Condition[] {
+function identifiedConditions({ status: { conditions }, isMixedUp, mistaken }: MachineFacts): readonly Condition[] {
   if (conditions.some(({ type, status }) => type === "Identified" && status !== "True")) return [];
   if (mistaken !== undefined) return [ambiguous(`Machine ${mistaken.namespace}/${mistaken.name}`)];
-  return sighting?.result === "ambiguous" ? [ambiguous("another machine")] : [];
+  return isMixedUp ? [ambiguous("another machine")] : [];
 }
 
 function ambiguous(other: string): Condition {

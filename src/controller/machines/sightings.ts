@@ -5,7 +5,7 @@
  */
 
 import { LRUCache } from "lru-cache";
-import { type MachineSighting, withLaterScript, withScriptOf } from "../../model/sighting.ts";
+import { type MachineSighting, mayBeSightingOf, withLaterScript, withScriptOf } from "../../model/sighting.ts";
 
 // As many machines as the ledger has room for, with two identities each.
 const mostIdentities = 2 * 65_536;
@@ -50,11 +50,25 @@ export class Sightings {
     for (const listener of this.#listeners) listener(sighting, isOwn);
   }
 
-  /** Returns the newest sighting with one of these identities, and the newest script of any of them. */
+  /**
+   * Returns the newest sighting of a machine with these identities, and the newest script of any of them. A request that
+   * contradicts the identities is another machine's.
+   */
   of(identities: readonly string[]): MachineSighting | undefined {
-    const found = identities.flatMap((identity) => this.#newest.peek(identity) ?? []);
-    const [newest] = found.toSorted((a, b) => b.atMs - a.atMs);
+    const found = this.#with(identities).filter((sighting) => mayBeSightingOf(sighting, identities));
+    const [newest] = found;
     return newest && found.reduce((shown, { script }) => withLaterScript(shown, script), newest);
+  }
+
+  /** Returns the newest sighting with one of these identities, of whatever machine. */
+  newestWith(identities: readonly string[]): MachineSighting | undefined {
+    return this.#with(identities)[0];
+  }
+
+  /** The newest one is first. */
+  #with(identities: readonly string[]): readonly MachineSighting[] {
+    const found = identities.flatMap((identity) => this.#newest.peek(identity) ?? []);
+    return found.toSorted((a, b) => b.atMs - a.atMs);
   }
 
   /** Calls `listener` with each sighting. @returns a function that ends the calls. */

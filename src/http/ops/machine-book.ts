@@ -76,8 +76,15 @@ export interface MachineBoot {
 export interface LedgerOffice {
   /** Until this time, machines of the Group (`namespace/name`) without an entry count as installed. 0 ends that. */
   adopt(group: string, untilMs: number): Promise<"adopted" | "late">;
-  /** Makes one machine count as installed. It keeps everything that it has spent. @param group empty for none. */
-  adoptMachine(identities: readonly string[], group: string): Promise<"adopted" | "ambiguous" | "full" | "late">;
+  /**
+   * Makes one machine count as installed. It keeps everything that it has spent.
+   * @param group empty for none. @param isListed true if one Machine lists the identities.
+   */
+  adoptMachine(
+    identities: readonly string[],
+    group: string,
+    isListed: boolean,
+  ): Promise<"adopted" | "ambiguous" | "full" | "late">;
   /**
    * Makes one machine count as never installed. That opens nothing: the machine spends every grant that is open.
    * `closed` means that the machine keeps an entry because of such grants.

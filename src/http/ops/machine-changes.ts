@@ -95,9 +95,9 @@ function timeOf(hours: unknown, until: unknown, nowMs: number): number | undefin
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
 async function adoptMachine(name: string, book: MachineBook, office: LedgerOffice): Promise<object> {
-  const { identities, entries } = findMachine(book, name) ?? newcomer(name);
+  const { object, identities, entries } = findMachine(book, name) ?? newcomer(name);
   const group = book.bootOf(identities)?.group ?? entries[0]?.group ?? "";
-  const outcome = await office.adoptMachine(identities, group);
+  const outcome = await office.adoptMachine(identities, group, object !== undefined);
   if (outcome !== "adopted") throw new RequestError(adoptionRefusals[outcome]);
   return { machine: name, identities };
 }
@@ -105,10 +105,10 @@ async function adoptMachine(name: string, book: MachineBook, office: LedgerOffic
 const adoptionRefusals = { ambiguous: "severalMachines", full: "ledgerFull", late: "ledgerLate" } as const;
 
 /** Takes a MAC address or uuid that davit does not know for a new machine. */
-function newcomer(name: string): Pick<MachineSubject, "identities" | "entries"> {
+function newcomer(name: string): Pick<MachineSubject, "object" | "identities" | "entries"> {
   const identity = identityOf(name);
   if (identity === undefined) throw new RequestError("noSuchMachine");
-  return { identities: [identity], entries: [] };
+  return { object: undefined, identities: [identity], entries: [] };
 }
 
 const forget: LedgerChange = async (body, book, office) => {

@@ -9,6 +9,8 @@
  *   Claimed later or Installing, script asked for disk       the machine came back before it reported an end
  *   Installed or Unconfirmed, no open grant       disk
  *   Failed or no entry, no open grant             refused
+ *   identities not clear, an entry is installed   disk
+ *   identities not clear                          refused
  */
 
 import type { LocalBoot } from "../local-boot.ts";
@@ -195,8 +197,8 @@ export type Verdict =
   | { readonly kind: "claim"; readonly grants: readonly [SpentGrant, ...SpentGrant[]] }
   /** The machine has claimed the install, and may have the script again, or a config. */
   | { readonly kind: "granted"; readonly entry: LedgerEntry }
-  /** The machine boots as `InstallPlan.then` says. */
-  | { readonly kind: "disk" }
+  /** The machine boots as `InstallPlan.then` says. `why`: also if a grant is open. */
+  | { readonly kind: "disk"; readonly why?: PermitRefusal }
   | { readonly kind: "refused"; readonly why: PermitRefusal };
 
 /** The time after a claim in which the script may be fetched again. */
@@ -207,30 +209,70 @@ const maxAheadMs = 7 * 24 * 3_600_000;
 export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   if (ledger.id === undefined) return refused("noLedger");
   if (ask.identities.length === 0) return refused("noIdentity");
-  const entries = knownEntries(ask, ledger);
-  if (entries === undefined) return refused("ambiguousIdentity");
+  const { entries, isClear } = recognised(ask, ledger);
+  if (!isClear) return unclearVerdict(ask, entries);
   return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
 }
 
-/**
- * Returns the ledger's entries of a machine: one or none, or several if a Machine object lists identities of several.
- * Returns undefined if the identities do not name one machine.
- */
-export function knownEntries(
-  { identities, listed }: Pick<PermitAsk, "identities" | "listed">,
-  ledger: Pick<LedgerView, "entriesOf">,
-): readonly LedgerEntry[] | undefined {
-  if (listed !== undefined) return ledger.entriesOf([...new Set([...listed, ...identities])]);
-  const entries = ledger.entriesOf(identities);
-  const [entry, ...others] = entries;
-  if (entry === undefined) return [];
-  return others.length === 0 && identities.every((identity) => mayBeOf(entry, identity)) ? entries : undefined;
+/** What the ledger knows of the machine of a request. */
+export interface Recognition {
+  /** False if the machine may be another one than that of the entries. Then it claims nothing, and no label counts. */
+  readonly isClear: boolean;
+  /** The entries of the machine: one or none, or several that a Machine joins. */
+  readonly entries: readonly LedgerEntry[];
 }
 
-/** True for an identity that the entry has, and for the first one of its kind. */
-export function mayBeOf(entry: LedgerEntry, identity: string): boolean {
-  const kind = identity.slice(0, identity.indexOf("/") + 1);
-  return entry.identities.includes(identity) || !entry.identities.some((own) => own.startsWith(kind));
+/**
+ * Recognises the machine of a request. An entry counts only for identities that a Machine lists, or that the entry has:
+ * those of its claim or of its adoption. Nothing else joins two identities, because anybody can send both.
+ *
+ *   request    Machine lists   entries           it is clear
+ *   u1, m1     -               -                 true: a new machine
+ *   u1, m1     -               {u1,m1}           true
+ *   m1         -               {u1,m1}           true
+ *   u1, m1     -               {m1}              false: no entry has u1
+ *   u1, m1     -               {u1,m2}           false
+ *   u1, m1     m1              {m1}              true: the Machine lists m1, and no entry has u1
+ *   u1, m1     m1              {m1}, {u1}        false
+ *   u1, m1     m1              {u2,m1}           false
+ *   u1, m1     u1, m1, m2      {u1}, {m1}, {m2}  true
+ */
+export function recognised(
+  { identities, listed }: Pick<PermitAsk, "identities" | "listed">,
+  ledger: Pick<LedgerView, "entriesOf">,
+): Recognition {
+  if (listed !== undefined) return recognisedByMachine(identities, listed, ledger);
+  const entries = ledger.entriesOf(identities);
+  const [entry, ...others] = entries;
+  const isOf = (known: LedgerEntry) => identities.every((identity) => known.identities.includes(identity));
+  return { isClear: entry === undefined || (others.length === 0 && isOf(entry)), entries };
+}
+
+/** The Machine joins what it lists. It says nothing of another identity of the request. */
+function recognisedByMachine(
+  identities: readonly string[],
+  listed: readonly string[],
+  ledger: Pick<LedgerView, "entriesOf">,
+): Recognition {
+  const entries = ledger.entriesOf(listed);
+  const others = identities.filter((identity) => !listed.includes(identity));
+  const known = entries.flatMap((entry) => entry.identities);
+  const isClear =
+    ledger.entriesOf(others).every((entry) => entries.includes(entry)) &&
+    others.every((other) => known.includes(other) || !known.some((own) => kindOf(own) === kindOf(other)));
+  return { isClear, entries };
+}
+
+/** Returns `uuid` or `mac`. */
+function kindOf(identity: string): string {
+  return identity.slice(0, identity.indexOf("/"));
+}
+
+/** A machine that may be an installed one boots its disk: it does not wait for ever. */
+function unclearVerdict({ purpose }: PermitAsk, entries: readonly LedgerEntry[]): Verdict {
+  return purpose === "script" && entries.some(isInstalled)
+    ? { kind: "disk", why: "ambiguousIdentity" }
+    : refused("ambiguousIdentity");
 }
 
 function configVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
