@@ -3,12 +3,13 @@
 import { AuditFile } from "../audit/audit-file.ts";
 import { AuditLog } from "../audit/audit-log.ts";
 import type { KnownMachine } from "../audit/reach.ts";
+import { mergedLabels, selectingPart } from "../boot/core/known-machines.ts";
 import type { Clock } from "../lib/clock.ts";
 import { placeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files/files.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
-import { identitiesOf } from "../model/objects/machine.ts";
+import { identitiesOf, type MachineSpec } from "../model/objects/machine.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import type { BootService } from "./boot/boot-service.ts";
 import type { LedgerService } from "./ledger/ledger-service.ts";
@@ -78,13 +79,13 @@ async function knownMachines(ground: AuditGround): Promise<Iterable<KnownMachine
   return seen && withObjects(seen, ground.ledger);
 }
 
-/** Adds the labels of Machines, and the Machines that were never seen. */
+/** Adds the labels and further identities of Machines, and the Machines that were never seen. */
 function* withObjects(seen: Iterable<KnownMachine>, { objects }: LedgerService): Generator<KnownMachine> {
-  const own = new Map<string, Readonly<Record<string, string>>>();
-  for (const [, { spec }] of objects.machines()) for (const each of spec.identities) own.set(each, spec.labels);
+  const own = new Map<string, MachineSpec>();
+  for (const [, { spec }] of objects.machines()) for (const each of spec.identities) own.set(each, spec);
   const labelled = (labels: KnownMachine["labels"]) => {
-    const added = identitiesOf(labels).flatMap((each) => Object.entries(own.get(each) ?? {}));
-    return added.length === 0 ? labels : new Map([...labels, ...added]);
+    const [spec] = identitiesOf(labels).flatMap((each) => own.get(each) ?? []);
+    return spec === undefined ? labels : mergedLabels(labels, selectingPart(spec));
   };
   for (const { labels, group } of seen) yield { labels: labelled(labels), group };
   for (const [, { spec }] of objects.machines())

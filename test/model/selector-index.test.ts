@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { operators } from "../../src/model/labels/expression.ts";
 import type { Labels } from "../../src/model/labels/labels.ts";
 import { compareGroups, type Group, matches, toGroup } from "../../src/model/objects/group.ts";
+import { settle } from "../../src/model/selection/contest.ts";
 import { SelectorIndex } from "../../src/model/selection/selector-index.ts";
 import { groupSpec } from "../boot/feed-documents.ts";
 import { collectGarbage } from "../helpers/collect-garbage.ts";
@@ -52,6 +53,37 @@ describe("SelectorIndex", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it("finds by all values of a machine's labels what a search through all groups finds, and misses no rival", () => {
+    const further = fc.uniqueArray(
+      fc.tuple(fc.constantFrom("uuid", "mac"), fc.uniqueArray(labelValues, { minLength: 1, maxLength: 3 })),
+      { selector: ([name]) => name, minLength: 1 },
+    );
+    const profiles = fc.array(fc.constantFrom("a", "b"), { minLength: 40, maxLength: 40 });
+    let rivals = 0;
+    fc.assert(
+      fc.property(groupLists, profiles, labelMaps, further, (bare, names, pairs, others) => {
+        const groups = bare.map((group, at) => ({ ...group, profileId: `ns/${names[at]}` }));
+        const index = new SelectorIndex<Group>(groups);
+        const labels: Labels = Object.assign(new Map(pairs), { further: new Map(others) });
+        const first = naiveFind(groups, labels);
+        expect(index.find(labels)?.id).toBe(first?.id);
+        const matching = groups.filter((group) => matches(group, labels));
+        const contest = settle(matching, labels);
+        const found = index.settle(labels);
+        expect([found.winner?.id, found.rivals.map(({ id }) => id).toSorted()]).toEqual([
+          contest.winner?.id,
+          contest.rivals.map(({ id }) => id).toSorted(),
+        ]);
+        const own = first && groups.find(({ id }) => id === first.id);
+        if (own === undefined || (contest.rivals.length === 0 && contest.winner === first)) return;
+        rivals += 1;
+        expect(index.hasRival(own, labels)).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(rivals).toBeGreaterThan(20);
   });
 
   it("removes a group of two patterns for one label, and no other", () => {

@@ -16,8 +16,16 @@ import {
 } from "../../model/objects/machine.ts";
 import type { NamedGrant } from "../../model/permits/permit.ts";
 
+/** What of a Machine takes part in selection. */
+interface SelectingPart {
+  readonly uuids: readonly string[];
+  readonly macs: readonly string[];
+  /** Without names of identity labels. */
+  readonly labels: readonly LabelPair[];
+}
+
 /** A Machine made ready for requests. A changed Machine is a new object. */
-export interface BootMachine {
+export interface BootMachine extends SelectingPart {
   /** `namespace/name`. */
   readonly id: string;
   readonly namespace: string;
@@ -31,10 +39,6 @@ export interface BootMachine {
   readonly isLeaving: boolean;
   /** See `MachineDocument.tenant`. */
   readonly isTenant: boolean;
-  readonly uuids: readonly string[];
-  readonly macs: readonly string[];
-  /** The labels that take part in selection, without names of identity labels. */
-  readonly labels: readonly LabelPair[];
   /** Undefined without a grant, and for a Machine that is refused or leaving. */
   readonly grant: NamedGrant | undefined;
   /** The variable `machine` of templates. */
@@ -188,19 +192,37 @@ function contradicts(listed: readonly string[], value: string | undefined): bool
 
 /**
  * Returns the labels by which Groups select. People's labels replace those of the request, and these replace what the
- * machine has reported. No added label names a machine.
+ * machine has reported. No added label names a machine. All identities of the Machine select (`Labels.further`).
  */
 export function mergedLabels(
   request: Labels,
-  machine: Pick<BootMachine, "labels"> | undefined,
+  machine: SelectingPart | undefined,
   reported: readonly LabelPair[] = [],
 ): Labels {
   const own = machine?.labels ?? [];
-  if (own.length === 0 && reported.length === 0) return request;
+  const further = machine && furtherOf(request, machine);
+  if (own.length === 0 && reported.length === 0 && further === undefined) return request;
   const merged = new Map(request);
   for (const [name, value] of reported) if (!merged.has(name) && isSticky(name)) merged.set(name, value);
   for (const [name, value] of own) merged.set(name, value);
-  return request.flaws === undefined ? merged : Object.assign(merged, { flaws: request.flaws });
+  return withExtras(merged, request.flaws, further);
+}
+
+function withExtras(labels: Labels, flaws: Labels["flaws"], further: Labels["further"]): Labels {
+  if (flaws === undefined && further === undefined) return labels;
+  return Object.assign(labels, { ...(flaws && { flaws }), ...(further && { further }) });
+}
+
+/** Undefined if the request has all identities of its Machine. */
+function furtherOf(request: Labels, { uuids, macs }: SelectingPart): Labels["further"] {
+  const [uuid, mac] = [request.get("uuid"), request.get("mac")];
+  // Nearly every Machine has one uuid and one MAC address.
+  if (uuids.every((each) => each === uuid) && macs.every((each) => each === mac)) return undefined;
+  const others = [
+    ["uuid", uuids.filter((each) => each !== uuid)],
+    ["mac", macs.filter((each) => each !== mac)],
+  ] as const;
+  return new Map(others.filter(([, values]) => values.length > 0));
 }
 
 /** True for a label that a machine may report. */
@@ -224,11 +246,18 @@ function toMachine(namespace: string, name: string, document: MachineDocument): 
     isRefused,
     isLeaving,
     isTenant: tenant === true,
-    uuids: valuesOf("uuid", spec.identities),
-    macs: valuesOf("mac", spec.identities),
-    labels: Object.entries(spec.labels).filter(([label]) => !identityLabels.includes(label)),
+    ...selectingPart(spec),
     grant,
     variable: { name, namespace, labels: spec.labels },
+  };
+}
+
+/** Returns what of a Machine takes part in selection. */
+export function selectingPart({ identities, labels }: Pick<MachineSpec, "identities" | "labels">): SelectingPart {
+  return {
+    uuids: valuesOf("uuid", identities),
+    macs: valuesOf("mac", identities),
+    labels: Object.entries(labels).filter(([label]) => !identityLabels.includes(label)),
   };
 }
 

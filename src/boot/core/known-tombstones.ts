@@ -14,7 +14,7 @@
  */
 
 import { hash } from "node:crypto";
-import type { Labels } from "../../model/labels/labels.ts";
+import { type Labels, valuesOf } from "../../model/labels/labels.ts";
 import {
   decodeTombstone,
   type GoneSelector,
@@ -100,10 +100,9 @@ export class KnownTombstones {
    */
   waitsForRemovedGroup(labels: Labels, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
     for (const [label, tombstones] of this.#named) {
-      const value = labels.get(label);
-      const gone = value === undefined ? undefined : tombstones.get(value);
-      if (gone?.some((each) => matches(each, labels) && this.#holdsBack(each, group, { labels, isInstall })))
-        return true;
+      const isHeldBack = (each: GoneGroup) =>
+        matches(each, labels) && this.#holdsBack(each, group, { labels, isInstall });
+      if (valuesOf(labels, label).some((value) => tombstones.get(value)?.some(isHeldBack) === true)) return true;
     }
     if (this.#broad.size === 0 || group === undefined || !isInstall(group)) return false;
     return this.#broadIndex

@@ -60,7 +60,7 @@ export function* findContenders<Entry extends Group>({
 
 /** Returns the wants of a Group that the machine does not meet. */
 export function unmetWants(group: Group, labels: Labels): readonly Want[] {
-  return wantsOf(group).filter(({ label, accepts }) => !accepts(labels.get(label)));
+  return wantsOf(group).filter(({ isMet }) => !isMet(labels));
 }
 
 /** Keeps the offered entries that sort first, up to a limit. */
@@ -103,7 +103,7 @@ function compareNearness<Entry extends Group>(a: Near<Entry>, b: Near<Entry>): n
 }
 
 function nearness(wants: readonly Want[], labels: Labels): Nearness {
-  const met = wants.filter(({ label, accepts }) => accepts(labels.get(label)));
+  const met = wants.filter(({ isMet }) => isMet(labels));
   return { kind: kindOf(wants, met, labels), unmet: wants.length - met.length, met: -met.length };
 }
 

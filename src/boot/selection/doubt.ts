@@ -20,7 +20,7 @@ export const doubtTexts = {
   otherMachine: "the ledger knows the uuid or the mac of this machine as that of another machine",
   unknownReports: "this davit's copy of the ledger may be old, and Groups may select by what the machine has reported",
   otherReports: "the ledger knows a label that another identity of its Machine has reported, and that does not count",
-  namesakes: "another Group of this priority names the machine by another label, and gives something else",
+  namesakes: "another Group of this priority names the machine by another label or card, and gives something else",
   settling: "a complete list came less than 10 s ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",
   changing:

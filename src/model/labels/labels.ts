@@ -12,10 +12,38 @@ import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 export interface Labels extends ReadonlyMap<string, string> {
   /** Absent in nearly every request. */
   readonly flaws?: LabelFlaws;
+  /**
+   * Further values of `uuid` and `mac`: those that the machine's Machine lists, without the value of the label itself.
+   * A Group that names one of them names the machine. Absent if there are none.
+   */
+  readonly further?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** One label. */
 export type LabelPair = readonly [name: string, value: string];
+
+/** Returns all values of a label; none without the label. */
+export function valuesOf(labels: Labels, name: string): readonly string[] {
+  const value = labels.get(name);
+  const further = labels.further?.get(name) ?? [];
+  return value === undefined ? further : [value, ...further];
+}
+
+/** Returns every label with each of its values. */
+export function pairsOf(labels: Labels): Iterable<LabelPair> {
+  if (labels.further === undefined) return labels;
+  const further = [...labels.further].flatMap(([name, values]) => values.map((value) => [name, value] as const));
+  return [...labels, ...further];
+}
+
+/** Returns the labels as a machine sends them by each of its identities: one value of `uuid` and of `mac` at a time. */
+export function variantsOf(labels: Labels): readonly Labels[] {
+  let variants: readonly Labels[] = [new Map(labels)];
+  for (const name of labels.further?.keys() ?? []) {
+    variants = variants.flatMap((variant) => valuesOf(labels, name).map((value) => new Map(variant).set(name, value)));
+  }
+  return variants;
+}
 
 /** Faults in a request's identity labels. */
 export interface LabelFlaws {

@@ -21,7 +21,7 @@ import {
   type Requirement,
   toRequirement,
 } from "../labels/expression.ts";
-import { identityLabels, type Labels, normalizeLabel } from "../labels/labels.ts";
+import { identityLabels, type Labels, normalizeLabel, valuesOf } from "../labels/labels.ts";
 import type { InstallGrant } from "../permits/permit.ts";
 import { tenantRank } from "./tenant-rank.ts";
 
@@ -261,15 +261,26 @@ export function normalizeSelector(
 /** The parts of a Group, present or removed, that decide which machines match. */
 export type Selection = Pick<Group, "selector" | "expressions">;
 
-/** True when a machine has every label of the selector with its value, and meets every expression. */
+/**
+ * True when a machine has every label of the selector with its value, and meets every expression. If a label has several
+ * values (`Labels.further`), one of them is enough, but `NotIn` and `DoesNotExist` must hold for all.
+ */
 export function matches({ selector, expressions }: Selection, labels: Labels): boolean {
   for (const [label, value] of Object.entries(selector)) {
-    if (labels.get(label) !== value) return false;
+    if (labels.get(label) !== value && labels.further?.get(label)?.includes(value) !== true) return false;
   }
-  for (const { key, accepts } of expressions) {
-    if (!accepts(labels.get(key))) return false;
+  for (const requirement of expressions) {
+    if (!meets(requirement, labels)) return false;
   }
   return true;
+}
+
+/** True when a machine meets an expression: see `matches`. */
+export function meets(requirement: Requirement, labels: Labels): boolean {
+  const { key, accepts } = requirement;
+  if (labels.further?.has(key) !== true) return accepts(labels.get(key));
+  const values = valuesOf(labels, key);
+  return isPositive(requirement) ? values.some(accepts) : values.every(accepts);
 }
 
 /** Sorts the winning group first; zero only for the same group. */

@@ -22,8 +22,8 @@
  */
 
 import { compareBytes } from "../../lib/order.ts";
-import { identityLabels, type Labels } from "../labels/labels.ts";
-import { compareCounts, compareGroups, compareRanks, type Group, type LaterClaim } from "../objects/group.ts";
+import { identityLabels, type Labels, variantsOf } from "../labels/labels.ts";
+import { compareCounts, compareGroups, compareRanks, type Group, type LaterClaim, matches } from "../objects/group.ts";
 import { traitsOf } from "../objects/tenant-rank.ts";
 import { namesMachine, namesValueOf } from "./specificity.ts";
 
@@ -146,6 +146,17 @@ export function areNamesakes(group: Group, other: Group): boolean {
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }
 
+/**
+ * True for namesakes on a machine with these labels. If it has several values of a label, they are also Groups of equal
+ * priority that name it by different values: {mac=m1} and {mac In (m2,m3)}.
+ */
+export function areNamesakesFor(group: Group, other: Group, labels: Labels): boolean {
+  if (areNamesakes(group, other)) return true;
+  if (labels.further === undefined || group === other || group.priority !== other.priority) return false;
+  if (!namesMachine(group) || !namesMachine(other)) return false;
+  return !variantsOf(labels).some((variant) => matches(group, variant) && matches(other, variant));
+}
+
 /** True if the selector texts decide, but the tombstone of `gone` may lack values of its expressions. */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
@@ -179,6 +190,14 @@ function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Label
 function claimOf(group: Group, labels: Labels): number {
   const { claimedAt, claimedLater } = group;
   if (claimedLater.length === 0) return claimedAt;
+  if (labels.further === undefined) return claimOn(group, labels);
+  const matching = variantsOf(labels).filter((variant) => matches(group, variant));
+  return matching.length === 0 ? claimOn(group, labels) : Math.min(...matching.map((each) => claimOn(group, each)));
+}
+
+/** As `claimOf`, for a machine with one value of each label. */
+function claimOn(group: Group, labels: Labels): number {
+  const { claimedAt, claimedLater } = group;
   const counts = ({ label, values }: LaterClaim) => values.includes(labels.get(label) ?? "");
   const [names, others] = [claimedLater.filter(({ isName }) => isName), claimedLater.filter(({ isName }) => !isName)];
   const since = latest(others.filter(counts), claimedAt);

@@ -14,10 +14,10 @@
  */
 
 import { isPositive } from "../labels/expression.ts";
-import { identityLabels, type Labels } from "../labels/labels.ts";
+import { identityLabels, type Labels, pairsOf, valuesOf } from "../labels/labels.ts";
 import { ValueMap } from "../labels/value-map.ts";
 import { compareGroups, type Group, matches } from "../objects/group.ts";
-import { areNamesakes, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
+import { areNamesakesFor, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
 import { namesValueOf } from "./specificity.ts";
 
 /** The groups that are filed under one value of a label, or under one label's name. */
@@ -92,7 +92,7 @@ export class SelectorIndex<Entry extends Group> {
    */
   find(labels: Labels): Entry | undefined {
     let best = this.#everywhere.groups.find((group) => matches(group, labels));
-    for (const [label, value] of labels) {
+    for (const [label, value] of pairsOf(labels)) {
       const place = this.#places.get(label)?.get(value);
       const found = place && firstMatch(place, labels);
       if (found !== undefined && (best === undefined || compareGroups(found, best) < 0)) best = found;
@@ -101,43 +101,46 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   /**
-   * Returns the namesakes of a group: groups of the same priority that name the same machine by other identity labels.
-   * A group that names no machine has none. The groups of other tenants are never namesakes: claims decide between
+   * Returns the namesakes of a group: groups of the same priority that name the same machine by other identity labels,
+   * or by other values of them. A group that names no machine has none. The groups of other tenants are never namesakes: claims decide between
    * tenants, and a tenant must not make other tenants' machines wait.
    */
   namesakesOf(group: Group, labels: Labels): readonly Entry[] {
     const own = identityLabels.filter((label) => namesValueOf(group, label));
-    const others = identityLabels.filter((label) => !own.includes(label) && this.#isNamed(label, labels.get(label)));
+    const isOther = (label: string) => labels.further?.has(label) === true || !own.includes(label);
+    const others = identityLabels.filter((label) => isOther(label) && this.#isNamed(label, labels));
     if (own.length === 0 || others.length === 0) return [];
     const isNamesake = (other: Entry) =>
-      (!other.isTenant || isSameNamespace(group, other)) && areNamesakes(group, other) && matches(other, labels);
+      (!other.isTenant || isSameNamespace(group, other)) &&
+      areNamesakesFor(group, other, labels) &&
+      matches(other, labels);
     // A group that names a machine is filed under a value of one of its labels.
-    return [...labels].flatMap(([label, value]) => {
+    return [...pairsOf(labels)].flatMap(([label, value]) => {
       const place = this.#places.get(label)?.get(value);
       if (place === undefined) return [];
       return (place instanceof Bucket ? place.groups : [place]).filter(isNamesake);
     });
   }
 
-  #isNamed(label: string, value: string | undefined): boolean {
-    return value !== undefined && this.#places.get(label)?.get(value) !== undefined;
+  #isNamed(label: string, labels: Labels): boolean {
+    return valuesOf(labels, label).some((value) => this.#places.get(label)?.get(value) !== undefined);
   }
 
   /** True when the group that `find` returned for these labels has a rival for the machine. */
   hasRival(first: Entry, labels: Labels): boolean {
     if (first.isTenant) return this.#hasRivalAnywhere(first, labels);
     // Nearly every group has a value that no other group has. Such a group has no rival, because a rival would have the
-    // value, too.
-    for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
-    return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
+    // value, too, unless the machine has several values of the label.
+    if (labels.further === undefined)
+      for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
+    return this.#placesFor(handlesOf(first), labels).some((place) => hasRivalAt(place, first, labels));
   }
 
   /** Like `hasRival`, for a tenant's group: a group of another namespace may beat it by other labels. */
   #hasRivalAnywhere(first: Entry, labels: Labels): boolean {
-    for (const [label, value] of labels) {
+    for (const [label, value] of pairsOf(labels)) {
       const place = this.#places.get(label)?.get(value);
-      if (place instanceof Bucket ? hasRivalIn(place, first, labels) : place && isRivalFor(place, first, labels))
-        return true;
+      if (place !== undefined && hasRivalAt(place, first, labels)) return true;
       const named = this.#byName.get(label);
       if (named !== undefined && hasRivalIn(named, first, labels)) return true;
     }
@@ -147,7 +150,8 @@ export class SelectorIndex<Entry extends Group> {
   /** Decides between all groups that match these labels. */
   settle(labels: Labels): Contest<Entry> {
     const matching = this.listsFor(labels).flatMap((groups) => groups.filter((group) => matches(group, labels)));
-    return settle(matching, labels);
+    // A list of values can file a group under several values of the machine.
+    return settle(labels.further === undefined ? matching : new Set(matching), labels);
   }
 
   /** True when a group uses this identity label. */
@@ -161,7 +165,7 @@ export class SelectorIndex<Entry extends Group> {
    */
   listsFor(labels: Labels): readonly (readonly Entry[])[] {
     const lists: (readonly Entry[])[] = [this.#everywhere.groups];
-    for (const [label, value] of labels) {
+    for (const [label, value] of pairsOf(labels)) {
       const place = this.#places.get(label)?.get(value);
       if (place !== undefined) lists.push(place instanceof Bucket ? place.groups : [place]);
       lists.push(this.#byName.get(label)?.groups ?? []);
@@ -178,20 +182,19 @@ export class SelectorIndex<Entry extends Group> {
     );
   }
 
-  /** Returns the buckets that may hold a rival of a group with these handles: a group with the same labels. */
-  #bucketsFor(handles: readonly Handle[], labels: Labels): readonly Bucket<Entry>[] {
+  /** Returns the places that may hold a rival of a group with these handles: a group with the same labels. */
+  #placesFor(handles: readonly Handle[], labels: Labels): readonly IndexSlot<Entry>[] {
     if (handles.length === 0)
-      return [this.#everywhere, ...[...labels.keys()].flatMap((name) => this.#byName.get(name) ?? [])];
-    return handles.flatMap(([label]) => {
-      const place = this.#places.get(label)?.get(labels.get(label) ?? "");
-      return place instanceof Bucket ? [place] : [];
-    });
+      return [this.#everywhere, ...namesIn(labels).flatMap((name) => this.#byName.get(name) ?? [])];
+    return handles.flatMap(([label]) =>
+      valuesOf(labels, label).flatMap((value) => this.#places.get(label)?.get(value) ?? []),
+    );
   }
 
   /** Like `find`, for the groups that are filed by name. @param best the winner of all other groups. */
   #bestByName(labels: Labels, best: Entry | undefined): Entry | undefined {
     let winner = best;
-    for (const label of labels.keys()) {
+    for (const label of labels.further === undefined ? labels.keys() : namesIn(labels)) {
       const groups = this.#byName.get(label)?.groups ?? [];
       const end = winner === undefined ? groups.length : positionIn(groups, winner);
       const at = groups.findIndex((group, index) => index >= end || matches(group, labels));
@@ -287,6 +290,14 @@ function firstMatch<Entry extends Group>(place: IndexSlot<Entry>, labels: Labels
   const isMatch = (group: Entry) => group.requirementCount === 1 || matches(group, labels);
   if (place instanceof Bucket) return place.groups.find(isMatch);
   return isMatch(place) ? place : undefined;
+}
+
+function hasRivalAt<Entry extends Group>(place: IndexSlot<Entry>, first: Entry, labels: Labels): boolean {
+  return place instanceof Bucket ? hasRivalIn(place, first, labels) : isRivalFor(place, first, labels);
+}
+
+function namesIn(labels: Labels): readonly string[] {
+  return [...new Set([...labels.keys(), ...(labels.further?.keys() ?? [])])];
 }
 
 function isRivalFor<Entry extends Group>(group: Entry, first: Entry, labels: Labels): boolean {

@@ -5,8 +5,8 @@
 
 import { shown } from "../../lib/text/visible.ts";
 import { expressionText } from "../labels/expression.ts";
-import type { Labels } from "../labels/labels.ts";
-import { labelText, type Selection } from "../objects/group.ts";
+import { type Labels, valuesOf } from "../labels/labels.ts";
+import { labelText, meets, type Selection } from "../objects/group.ts";
 
 /** One thing that a selector wants. */
 export interface Want {
@@ -19,6 +19,8 @@ export interface Want {
   readonly namesValue: boolean;
   /** True if a label with this value meets the want. The value is undefined for a machine without the label. */
   readonly accepts: (value: string | undefined) => boolean;
+  /** True for a machine with these labels that meets the want. */
+  readonly isMet: (labels: Labels) => boolean;
 }
 
 /** Lists everything that a Group wants. A machine that meets all wants matches. Empty for `matchAll`. */
@@ -30,11 +32,13 @@ export function wantsOf({ selector, expressions }: Selection): readonly Want[] {
       value,
       namesValue: true,
       accepts: (found) => found === value,
+      isMet: (labels) => valuesOf(labels, label).includes(value),
     }),
   );
   const others = expressions.map((expression): Want => {
     const { key, operator, accepts } = expression;
-    return { label: key, text: expressionText(expression), namesValue: operator === "In", accepts };
+    const isMet = (labels: Labels) => meets(expression, labels);
+    return { label: key, text: expressionText(expression), namesValue: operator === "In", accepts, isMet };
   });
   return [...labels, ...others];
 }
