@@ -1,7 +1,8 @@
 /** Finds installs that are valid but will probably not go as intended. Permits decide whether a machine may install. */
 
 import type { FindingCode } from "../model/objects/findings.ts";
-import { type GroupSpec, isCatchAll } from "../model/objects/group.ts";
+import { type GroupSpec, isCatchAll, listedMacs } from "../model/objects/group.ts";
+import { identity } from "../model/objects/machine.ts";
 import { isLocation, kernelTexts, partsOf, type TemplateSource } from "../model/objects/profile.ts";
 import { holderOf, type ObjectName, type ProfileObject } from "../model/objects/source.ts";
 import type { InstallGrant } from "../model/permits/permit.ts";
@@ -20,6 +21,7 @@ interface Fault {
 export function installFindings(manifests: Manifests): readonly LintFinding[] {
   const { view } = manifests;
   const reported = reportedLabels(manifests);
+  const joined = new Set([...view.all("Machine")].flatMap(({ spec }) => spec.identities));
   const found = (object: ObjectName & { readonly refusal?: string }, faults: readonly Fault[]) =>
     object.refusal === undefined ? faults.map((fault) => toFinding(manifests, object, fault)) : [];
   return [
@@ -27,8 +29,9 @@ export function installFindings(manifests: Manifests): readonly LintFinding[] {
     ...[...view.all("Group")].flatMap((group) => {
       const { namespace, spec } = group;
       const profile = view.get("Profile", namespace, spec.profile);
-      const faults = [...asleep(group, spec.install), ...forEverybody(spec, profile), ...byReports(spec, reported)];
-      return found(group, faults);
+      const cards = profile?.spec.install === undefined ? [] : separateCards(spec, joined);
+      const ofGroup = [...forEverybody(spec, profile), ...byReports(spec, reported), ...cards];
+      return found(group, [...asleep(group, spec.install), ...ofGroup]);
     }),
     ...[...view.all("Machine")].flatMap((machine) => found(machine, asleep(machine, machine.spec.install))),
   ];
@@ -94,6 +97,16 @@ function forEverybody(spec: GroupSpec, profile: ProfileObject | undefined): read
   const field = spec.matchAll ? "spec.matchAll" : "spec.selector";
   const text = "unknown machines get a Profile with effect: Install, and no approval is required";
   return [{ code: "install-for-all", field, text }];
+}
+
+/** @param joined the identities of all Machines. */
+function separateCards(spec: GroupSpec, joined: ReadonlySet<string>): readonly Fault[] {
+  const macs = listedMacs(spec);
+  const first = macs.find((mac) => !joined.has(identity("mac", mac)));
+  if (first === undefined) return [];
+  const what = `no Machine lists ${first}, so each of the ${macs.length} MAC addresses may install once`;
+  const text = `${what}: if two of them are cards of one machine, list both in one Machine`;
+  return [{ code: "separate-cards", field: "spec.selector.matchExpressions", text }];
 }
 
 type ReportedLabels = ReadonlyMap<string, ReadonlySet<string>>;

@@ -72,6 +72,14 @@ describe("a Group's condition Permitted", () => {
     expect(under.statuses.ready("Group/node1")).toBe("Ready");
   });
 
+  it("says what a list of MAC addresses counts", async () => {
+    const values = ["52:54:00:00:02:0a", "52:54:00:00:02:0b"];
+    const expressions = [{ key: "mac", operator: "In", values }] as const;
+    await listed(profileObject(), withGrant(grant, { selector: {}, expressions }));
+    expect(permitted()).toBe("True Open");
+    expect(message()).toContain("Each MAC address of the list counts as a machine, unless one Machine lists several");
+  });
+
   it("names a command that a shell takes, with a time that is a day ahead", async () => {
     await listed(profileObject({ effect: "Install", install: plan }), groupObject());
     const [, command = ""] = /To permit it: (.*)$/.exec(message() ?? "") ?? [];

@@ -110,6 +110,32 @@ async function told(...documents: readonly string[]): Promise<readonly string[]>
   return linesOf((await runCommand(["lint"], { input: [stream(...documents)] })).output);
 }
 
+describe("a list of MAC addresses for an installer", () => {
+  const plan =
+    "  effect: Install\n  install: {then: exit, timeout: 1h}\n  boot: {kernel: /assets/k, initrd: [/assets/i]";
+  const installer = profileText("web", `${plan}, efiInitrd: true}\n  generic: {inline: "{{davit.report}}"}`);
+  const [a, b] = ["52:54:00:00:02:0a", "52:54:00:00:02:0b"];
+  const select = (more = "") =>
+    groupText("g", `  selector: {${more}matchExpressions: [{key: mac, operator: In, values: ["${a}", "${b}"]}]}`);
+  const machine = (name: string, ...macs: readonly (string | undefined)[]) =>
+    `apiVersion: davit.dev/v1alpha1\nkind: Machine\nmetadata: {name: ${name}}\n` +
+    `spec: {identity: {macs: ${JSON.stringify(macs)}}}\n`;
+
+  it("is told of until Machines list each address", async () => {
+    const found = [expect.stringMatching(`no Machine lists ${a}, so each of the 2 MAC addresses may install once`)];
+    expect(await told(installer, select())).toEqual(found);
+    expect(await told(installer, select(), machine("one", b))).toEqual(found);
+    expect(await told(installer, select(), machine("one", a, b))).toEqual([]);
+    expect(await told(installer, select(), machine("one", a), machine("two", b))).toEqual([]);
+  });
+
+  it("is not told of if a uuid names the machine, or nothing installs by a permit", async () => {
+    expect(await told(installer, select('matchLabels: {uuid: "4c4c4544-0042-3510-8052-b4c04f4e4a32"}, '))).toEqual([]);
+    const live = profileText("web", "  boot: {kernel: /assets/k, initrd: [/assets/i], efiInitrd: true}");
+    expect(await told(live, select())).toEqual([]);
+  });
+});
+
 describe("files as arguments", () => {
   const manifests = join(golden, "manifests");
   const [syntax, documents] = [join(manifests, "01-syntax.yaml"), join(manifests, "02-documents.yaml")];

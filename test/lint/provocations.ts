@@ -26,6 +26,9 @@ async function directoryOf(fill: (path: string) => Promise<void>): Promise<strin
 
 const group = groupText("g", "  selector: {matchLabels: {role: g}}");
 
+const cards = '["52:54:00:00:02:0a", "52:54:00:00:02:0b"]';
+const listOfMacs = groupText("g", `  selector: {matchExpressions: [{key: mac, operator: In, values: ${cards}}]}`);
+
 function inline(text: string, part = "generic"): string {
   return stream(profileText("web", `  ${part}: {inline: ${JSON.stringify(text)}}`), group);
 }
@@ -123,6 +126,11 @@ export const provocations: readonly Provocation[] = [
     code: "asleep-grant",
     what: "a grant without a ledger",
     input: stream(installer("k", "{{davit.report}}"), `${group}  install: {generation: 1}\n`),
+  },
+  {
+    code: "separate-cards",
+    what: "a list of MAC addresses without a Machine",
+    input: stream(installer("k", "{{davit.report}}"), listOfMacs),
   },
   {
     code: "reported-label",

@@ -1,6 +1,7 @@
 /** Adds the condition `Permitted` to the status of a Group that grants an install, or whose Profile installs. */
 
 import type { GroupDocument } from "../../model/objects/documents.ts";
+import { listedMacs } from "../../model/objects/group.ts";
 import type { Condition, ObjectName, ObjectStatus } from "../../model/objects/source.ts";
 import { withConditions } from "../status/conditions.ts";
 import { Grants } from "./grants.ts";
@@ -42,8 +43,15 @@ export class GroupGrants {
     this.#grants?.note(id, grant);
     const isServed = document.refused !== true && document.outdated !== true;
     const condition = isServed ? permittedCondition(id, grant, this.#ledger) : notAccepted;
-    return { ...status, conditions: withConditions(status.conditions, [condition]) };
+    return { ...status, conditions: withConditions(status.conditions, [withCards(condition, document)]) };
   }
+}
+
+/** A grant for a list of MAC addresses says what it counts. */
+function withCards(condition: Condition, { spec }: GroupDocument): Condition {
+  if (condition.status !== "True" || listedMacs(spec).length === 0) return condition;
+  const text = "Each MAC address of the list counts as a machine, unless one Machine lists several of them";
+  return { ...condition, message: `${condition.message}. ${text}` };
 }
 
 const notAccepted: Condition = {

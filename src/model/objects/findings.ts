@@ -207,6 +207,10 @@ const usageFindings = {
     "A grant names no ledger or no end, so it opens no install",
     "Run davit machine install group/NAME or machine/NAME, or copy the patch of the condition Permitted",
   ),
+  "separate-cards": advice(
+    "A Group whose Profile has install lists MAC addresses that no Machine lists: each may install once",
+    "List the network cards of one machine in one Machine. If they are machines of their own, nothing is to do",
+  ),
   "foreign-install-asset": advice(
     "A kernel or initrd of an install is not below /assets/, so davit cannot see when the machine has read it",
     "Put it below --assets-dir, or accept that the script is served for 60 s after the claim",

@@ -243,6 +243,16 @@ export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "sele
 }
 
 /**
+ * Returns the MAC addresses of a list, each of which the ledger takes for a machine of its own; none if the selector
+ * names one address or a uuid.
+ */
+export function listedMacs({ selector, expressions = [] }: SelectorSpec): readonly string[] {
+  if (Object.hasOwn(selector, "mac") || Object.hasOwn(selector, "uuid")) return [];
+  const values = expressions.flatMap((each) => (each.key === "mac" && each.operator === "In" ? each.values : []));
+  return values.length > 1 ? values : [];
+}
+
+/**
  * Normalises a selector's values like labels.
  * @returns the selector. If no machine can have one of the values, its label as `badLabel`.
  */
