@@ -197,7 +197,7 @@ export class InstallClaims {
 
   /**
    * Records a machine of an adopted Group, in the background. A machine that has an entry gets no further identity:
-   * anybody can send one, and davit could not tell this machine from another one.
+   * anybody can send one, and this machine and another one would become one.
    */
   #note(question: DeskAsk): void {
     if (!this.#isToAdopt(question)) return;

@@ -47,7 +47,7 @@ export function withLaterScript(sighting: MachineSighting, script: SightedScript
   return script === undefined || script.atMs <= atMs ? sighting : { ...sighting, script };
 }
 
-/** False for a request that contradicts a Machine: it has a uuid or a mac that the Machine does not list, but another. */
+/** False for a request that contradicts a Machine: it has a uuid or mac, and the Machine lists others of this kind. */
 export function mayBeSightingOf({ identities }: MachineSighting, listed: readonly string[]): boolean {
   const kinds = new Set(listed.map(kindOf));
   return identities.every((identity) => listed.includes(identity) || !kinds.has(kindOf(identity)));

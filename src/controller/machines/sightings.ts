@@ -51,8 +51,8 @@ export class Sightings {
   }
 
   /**
-   * Returns the newest sighting of a machine with these identities, and the newest script of any of them. A request that
-   * contradicts the identities is another machine's.
+   * Returns the newest sighting of a machine with these identities, and the newest script of any of them. A request
+   * that contradicts the identities is another machine's.
    */
   of(identities: readonly string[]): MachineSighting | undefined {
     const found = this.#with(identities).filter((sighting) => mayBeSightingOf(sighting, identities));

@@ -243,8 +243,8 @@ export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "sele
 }
 
 /**
- * Returns the MAC addresses of a list, each of which the ledger takes for a machine of its own; none if the selector
- * names one address or a uuid.
+ * Returns the MAC addresses of a list. The ledger takes each for a machine of its own. None if the selector names one
+ * address or a uuid.
  */
 export function listedMacs({ selector, expressions = [] }: SelectorSpec): readonly string[] {
   if (Object.hasOwn(selector, "mac") || Object.hasOwn(selector, "uuid")) return [];
@@ -272,8 +272,8 @@ export function normalizeSelector(
 export type Selection = Pick<Group, "selector" | "expressions">;
 
 /**
- * True when a machine has every label of the selector with its value, and meets every expression. If a label has several
- * values (`Labels.further`), one of them is enough, but `NotIn` and `DoesNotExist` must hold for all.
+ * True when a machine has every label of the selector with its value, and meets every expression. If a label has
+ * several values (`Labels.further`), one of them is enough, but `NotIn` and `DoesNotExist` must hold for all.
  */
 export function matches({ selector, expressions }: Selection, labels: Labels): boolean {
   for (const [label, value] of Object.entries(selector)) {

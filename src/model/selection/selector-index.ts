@@ -102,8 +102,8 @@ export class SelectorIndex<Entry extends Group> {
 
   /**
    * Returns the namesakes of a group: groups of the same priority that name the same machine by other identity labels,
-   * or by other values of them. A group that names no machine has none. The groups of other tenants are never namesakes: claims decide between
-   * tenants, and a tenant must not make other tenants' machines wait.
+   * or by other values of them. A group that names no machine has none. The groups of other tenants are never
+   * namesakes: claims decide between tenants, and a tenant must not make other tenants' machines wait.
    */
   namesakesOf(group: Group, labels: Labels): readonly Entry[] {
     const own = identityLabels.filter((label) => namesValueOf(group, label));
