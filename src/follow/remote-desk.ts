@@ -5,7 +5,14 @@
  */
 
 import type { Soon } from "../lib/soon.ts";
-import { isStillGranted, type LedgerEntry, type LedgerView, sealRefusal, verdictOf } from "../model/permits/permit.ts";
+import {
+  isStillGranted,
+  type LedgerEntry,
+  type LedgerView,
+  recognised,
+  sealRefusal,
+  verdictOf,
+} from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import {
   type Closing,
@@ -79,8 +86,12 @@ function checkedReply(question: DeskAsk, reply: PermitReply): DeskAnswer {
   return isRight ? { kind: "granted", entry, reportToken } : late;
 }
 
-function isOf({ identities, listed = [] }: DeskAsk, entry: LedgerEntry): boolean {
-  return [...identities, ...listed].some((identity) => entry.identities.includes(identity));
+/** True if the entry counts for the machine. A writer of an earlier version does not know the rule. */
+function isOf(question: DeskAsk, entry: LedgerEntry): boolean {
+  const entriesOf = (identities: readonly string[]) =>
+    identities.some((identity) => entry.identities.includes(identity)) ? [entry] : [];
+  const { isClear, entries } = recognised(question, { entriesOf });
+  return isClear && entries.length > 0;
 }
 
 /**

@@ -48,7 +48,10 @@ export function withLaterScript(sighting: MachineSighting, script: SightedScript
 }
 
 /** False for a request that contradicts a Machine: it has a uuid or mac, and the Machine lists others of this kind. */
-export function mayBeSightingOf({ identities }: MachineSighting, listed: readonly string[]): boolean {
+export function mayBeSightingOf(
+  { identities }: Pick<MachineSighting, "identities">,
+  listed: readonly string[],
+): boolean {
   const kinds = new Set(listed.map(kindOf));
   return identities.every((identity) => listed.includes(identity) || !kinds.has(kindOf(identity)));
 }

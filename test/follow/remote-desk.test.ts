@@ -160,6 +160,18 @@ describe("a follower", () => {
     expect(await deskAt(await serve()).ask(question)).toEqual({ kind: "late" });
   });
 
+  it("waits if the writer takes the uuid of a request for that of another machine, as earlier versions do", async () => {
+    const uuid = "uuid/4c4c4544-0002-4a10-8020-b4c04f202020";
+    const asking = { ...question, identities: [uuid, ...identities], listed: identities };
+    const desk = deskAt(await serve());
+    expect(await desk.ask(asking)).toMatchObject({ kind: "granted" });
+    reply = { ...granted, entry: { ...entry, identities: [uuid, "mac/52:54:00:00:00:02"] } };
+    expect(await desk.ask(asking)).toEqual({ kind: "late" });
+    // Without the Machine, the entry lacks the uuid.
+    reply = granted;
+    expect(await desk.ask({ ...question, identities: [uuid, ...identities] })).toEqual({ kind: "late" });
+  });
+
   it("passes on a refusal, and a disk", async () => {
     const desk = deskAt(await serve());
     reply = { kind: "refused", why: "spent", ...chosen };

@@ -69,7 +69,7 @@ describe("the fleet", () => {
     const rows = [...body.matchAll(/<tr id="m-([^"]+)">/g)].map(([, name]) => name);
     expect(rows).toHaveLength(5);
     expect(new Set(rows)).toEqual(
-      new Set(["racks/node7", "52:54:00:00:00:02", "52:54:00:00:00:03", "52:54:00:00:00:04", "nameless"]),
+      new Set(["racks/node7", "52:54:00:00:00:02", "52:54:00:00:00:03", "52:54:00:00:00:04", "hostname=nameless"]),
     );
   });
 

@@ -85,6 +85,44 @@ describe("the page of a machine", () => {
   });
 });
 
+describe("the page of a machine, while another one says that it is it", () => {
+  const uuid = "4c4c4544-0042-3510-8052-b4c04f4d5a32";
+  const stranger = "192.0.2.66";
+  const identities = [`uuid/${uuid}`, `mac/${mac}`];
+
+  it.each<[what: string, labels: Readonly<Record<string, string>>, page: string]>([
+    ["by the name of its Machine as a host name", { hostname: "racks/node7" }, "racks/node7"],
+    ["by that name as a serial number", { serial: "racks/node7" }, "racks/node7"],
+    ["by its MAC address as a host name", { hostname: mac }, mac],
+    ["by its uuid and another MAC address", { uuid, mac: "52:54:00:00:00:66" }, "racks/node7"],
+  ])("shows nothing of the other one: %s", async (_, labels, page) => {
+    listener.fake.machines.push(machine("racks/node7", { identities }));
+    const { ask, record } = await listener.start();
+    record(String(new URLSearchParams({ ...labels, seen: "stranger" })), { address: stranger });
+    const before = (await ask(`/console/machines/${page}`)).body;
+    expect(before).toContain("racks/node7");
+    expect(before).toContain("The history has no request of this machine.");
+    expect(before).not.toContain(stranger);
+    record(`uuid=${uuid}&mac=${mac}`);
+    record(String(new URLSearchParams({ ...labels, seen: "stranger" })), { address: stranger });
+    const { body } = await ask(`/console/machines/${page}`);
+    expect(body).not.toContain(stranger);
+    expect(body).not.toContain("The history has no request of this machine.");
+    // The other one has a row and a page of its own.
+    const fleet = (await ask("/console/")).body;
+    const [, ...rows] = fleet.split("<tr>");
+    const other = rows.find((row) => row.includes(stranger)) ?? "";
+    const [, href = ""] = /<a href="(\/console\/machines\/[^"]+)"/.exec(other) ?? [];
+    expect(rows.filter((row) => row.includes("racks/node7") && row.includes(stranger) && !row.includes("="))).toEqual(
+      [],
+    );
+    const own = await ask(href);
+    expect(own.status).toBe(200);
+    expect(own.body).toContain(stranger);
+    expect(own.body).not.toContain("/console/machines/racks/node7");
+  });
+});
+
 describe("the waiting room", () => {
   it("has unknown, held and unapproved machines, and a Group to copy", async () => {
     listener.fake.machines.push(machine("racks/held", { identities: ["mac/52:54:00:00:00:02"], hold: true }));

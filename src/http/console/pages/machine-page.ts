@@ -4,6 +4,8 @@ import type { PastBoot, StageOf } from "../../../history/boots.ts";
 import type { HistoryView, MachineHistory, PastRequest } from "../../../history/history-view.ts";
 import { toRfc3339 } from "../../../lib/clock.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
+import { identitiesOf } from "../../../model/objects/machine.ts";
+import { mayBeSightingOf } from "../../../model/sighting.ts";
 import { RequestError } from "../../errors.ts";
 import {
   bytesText,
@@ -21,13 +23,15 @@ import { findMachine, identityOf } from "../../ops/machine-routes.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
 import { age, consolePath, facts, table } from "../html/layout.ts";
 import { previewHtml } from "../html/preview-html.ts";
-import type { FleetRow } from "../state/fleet.ts";
+import { type FleetRow, sentName } from "../state/fleet.ts";
 import { actionsOf } from "./actions-form.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import { stateHtml } from "./fleet-page.ts";
 
 /** More boots than a person reads. */
 const shownBoots = 20;
+/** How many machines that have sent one uuid, serial number or host name are looked at. */
+const mostAlike = 50;
 
 export const machineScreen: Screen = {
   url: `${consolePath}/machines/*`,
@@ -37,7 +41,8 @@ export const machineScreen: Screen = {
     const view = await history.current();
     const subject = book && findMachine(book, rest);
     const machine = historyOf(view, rest, subject);
-    const row = rows.find((each) => each.machine === rest || each.object === rest || each.mac === rest);
+    const named = subject?.object?.name ?? rest;
+    const row = rows.find((each) => each.machine === named || each.mac === named);
     if (subject === undefined && machine === undefined && row === undefined) throw new RequestError("noSuchMachine");
     const nowMs = clock.nowMs();
     const details = subject && book && machineDetailsJson(book, subject);
@@ -55,15 +60,19 @@ ${previewHtml(preview)}`;
   },
 };
 
+/** The history of a machine, without requests that contradict its identities: they are another machine's. */
 function historyOf(view: HistoryView, name: string, subject: MachineSubject | undefined): MachineHistory | undefined {
-  const identities = [identityOf(name), ...(subject?.identities ?? [])].filter((each) => each !== undefined);
+  const listed = subject?.identities ?? [];
+  const identities = [identityOf(name), ...listed].filter((each) => each !== undefined);
+  const isOwn = ({ labels }: MachineHistory) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities);
   for (const identity of identities) {
     const at = identity.indexOf("/");
-    const [found] = view.find(new Map([[identity.slice(0, at), identity.slice(at + 1)]]), 1);
+    const found = view.find(new Map([[identity.slice(0, at), identity.slice(at + 1)]]), mostAlike).find(isOwn);
     if (found !== undefined) return found;
   }
-  // A machine that has sent neither a MAC address nor a uuid.
-  return ["serial", "hostname"].map((label) => view.find(new Map([[label, name]]), 1)[0]).find(Boolean);
+  const [, label = "", value = ""] = /^(serial|hostname)=(.+)$/s.exec(name) ?? [];
+  if (label === "") return undefined;
+  return view.find(new Map([[label, value]]), mostAlike).find(({ labels }) => sentName(labels) === name);
 }
 
 /** Returns the query that a machine would send, by its name; undefined for a machine that davit does not know. */

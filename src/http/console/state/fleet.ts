@@ -8,15 +8,17 @@ import type { HistoryView, PastRequest, RecordedMachine } from "../../../history
 import type { Clock } from "../../../lib/clock.ts";
 import { nextTurn, Slices } from "../../../lib/slices.ts";
 import type { SeenVersion } from "../../../model/cluster-callers.ts";
+import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import type { LedgerEntry } from "../../../model/permits/permit.ts";
+import { mayBeSightingOf } from "../../../model/sighting.ts";
 import type { MachineBook } from "../../ops/machine-book.ts";
 import { type MachineSubject, machineJson, subjectsOf } from "../../ops/machine-report.ts";
 import { refusalOf } from "../../refusal-numbers.ts";
 import { type FleetState, fleetStates, type StateFacts, stateOf } from "./fleet-state.ts";
 
 export interface FleetRow {
-  /** How pages and commands name the machine: `namespace/name` of its Machine, its MAC address or its uuid. */
+  /** How pages name the machine: `namespace/name` of its Machine, its MAC address, its uuid, or its `sentName`. */
   readonly machine: string;
   readonly state: FleetState;
   /** Why somebody may have to act; undefined in a state that needs nobody. */
@@ -127,15 +129,15 @@ export class Fleet {
 /** Makes the rows. It yields between slices. */
 function* fleetOf(view: HistoryView, options: FleetOptions): Generator<undefined, FleetMoment> {
   const slices = new Slices(sliceRows);
-  const seenBy = new Map<string, RecordedMachine>();
-  for (const seen of view.recordedMachines()) {
-    for (const key of keysOf(seen)) seenBy.set(key, seen);
+  const seen = new SeenMachines();
+  for (const each of view.recordedMachines()) {
+    seen.add(each);
     if (slices.isOver(1)) yield;
   }
   const rows: FleetRow[] = [];
   const context = { ...options, nowMs: options.clock.nowMs(), stageOf: options.stages() };
-  for (const { subject, seen } of machinesOf(options.book, seenBy)) {
-    rows.push(rowOf(context, subject, seen));
+  for (const found of machinesOf(options.book, seen)) {
+    rows.push(rowOf(context, found.subject, found.seen));
     if (slices.isOver(1)) yield;
   }
   rows.sort((one, other) => (other.seenAtMs ?? 0) - (one.seenAtMs ?? 0));
@@ -150,20 +152,47 @@ interface FleetMachine {
 }
 
 /** Yields the machines of objects and of the ledger, each with its history. Then come those of the history alone. */
-function* machinesOf(book: MachineBook | undefined, seenBy: Map<string, RecordedMachine>): Generator<FleetMachine> {
+function* machinesOf(book: MachineBook | undefined, seen: SeenMachines): Generator<FleetMachine> {
   for (const subject of book === undefined ? [] : subjectsOf(book)) {
-    const [seen] = subject.identities.map((key) => seenBy.get(key)).filter((found) => found !== undefined);
-    for (const key of [...subject.identities, ...(seen === undefined ? [] : keysOf(seen))]) seenBy.delete(key);
-    yield { subject, seen };
+    yield { subject, seen: seen.take(subject.identities) };
   }
-  for (const seen of new Set(seenBy.values())) yield { subject: undefined, seen };
+  for (const left of seen.left()) yield { subject: undefined, seen: left };
 }
 
-/** Returns what names a machine of the history: its identities, else its serial number or host name. */
-function keysOf({ labels }: RecordedMachine): readonly string[] {
-  const identities = identitiesOf(labels);
-  if (identities.length > 0) return identities;
-  return [...labels].slice(0, 1).map(([name, value]) => `${name}/${value}`);
+/** The machines of the history, which their objects and entries take. */
+class SeenMachines {
+  readonly #byIdentity = new Map<string, RecordedMachine[]>();
+  readonly #left = new Set<RecordedMachine>();
+
+  add(seen: RecordedMachine): void {
+    this.#left.add(seen);
+    for (const identity of identitiesOf(seen.labels)) {
+      const known = this.#byIdentity.get(identity);
+      if (known === undefined) this.#byIdentity.set(identity, [seen]);
+      else known.push(seen);
+    }
+  }
+
+  /** Returns the one that was seen last with these identities, without those that contradict them, and takes all. */
+  take(identities: readonly string[]): RecordedMachine | undefined {
+    const found = identities.flatMap((identity) => this.#byIdentity.get(identity) ?? []);
+    const own = found.filter(({ labels }) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities));
+    for (const each of own) this.#left.delete(each);
+    return own.toSorted((one, other) => other.lastSeenAtMs - one.lastSeenAtMs)[0];
+  }
+
+  left(): Iterable<RecordedMachine> {
+    return this.#left;
+  }
+}
+
+/**
+ * Returns the name of a machine that has sent neither a MAC address nor a uuid: `serial=VALUE` or `hostname=VALUE`. So
+ * a machine cannot choose the name of a Machine, or of another machine.
+ */
+export function sentName(labels: Labels): string | undefined {
+  const name = ["serial", "hostname"].find((each) => (labels.get(each) ?? "") !== "");
+  return name === undefined || identitiesOf(labels).length > 0 ? undefined : `${name}=${labels.get(name)}`;
 }
 
 interface RowContext extends FleetOptions {
@@ -174,15 +203,16 @@ interface RowContext extends FleetOptions {
 function rowOf(context: RowContext, subject: MachineSubject | undefined, seen: RecordedMachine | undefined): FleetRow {
   const { book } = context;
   const line = subject && book && machineJson(book, subject);
-  const identities = [...(subject?.identities ?? []), ...(seen === undefined ? [] : keysOf(seen))];
+  const identities = [...(subject?.identities ?? []), ...identitiesOf(seen?.labels ?? new Map())];
   const group = line?.group ?? seen?.group;
   const profile = line?.profile ?? (group === undefined ? undefined : context.profileOf(group));
   const isUnapproved = line?.needsApproval === true && line.approved !== true;
   const isPending = subject?.pending !== undefined;
   const problem = group === undefined ? undefined : context.problemOf(group, profile);
   const shown = { phase: line?.phase, problem, reported: line?.reported?.message, isUnapproved, isPending };
-  const machine = line?.name ?? ["mac/", "uuid/", ""].map((kind) => valueIn(identities, kind)).find(Boolean) ?? "-";
   const mac = valueIn(identities, "mac/");
+  const sent = seen && sentName(seen.labels);
+  const machine = line?.name ?? mac ?? valueIn(identities, "uuid/") ?? sent ?? "-";
   const version = subject?.object?.document;
   const named = {
     machine,
