@@ -21,13 +21,13 @@ import type { Command, Submission } from "./command/command.ts";
 import { Expiry } from "./command/expiry.ts";
 import { type CountName, OperationCounts } from "./command/operation-counts.ts";
 import { Quota } from "./command/quota.ts";
+import { proposeOptions, type SubmitOptions } from "./command/submit-options.ts";
 import {
   type LogIdentity,
   type LogMembership,
   type LogPort,
   type LogStatus,
   type LogTime,
-  type ProposeOptions,
   WalError,
   type WalFailure,
 } from "./core/log-port.ts";
@@ -41,6 +41,7 @@ import type { Listing, ListOptions } from "./tree/listing.ts";
 import type { Tree } from "./tree/tree.ts";
 import { changedFiles, type FileChange, filesAmong } from "./watch/changed-files.ts";
 import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch/watch-hub.ts";
+import { WholeTtl } from "./whole-ttl.ts";
 
 export interface StoreOptions {
   /** A log that was not replayed yet. The store replays it and stops it. */
@@ -67,17 +68,6 @@ export interface FollowListener {
   changed(changes: readonly FileChange[], index: number): void;
 }
 
-/** How a batch is logged, where it differs from the batches of davit's controller. */
-export interface SubmitOptions {
-  /**
-   * False for a batch that its own conditions protect (`compareAndSwap`, `create`). Every member may log it, even if
-   * another member leads. True unless given.
-   */
-  readonly fenced?: boolean;
-  /** False for a batch that may not use the reserve of a full disk. True unless given. */
-  readonly frees?: boolean;
-}
-
 interface Follower {
   readonly prefix: StorePath;
   readonly listener: FollowListener;
@@ -91,6 +81,7 @@ export class Store {
   readonly #hub: WatchHub;
   readonly #quota: Quota;
   readonly #expiry: Expiry;
+  readonly #wholeTtl: WholeTtl;
   readonly #leadership: Leadership;
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
@@ -109,6 +100,12 @@ export class Store {
       nowMs: this.#nowMs,
       leaderWaitMs: log.membership.electionMs,
       submit: (commands) => this.#replica.propose({ kind: "batch", commands }, { frees: true, fenced: true }),
+    });
+    this.#wholeTtl = new WholeTtl({
+      tree: this.#tree,
+      clock,
+      membership: log.membership,
+      extend: (command) => this.#replica.propose(command, { frees: true }),
     });
     this.#leadership = new Leadership({
       membership: log.membership,
@@ -203,12 +200,18 @@ export class Store {
   }
 
   /**
-   * Executes a command. It resolves when the command is on disk and applied, and followers are notified.
+   * Executes a command. It resolves when the command is on disk and applied, and followers are notified. A node with a
+   * ttl then has its whole ttl left, but 100 ms.
    * @param options only for a batch.
    * @throws {StoreError} for a refused command; logFailed when the log fails; quotaExceeded before anything is logged.
    */
   async submit(command: Submission, options: SubmitOptions = {}): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
+    const ttlSeconds = "ttlSeconds" in command ? command.ttlSeconds : undefined;
+    return await this.#wholeTtl.keep(ttlSeconds, () => this.#submit(command, options));
+  }
+
+  async #submit(command: Submission, options: SubmitOptions): Promise<Applied> {
     let time = this.#log.membership.now();
     if (this.#expiry.isBehind(time.atMs)) time = await this.#timeAfterEnds(command);
     const reservedBytes = command.kind === "batch" ? 0 : this.#quota.reserve(command);
@@ -387,14 +390,4 @@ export class Store {
       if (files.length > 0) listener.changed(files, this.#tree.index);
     }
   }
-}
-
-/**
- * Removals may use the log's reserve on a full disk. So may the batches of davit's controller. They are fenced: the
- * controller of a former leader may have planned its batch before another member took over, and would bring older
- * documents back.
- */
-function proposeOptions({ kind }: Command, { fenced = true, frees = true }: SubmitOptions): ProposeOptions | undefined {
-  if (kind === "batch") return { frees, fenced };
-  return kind === "delete" || kind === "compareAndDelete" ? { frees: true } : undefined;
 }

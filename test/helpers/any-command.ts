@@ -1,7 +1,13 @@
 /** Commands over few paths, so that they meet, and with any text. */
 
 import fc from "fast-check";
-import type { Command, ExpireCommand, SingleCommand, Submission } from "../../src/store/command/command.ts";
+import type {
+  Command,
+  ExpireCommand,
+  ExtendCommand,
+  SingleCommand,
+  Submission,
+} from "../../src/store/command/command.ts";
 import { type StorePath, storePath } from "../../src/store/core/node.ts";
 
 const anyPath: fc.Arbitrary<StorePath> = fc
@@ -43,6 +49,19 @@ const anyExpire: fc.Arbitrary<ExpireCommand> = fc.record({
   expiresAtMs: fc.constantFrom(0, 1_000, 3_000),
 });
 
+const anyExtend: fc.Arbitrary<ExtendCommand> = fc.record({
+  kind: fc.constant("extend"),
+  path: anyPath,
+  modifiedIndex: fc.integer({ min: 1, max: 8 }),
+  leftMs: fc.constantFrom(1_500, 3_000),
+});
+
+/** The commands that may be in one batch. An `extend` never is. */
+export function singlesOf(command: Command): readonly (SingleCommand | ExpireCommand)[] {
+  if (command.kind === "extend") return [];
+  return command.kind === "batch" ? command.commands : [command];
+}
+
 function orBatch<Each>(each: fc.Arbitrary<Each>) {
   const batch = fc.record({ kind: fc.constant("batch"), commands: fc.array(each, { minLength: 1, maxLength: 4 }) });
   return fc.oneof({ arbitrary: each, weight: 5 }, { arbitrary: batch, weight: 1 });
@@ -52,6 +71,7 @@ function orBatch<Each>(each: fc.Arbitrary<Each>) {
 export const anySubmission: fc.Arbitrary<Submission> = orBatch(anySingle);
 
 /** What the log may hold. */
-export const anyCommand: fc.Arbitrary<Command> = orBatch(
-  fc.oneof({ arbitrary: anySingle, weight: 4 }, { arbitrary: anyExpire, weight: 1 }),
+export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
+  { arbitrary: orBatch(fc.oneof({ arbitrary: anySingle, weight: 4 }, { arbitrary: anyExpire, weight: 1 })), weight: 9 },
+  { arbitrary: anyExtend, weight: 1 },
 );

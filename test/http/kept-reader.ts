@@ -6,6 +6,7 @@ import { apply, type Command, type SingleCommand } from "../../src/store/command
 import { type StorePath, storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import { Tree } from "../../src/store/tree/tree.ts";
+import { singlesOf } from "../helpers/any-command.ts";
 
 export interface Query {
   readonly path: StorePath;
@@ -39,7 +40,7 @@ export function treeOf(...commands: readonly Command[]): Tree {
 /** A batch that is undone, whatever it did. */
 export const undone = (command: Command): Command => ({
   kind: "batch",
-  commands: [...(command.kind === "batch" ? command.commands : [command]), remove("/never/there")],
+  commands: [...singlesOf(command), remove("/never/there")],
 });
 
 /** Asks for listings as the key API does, and counts those that had to be written. */

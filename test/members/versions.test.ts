@@ -1,6 +1,6 @@
 /**
- * Members that know different formats of batches, as in an upgrade of one after the other. There is only one format:
- * a member here says that it knows the second one, and then writes its number.
+ * Members that know different formats of batches, as in an upgrade of one after the other. A member here may say that it
+ * knows only the first one.
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

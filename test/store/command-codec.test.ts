@@ -34,8 +34,14 @@ it.each<{ command: Command; json: string }>([
   expect(new TextDecoder().decode(encodeRecord({ atMs: 5, command }))).toBe(`{"v":1,"atMs":5,"command":${json}}`);
 });
 
+it("only an `extend` has version 2, which an older davit refuses", () => {
+  const command: Command = { kind: "extend", path: storePath("/a"), modifiedIndex: 3, leftMs: 5_000 };
+  const json = '{"kind":"extend","path":"/a","modifiedIndex":3,"leftMs":5000}';
+  expect(new TextDecoder().decode(encodeRecord({ atMs: 5, command }))).toBe(`{"v":2,"atMs":5,"command":${json}}`);
+});
+
 it.each([
-  { name: "a later version", text: '{"v":2}', reason: "newerFormat" },
+  { name: "a later version", text: '{"v":3}', reason: "newerFormat" },
   { name: "no JSON", text: "secret", reason: "damaged" },
   { name: "another kind", text: '{"v":1,"atMs":1,"command":{"kind":"x","path":"/a"}}', reason: "damaged" },
   { name: "a bad path", text: '{"v":1,"atMs":1,"command":{"kind":"delete","path":"/a/../b"}}', reason: "damaged" },

@@ -4,7 +4,7 @@ import { apply, type Command, type SingleCommand } from "../../src/store/command
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import { Tree } from "../../src/store/tree/tree.ts";
-import { anyCommand } from "../helpers/any-command.ts";
+import { anyCommand, singlesOf } from "../helpers/any-command.ts";
 import { pathsOf } from "../helpers/listed.ts";
 
 const path = storePath;
@@ -128,7 +128,7 @@ it("a batch of which one command is refused leaves no trace, whatever came befor
       const dumped = dump(tree);
       const { index } = tree;
       const refused: SingleCommand = { kind: "delete", path: path("/") };
-      const singles = inside.flatMap((command) => (command.kind === "batch" ? command.commands : [command]));
+      const singles = inside.flatMap(singlesOf);
       expect(refusalOf(tree, { kind: "batch", commands: [...singles, refused] })?.[2]).toBe(index);
       expect(dump(tree)).toEqual(dumped);
       expect(tree.index).toBe(index);

@@ -1,8 +1,9 @@
 /** Batches that differ from those of davit's controller: see `SubmitOptions`. */
 
 import { expect, it } from "vitest";
+import type { SubmitOptions } from "../../src/store/command/submit-options.ts";
 import { storePath } from "../../src/store/core/node.ts";
-import type { Store, SubmitOptions } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
 import { openStore } from "../helpers/test-store.ts";
 

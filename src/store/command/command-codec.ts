@@ -1,9 +1,11 @@
 /**
- * Encodes commands as bytes, and decodes them: one JSON object in UTF-8. Version 1:
+ * Encodes commands as bytes, and decodes them: one JSON object in UTF-8. Versions 1 and 2:
  *
  *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
  *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first records of a start
  *   {"v":1,"atMs":…,"clockTerm":…,"command":{…}}                  in a log with several members
+ *
+ *   {"v":2,"atMs":…,"command":{"kind":"extend",…}}                version 2 has only this command more
  *
  * A field can be added without a new version if records without the field keep their meaning. An expected index is a
  * decimal string, because a JSON number cannot hold every 64-bit number. UTF-8 never has the byte FF, and the log
@@ -23,11 +25,14 @@ import {
 } from "../core/stored-json.ts";
 import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 
-/** The version that davit writes. davit refuses to read later versions. */
+/** The version of every command but `extend`, so that an older davit can read a log without it. */
 export const version = 1;
+/** The version of `extend`. davit refuses to read later versions. */
+const lastVersion = 2;
 
 export function encodeRecord({ atMs, run, beganAtMs, clockTerm, command }: CommandRecord): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, clockTerm, command: writable(command) }));
+  const v = command.kind === "extend" ? lastVersion : version;
+  return Buffer.from(JSON.stringify({ v, atMs, run, beganAtMs, clockTerm, command: writable(command) }));
 }
 
 /**
@@ -48,7 +53,7 @@ export function writable(command: Command): object {
 export function decodeRecord(bytes: Uint8Array): CommandRecord {
   const record = objectFrom(parseJson(bytes));
   const found = numberFrom(record.v);
-  if (found > version) throw newerFormat("a command of the log", found, version);
+  if (found > lastVersion) throw newerFormat("a command of the log", found, lastVersion);
   const command = commandFrom(objectFrom(record.command));
   return {
     atMs: numberFrom(record.atMs),
@@ -60,6 +65,15 @@ export function decodeRecord(bytes: Uint8Array): CommandRecord {
 }
 
 function commandFrom(fields: StoredFields): Command {
+  if (fields.kind === "extend") {
+    const { path, modifiedIndex, leftMs } = fields;
+    return {
+      kind: "extend",
+      path: pathFrom(path),
+      modifiedIndex: numberFrom(modifiedIndex),
+      leftMs: numberFrom(leftMs),
+    };
+  }
   if (fields.kind !== "batch") return singleFrom(fields);
   if (!Array.isArray(fields.commands)) throw unreadable("commands");
   return { kind: "batch", commands: fields.commands.map((single: unknown) => singleFrom(objectFrom(single))) };

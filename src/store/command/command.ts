@@ -59,8 +59,20 @@ export interface ExpireCommand {
 }
 
 /**
+ * Lets the node at `path` end `leftMs` after the record's time. The command is void if the node has no end, or was
+ * changed after `modifiedIndex`. It is no change: the node keeps its indexes, and no watcher is notified. The store logs
+ * it after a write that took long, so that the client has the whole ttl (`whole-ttl.ts`).
+ */
+export interface ExtendCommand {
+  readonly kind: "extend";
+  readonly path: StorePath;
+  readonly modifiedIndex: number;
+  readonly leftMs: number;
+}
+
+/**
  * Applies all its commands or, if one of them is refused, none. Each command gets an index, unless it is void. Only a
- * mark has no commands (`isMark`).
+ * mark has none (`isMark`).
  */
 interface Batch<Each> {
   readonly kind: "batch";
@@ -71,7 +83,7 @@ interface Batch<Each> {
 export type Submission = SingleCommand | Batch<SingleCommand>;
 
 /** The commands that the log may hold. */
-export type Command = SingleCommand | ExpireCommand | Batch<SingleCommand | ExpireCommand>;
+export type Command = SingleCommand | ExpireCommand | ExtendCommand | Batch<SingleCommand | ExpireCommand>;
 
 /** A command in the form in which it is logged. */
 export interface CommandRecord {
@@ -97,12 +109,16 @@ export interface CommandRecord {
 
 /**
  * Applies a record. The tree's index grows by exactly one for each change.
- * @returns the changes; none for a mark, and if every node that the record ends is gone already.
+ * @returns the changes; none for a mark, for an `extend`, and if every node that the record ends is gone already.
  * @throws {StoreError} when the command is refused; then the tree is unchanged.
  */
 export function apply(tree: Tree, { command, atMs }: CommandRecord): readonly Change[] {
   if (command.kind === "batch") {
     return tree.atomically(() => command.commands.flatMap((single) => applyOne(tree, single, atMs) ?? []));
+  }
+  if (command.kind === "extend") {
+    tree.extend(command, atMs);
+    return [];
   }
   const change = applyOne(tree, command, atMs);
   return change === undefined ? [] : [change];

@@ -53,6 +53,7 @@ export class OperationCounts {
 
   /** Counts a command. @param changes how many changes it made; undefined when it was refused. */
   applied(command: Command, changes: number | undefined): void {
+    if (command.kind === "extend") return;
     if (command.kind !== "batch") this.#appliedOne(command, changes);
     // A batch with an expiry has only expiries. Void expiries are not counted.
     else if (command.commands[0]?.kind === "expire") this.#add("expireCount", changes);

@@ -17,10 +17,11 @@ export interface NewRun {
 }
 
 /**
- * True for a mark: a command that changes nothing and only records its time. `Lineage` ignores a mark without a `run`.
+ * True for a mark: a command that makes no change and records its time, or another end of a node. `Lineage` ignores a
+ * mark without a `run`.
  */
 export function isMark(command: Command): boolean {
-  return command.kind === "batch" && command.commands.length === 0;
+  return command.kind === "extend" || (command.kind === "batch" && command.commands.length === 0);
 }
 
 /**

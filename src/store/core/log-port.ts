@@ -74,6 +74,10 @@ export interface LogMembership {
   now(): LogTime;
   /** The `atMs` of `now`, for reads that skip expired nodes. Every read calls this, so it makes no object. */
   nowMs(): number;
+  /** How far `nowMs` is behind the leader's clock, at most, in milliseconds; Infinity until the leader was heard. */
+  readonly behindMs: number;
+  /** False while a member of an older version does not know the command `extend`. */
+  readonly mayExtend: boolean;
   /** Unix milliseconds by this member's own clock: the time of the record that begins its term. */
   ownMs(): number;
   /**
@@ -97,6 +101,8 @@ export function soleMembership(nowMs: () => number): LogMembership {
     members: [],
     now: () => ({ atMs: nowMs(), term: undefined }),
     nowMs,
+    behindMs: 0,
+    mayExtend: true,
     ownMs: nowMs,
     barrier: () => Promise.resolve(),
   };

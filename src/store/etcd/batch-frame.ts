@@ -1,7 +1,7 @@
 /**
  * A batch of records as bytes:
  *
- *   1 byte    version, 1; members write the one that all of them know (`format-level.ts`)
+ *   1 byte    version, 1 or 2; members write the one that all of them know (`format-level.ts`)
  *   1 byte    kind: records, begin of a term, or large
  *   8 bytes   time of the leader's clock when the batch was made, Unix milliseconds as a 64-bit float
  *   4 bytes   term of that leader
@@ -34,8 +34,10 @@ export interface LargeBatch {
   readonly sha256: string;
 }
 
+/** From this version on, records may have the command `extend`. */
+export const extendFormat = 2;
 /** The latest version that this davit knows. */
-export const batchVersion = 1;
+export const batchVersion = 2;
 const kinds: readonly BatchKind[] = ["records", "term", "large"];
 const headBytes = 18;
 const lengthBytes = 4;

@@ -3,7 +3,8 @@
  * the leader's key only if there is none, and every fenced transaction requires this very key. So a leader whose lease
  * has ended changes nothing, whatever it believes.
  *
- * Every two seconds the leader puts the time of its clock into its key.
+ * Every two seconds the leader puts the time of its clock into its key, and whenever another member asks for it. Each
+ * member asks every two seconds, by its own key, and as soon as another member leads.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -41,7 +42,11 @@ export class Election {
   #ownRevision: number | undefined;
   /** The term that this member began; undefined until its first record is delivered. */
   #term: number | undefined;
+  /** The revision of the leader that this member saw last. */
+  #knownLeader: number | undefined;
   #campaigning: Promise<void> | undefined;
+  /** Ends the present wait for the next heartbeat. */
+  #poked = new AbortController();
   #running: readonly Promise<void>[] = [];
 
   constructor(options: ElectionOptions) {
@@ -51,6 +56,9 @@ export class Election {
       ...options,
       hasAsked: (atMs) => this.#own.hasAsked(atMs),
       isOwnTerm: (revision) => revision === this.#ownRevision,
+      asked: () => {
+        if (this.#term !== undefined) this.#poked.abort();
+      },
       changed: () => this.#changed(),
       unreadable: options.replaced,
     });
@@ -126,6 +134,8 @@ export class Election {
 
   #changed(): void {
     const { leader } = this.#seen;
+    if (leader !== undefined && leader.revision !== this.#knownLeader) this.#poked.abort();
+    this.#knownLeader = leader?.revision;
     if (this.#ownRevision !== undefined && leader?.revision !== this.#ownRevision) this.#depose();
     if (leader === undefined) this.#campaign();
   }
@@ -219,14 +229,19 @@ export class Election {
     this.#options.deposed();
   }
 
-  /** Every two seconds: the leader's time, or a campaign where nobody leads. */
+  /** Every two seconds, or when poked: the leader's time, or a campaign where nobody leads. */
   async #beat(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stopping;
     for (let isTaken = true; ; ) {
       // A failed write is repeated soon: while it fails, this member refuses records.
-      await clock.sleep(isTaken ? heartbeatMs : retryMs, signal);
+      await clock.sleep(
+        isTaken ? heartbeatMs : retryMs,
+        isTaken ? AbortSignal.any([this.#poked.signal, signal]) : signal,
+      );
       if (signal.aborted) return;
+      // Whoever asks from now on is answered by the next heartbeat.
+      this.#poked = new AbortController();
       if (this.#ownRevision !== undefined && this.fence === undefined) this.#depose();
       await this.#giveUpLeading();
       isTaken = await this.#putTime();

@@ -85,6 +85,7 @@ export class EtcdLog implements LogPort {
   readonly #layout: Layout;
   readonly #snapshots: EtcdSnapshots;
   readonly #leaderClock: LeaderClock;
+  readonly #formats: FormatLevel;
   readonly #clusterId: string;
   readonly #run: string;
   readonly #self: LogMember;
@@ -102,6 +103,7 @@ export class EtcdLog implements LogPort {
     const { clock, compact = true } = options;
     this.#snapshots = new EtcdSnapshots({ client, layout: this.#layout, compact, clock });
     this.#leaderClock = new LeaderClock(steadyClock(options.clock));
+    this.#formats = new FormatLevel(options.knownFormat);
     this.#clusterId = clusterId;
     this.#run = randomId(options.random);
     const id = idOf([clusterId, ...options.member.clientUrls].join("\n"));
@@ -110,6 +112,7 @@ export class EtcdLog implements LogPort {
       self: this.#self,
       leaseSeconds: options.leaseSeconds ?? presetLeaseSeconds,
       leaderClock: this.#leaderClock,
+      formats: this.#formats,
       counts: (reports) => this.#batches.with(reports),
       opened: () => this.#opened,
     });
@@ -215,7 +218,7 @@ export class EtcdLog implements LogPort {
 
   async #open(listener: CommittedListener, membership: MembershipListener): Promise<void> {
     const { clock, log, leaseSeconds = presetLeaseSeconds } = this.#options;
-    const formats = new FormatLevel(this.#options.knownFormat);
+    const formats = this.#formats;
     const shared = { client: this.#client, layout: this.#layout, clock, leaderClock: this.#leaderClock, formats };
     const large = new LargeBatches(shared);
     const opened = (): LogParts => {
@@ -279,11 +282,11 @@ export class EtcdLog implements LogPort {
       failed: (error) => this.#lose(error),
     });
     this.#opened = { delivery: first, appender, tail, election };
-    await this.#join(this.#opened, formats);
+    await this.#join(this.#opened);
   }
 
   /** Reads the log to its end, becomes a member, and opens the log for proposals. @throws {EtcdError}; {WalError} */
-  async #join({ delivery, tail, election }: LogParts, formats: FormatLevel): Promise<void> {
+  async #join({ delivery, tail, election }: LogParts): Promise<void> {
     const place = { client: this.#client, layout: this.#layout };
     await tail.catchUp();
     tail.start();
@@ -292,7 +295,7 @@ export class EtcdLog implements LogPort {
     await election.join();
     // A move that begins later finds this member, and so does a leader that raises the format.
     await refuseMoved(place);
-    await formats.read(place);
+    await this.#formats.read(place);
     this.#options.log.info({ members: "etcd", records: delivery.position.sequence }, "log opened");
     this.#batches.reset();
     this.#health.opened();

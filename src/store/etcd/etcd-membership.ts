@@ -1,7 +1,9 @@
 /** What a log in etcd knows about its members: see `LogMembership`. */
 
 import { type LogCounts, type LogMember, type LogMembership, WalError } from "../core/log-port.ts";
+import { extendFormat } from "./batch-frame.ts";
 import type { Election } from "./election.ts";
+import type { FormatLevel } from "./format-level.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 import type { Tail } from "./tail.ts";
 
@@ -9,6 +11,7 @@ export interface EtcdMembershipOptions {
   readonly self: LogMember;
   readonly leaseSeconds: number;
   readonly leaderClock: LeaderClock;
+  readonly formats: FormatLevel;
   readonly counts: (reports: ReadonlyMap<string, number> | undefined) => LogCounts;
   /** Undefined until the log is read. */
   readonly opened: () => { readonly election: Election; readonly tail: Tail } | undefined;
@@ -42,6 +45,12 @@ export function membershipOf(options: EtcdMembershipOptions): LogMembership {
     },
     now: () => leaderClock.now(),
     nowMs: () => leaderClock.now().atMs,
+    get behindMs() {
+      return leaderClock.behindMs;
+    },
+    get mayExtend() {
+      return options.formats.level >= extendFormat;
+    },
     ownMs: () => leaderClock.ownMs,
     barrier: async () => {
       const tail = opened()?.tail;

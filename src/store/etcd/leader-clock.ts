@@ -5,6 +5,10 @@
  * Each batch and each heartbeat of the leader carries a reading. It is never ahead of the leader's clock when it
  * arrives, but late by its time on the way. So the best of the last heartbeats counts: after a slow one, the keys that
  * clients write at this member would end early.
+ *
+ * A heartbeat may lie in etcd for seconds before this member reads it. So it also repeats the time of a question that
+ * this member asked before. The leader made the reading after that question, so the question says how late the reading
+ * is at most: `behindMs`.
  */
 
 import type { LogTime } from "../core/log-port.ts";
@@ -12,17 +16,25 @@ import type { LeaderTime } from "./batch-frame.ts";
 
 // Half a minute of heartbeats: two clocks drift apart by a millisecond or so in this time.
 const keptReadings = 16;
+// Each of two readings is rounded down to a millisecond.
+const roundingMs = 2;
+
+/** What is added to the own clock, as a heartbeat shows it: the leader's clock is between the two. */
+interface Offsets {
+  readonly leastMs: number;
+  /** Infinity if the leader answered no question. */
+  readonly mostMs: number;
+}
 
 export class LeaderClock {
   readonly #ownMs: () => number;
   /** Added to the own clock. */
   #offsetMs = 0;
   #term = 0;
-  #isExact = false;
-  /** The offsets of the last heartbeats of the term. */
-  #heard: readonly number[] = [];
-  /** The heartbeat of a leader whose term has not begun here: the offset, and the term. */
-  #early: { readonly offsetMs: number; readonly term: number } | undefined;
+  /** The last heartbeats of the term; empty before the first one. */
+  #heard: readonly Offsets[] = [];
+  /** The heartbeat of a leader whose term has not begun here. */
+  #early: (Offsets & { readonly term: number }) | undefined;
 
   /** @param ownMs this member's clock, which never steps. */
   constructor(ownMs: () => number) {
@@ -38,42 +50,48 @@ export class LeaderClock {
     return { atMs: this.#ownMs() + this.#offsetMs, term: this.#term };
   }
 
+  /** See `LogMembership`. */
+  get behindMs(): number {
+    const mostMs = Math.min(...this.#heard.map((each) => each.mostMs));
+    return Math.max(0, mostMs - this.#offsetMs) + roundingMs;
+  }
+
   /** Takes the reading of a batch, or of a snapshot. It counts until the leader of that term is heard itself. */
   read({ atMs, term }: LeaderTime): void {
     const offsetMs = atMs - this.#ownMs();
-    if (term < this.#term || (term === this.#term && (this.#isExact || offsetMs <= this.#offsetMs))) return;
+    const isHeard = this.#heard.length > 0;
+    if (term < this.#term || (term === this.#term && (isHeard || offsetMs <= this.#offsetMs))) return;
     this.#take(offsetMs, term);
     const early = this.#early;
-    if (early?.term !== term) return;
-    this.#take(early.offsetMs, term);
-    this.#heard = [early.offsetMs];
-    this.#isExact = true;
+    if (early?.term === term) this.#hear(early);
   }
 
   /**
    * Takes the reading of a leader's heartbeat. It may come before the record that begins the leader's term. Until that
    * record, the ends of keys are by the clock of the leader before.
+   * @param askedAtMs when this member asked the last question that the leader had read, by the own clock; undefined if
+   * it had read none.
    */
-  heard({ atMs, term }: LeaderTime): void {
-    const offsetMs = atMs - this.#ownMs();
-    if (term > this.#term) this.#early = { offsetMs, term };
-    if (term !== this.#term) return;
-    this.#heard = [...this.#heard.slice(1 - keptReadings), offsetMs];
-    this.#take(Math.max(...this.#heard), term);
-    this.#isExact = true;
+  heard({ atMs, term }: LeaderTime, askedAtMs?: number): void {
+    const mostMs = askedAtMs === undefined ? Number.POSITIVE_INFINITY : atMs - askedAtMs;
+    const offsets = { leastMs: atMs - this.#ownMs(), mostMs };
+    if (term > this.#term) this.#early = { ...offsets, term };
+    if (term === this.#term) this.#hear(offsets);
   }
 
   /** This member leads: its own clock counts. */
   lead(term: number): void {
     this.#take(0, term);
-    this.#isExact = true;
+    this.#heard = [{ leastMs: 0, mostMs: 0 }];
+  }
+
+  #hear(offsets: Offsets): void {
+    this.#heard = [...this.#heard.slice(1 - keptReadings), offsets];
+    this.#offsetMs = Math.max(...this.#heard.map(({ leastMs }) => leastMs));
   }
 
   #take(offsetMs: number, term: number): void {
-    if (term !== this.#term) {
-      this.#isExact = false;
-      this.#heard = [];
-    }
+    if (term !== this.#term) this.#heard = [];
     this.#offsetMs = offsetMs;
     this.#term = term;
   }

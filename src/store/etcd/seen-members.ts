@@ -54,6 +54,8 @@ export interface SeenMembersOptions {
   readonly hasAsked: (atMs: number) => boolean;
   /** True for the revision of the leader's key that this member made itself. */
   readonly isOwnTerm: (revision: number) => boolean;
+  /** Called when another member asks for the leader's time. */
+  readonly asked: () => void;
   /** Called after each change. */
   readonly changed: () => void;
   /** Called when members write a format that this davit does not know. */
@@ -167,25 +169,40 @@ export class SeenMembers {
     const id = textFrom(fields.id);
     if (key !== layout.leader) {
       this.#all.set(id, memberFrom(id, fields));
-      if (id !== self.id) this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
+      if (id !== self.id) {
+        this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
+        this.#options.asked();
+      }
       return;
     }
     if (this.#isBeforeOwnTerm(createRevision)) return;
     this.setLeader({ id, revision: createRevision });
     if (fields.term === undefined || isOwnTerm(createRevision)) return;
-    leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) });
-    if (fields.proof !== undefined) void this.#hearProof(fields, objectFrom(fields.proof));
+    const askedAtMs = this.#askedAtMs(fields);
+    leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) }, askedAtMs);
+    if (fields.proof !== undefined && askedAtMs !== undefined) {
+      void this.#hearProof(numberFrom(fields.atMs), askedAtMs, objectFrom(fields.proof));
+    }
   }
 
   /**
-   * Takes the leader's proof, once this member has delivered what the leader had then. The leader repeats the time that
-   * it last read in this member's key. Its own time is later than that, so the proof never looks too new.
+   * The time that the leader last read in this member's key, by this member's clock; undefined if it read none that
+   * this run wrote.
    */
-  async #hearProof({ atMs, asked }: StoredFields, proof: StoredFields): Promise<void> {
-    const { self, hasAsked, reached, clock, leaderClock, proof: listener } = this.#options;
+  #askedAtMs({ asked }: StoredFields): number | undefined {
+    const { self, hasAsked } = this.#options;
     const askedAtMs = objectFrom(asked)[self.id];
-    if (typeof askedAtMs !== "number" || !hasAsked(askedAtMs) || listener === undefined) return;
-    const provenAtMs = numberFrom(proof.atMs) + askedAtMs - numberFrom(atMs);
+    return typeof askedAtMs === "number" && hasAsked(askedAtMs) ? askedAtMs : undefined;
+  }
+
+  /**
+   * Takes the leader's proof, once this member has delivered what the leader had then. The leader's time is later than
+   * the question that it repeats, so the proof never looks too new.
+   */
+  async #hearProof(atMs: number, askedAtMs: number, proof: StoredFields): Promise<void> {
+    const { reached, clock, leaderClock, proof: listener } = this.#options;
+    if (listener === undefined) return;
+    const provenAtMs = numberFrom(proof.atMs) + askedAtMs - atMs;
     const toMonotonic = clock.monotonicMs() - leaderClock.ownMs;
     try {
       await reached(numberFrom(proof.place));

@@ -35,6 +35,14 @@ export interface Overwriting extends Writing {
   readonly action: "update" | "compareAndSwap";
 }
 
+export interface Extension {
+  readonly path: StorePath;
+  /** That of the node's last change. */
+  readonly modifiedIndex: number;
+  /** How long the node lives after the record's time. */
+  readonly leftMs: number;
+}
+
 export interface Removal {
   readonly path: StorePath;
   readonly atMs: number;

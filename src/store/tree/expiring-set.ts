@@ -19,6 +19,27 @@ export interface Timer {
   position: number;
 }
 
+/** 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node with a longer ttl ends at this time. */
+export const lastExpiryMs = 253_402_300_799_000;
+
+/** A timer of the present run. */
+export function timerUntil(
+  endMs: number,
+  { path, createdIndex, ttlSeconds }: Pick<Timer, "path" | "createdIndex" | "ttlSeconds">,
+): Timer {
+  const expiresAtMs = Math.min(endMs, lastExpiryMs);
+  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs: expiresAtMs, position: -1 };
+}
+
+/** The timer of a `Writing`; undefined if the node is permanent. */
+export function timerFor(
+  { path, atMs, ttlSeconds }: Pick<Timer, "path"> & { readonly atMs: number; readonly ttlSeconds?: number | undefined },
+  createdIndex: number,
+): Timer | undefined {
+  if (ttlSeconds === undefined) return undefined;
+  return timerUntil(atMs + ttlSeconds * 1_000, { path, createdIndex, ttlSeconds });
+}
+
 export class ExpiringSet {
   #heap: Timer[] = [];
 

@@ -23,9 +23,9 @@ import {
   segmentsOf,
 } from "../core/node.ts";
 import { type RefusalName, StoreError } from "../core/refusal.ts";
-import type { Change, Creation, Overwriting, Removal, Writing } from "./change.ts";
+import type { Change, Creation, Extension, Overwriting, Removal } from "./change.ts";
 import { DetachedTimers } from "./detached-timers.ts";
-import { ExpiringSet, type Timer } from "./expiring-set.ts";
+import { ExpiringSet, type Timer, timerFor, timerUntil } from "./expiring-set.ts";
 import { FrozenWalks } from "./frozen-walks.ts";
 import { Listing, type ListQuery } from "./listing.ts";
 import {
@@ -45,9 +45,6 @@ import {
   walkBelow,
 } from "./tree-node.ts";
 import type { FrozenWalk, NodePlace, StoredNode } from "./tree-walk.ts";
-
-// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node with a longer ttl ends at this time.
-const lastExpiryMs = 253_402_300_799_000;
 
 // Removing this many timers takes less than a millisecond.
 const maxTimersAtOnce = 5_000;
@@ -185,6 +182,13 @@ export class Tree {
   expire(path: StorePath, expiresAtMs: number, atMs: number): Change | undefined {
     const node = descend(this.#root, segmentsOf(path));
     return node?.timer?.expiresAtMs === expiresAtMs ? this.#takeAway(path, node, "expire", atMs) : undefined;
+  }
+
+  /** Lets a node end `leftMs` after `atMs`, if it has an end and this `modifiedIndex`. */
+  extend({ path, modifiedIndex, leftMs }: Extension, atMs: number): void {
+    const node = descend(this.#root, segmentsOf(path));
+    if (node?.timer === undefined || node.modifiedIndex !== modifiedIndex) return;
+    this.#put(this.#placeOf(path), { ...node, timer: timerUntil(atMs + leftMs, node.timer) });
   }
 
   /** True if a node at a path, or above it, is due at `nowMs`. */
@@ -390,10 +394,4 @@ export class Tree {
   #refuse(refusal: RefusalName, cause: string): StoreError {
     return new StoreError(refusal, cause, this.#index);
   }
-}
-
-function timerFor({ path, atMs, ttlSeconds }: Writing, createdIndex: number): Timer | undefined {
-  if (ttlSeconds === undefined) return undefined;
-  const expiresAtMs = Math.min(atMs + ttlSeconds * 1_000, lastExpiryMs);
-  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs: expiresAtMs, position: -1 };
 }
