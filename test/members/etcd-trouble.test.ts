@@ -224,7 +224,7 @@ describe.skipIf(missing("etcd", "etcdctl"))("stores on an etcd in trouble", () =
     await first.store.submit(set("/a", "1"));
     await settled(members);
     const losing = [first, second, third].map(({ log }) => log.next("log is lost"));
-    const [client, value] = [clientOf(), Buffer.from([2, 0, 1, 2, 3])];
+    const [client, value] = [clientOf(), Buffer.from([3, 0, 1, 2, 3])];
     const [head, batch] = [`${prefix}l/head`, `${prefix}l/0/later/1`];
     await client.txn({
       success: [{ put: { key: head, value: Buffer.from("later/1") } }, { put: { key: batch, value } }],
@@ -232,7 +232,7 @@ describe.skipIf(missing("etcd", "etcdctl"))("stores on an etcd in trouble", () =
     await Promise.all(losing);
     for (const { store } of members) {
       expect(store.status).toBe("lost");
-      expect(store.trouble).toMatch(/its version is 2 and this davit knows 1; start the davit that wrote it/);
+      expect(store.trouble).toMatch(/its version is 3 and this davit knows 2; start the davit that wrote it/);
       expect(store.get(storePath("/a")).node.value).toBe("1");
       await expect(store.submit(set("/late", "1"))).rejects.toMatchObject(refused);
     }

@@ -85,13 +85,13 @@ describe.skipIf(missing("etcd"))("a key with a ttl", { timeout: 60_000 }, () => 
   });
 
   it("gets no such record while a member of an older version runs", async () => {
-    const leader = await members.open("a");
-    const older = await members.open("b", { knownFormat: 1 });
-    await leaderOf([leader, older]);
-    expect([leader, older].map(({ store }) => store.membership.mayExtend)).toEqual([false, false]);
+    const older = await members.open("a", { knownFormat: 1 });
+    await leaderOf([older]);
+    const newer = await members.open("b");
+    expect([older, newer].map(({ store }) => store.membership.mayExtend)).toEqual([false, false]);
     await older.stop();
-    members.all = [leader];
-    await expect.poll(() => leader.store.membership.mayExtend, { timeout: 20_000 }).toBe(true);
+    members.all = [newer];
+    await expect.poll(() => newer.store.membership.mayExtend, { timeout: 20_000 }).toBe(true);
   });
 });
 
