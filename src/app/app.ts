@@ -380,7 +380,10 @@ export class App {
       .attention()
       .filter(({ reason }) => reason !== "Refused")
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
-    return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...problems, ...objects];
+    const strange = [...store.membership.strangeKeys].map(
+      (key) => `store: etcd has the key ${JSON.stringify(key)}, which no davit wrote: delete it`,
+    );
+    return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...strange, ...problems, ...objects];
   }
 }
 

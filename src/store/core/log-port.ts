@@ -70,6 +70,8 @@ export interface LogMembership {
   readonly electionMs: number;
   /** All members that are known to be running, this one first; empty for a log that only one davit may write. */
   readonly members: readonly LogMember[];
+  /** Keys among those of the members that no davit wrote; davit ignores them. */
+  readonly strangeKeys: ReadonlySet<string>;
   /** The time for a new record. */
   now(): LogTime;
   /** The `atMs` of `now`, for reads that skip expired nodes. Every read calls this, so it makes no object. */
@@ -99,6 +101,7 @@ export function soleMembership(nowMs: () => number): LogMembership {
     completeAtMs: undefined,
     electionMs: 0,
     members: [],
+    strangeKeys: new Set(),
     now: () => ({ atMs: nowMs(), term: undefined }),
     nowMs,
     behindMs: 0,

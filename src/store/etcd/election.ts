@@ -10,7 +10,7 @@
 import type { Log } from "../../lib/log.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
 import { EtcdError } from "./client/etcd-error.ts";
-import { bytesOf, type EtcdTxn } from "./client/messages.ts";
+import { bytesOf, type EtcdKey, type EtcdTxn } from "./client/messages.ts";
 import { OwnMember, type OwnMemberOptions } from "./own-member.ts";
 import { SeenMembers, type SeenMembersOptions } from "./seen-members.ts";
 
@@ -42,6 +42,8 @@ export class Election {
   #ownRevision: number | undefined;
   /** The term that this member began; undefined until its first record is delivered. */
   #term: number | undefined;
+  /** A leader's key without a lease, and since when this member knows it. */
+  #stranger: { readonly modRevision: number; readonly sinceMs: number } | undefined;
   /** The revision of the leader that this member saw last. */
   #knownLeader: number | undefined;
   #campaigning: Promise<void> | undefined;
@@ -70,7 +72,7 @@ export class Election {
     return [self, ...[...this.#seen.all.values()].filter(({ id }) => id !== self.id)];
   }
 
-  get seen(): Pick<SeenMembers, "leader" | "leaderSinceMs" | "reports" | "hearLeader"> {
+  get seen(): Pick<SeenMembers, "leader" | "leaderSinceMs" | "reports" | "strangeKeys" | "hearLeader"> {
     return this.#seen;
   }
 
@@ -190,10 +192,27 @@ export class Election {
     );
     if (succeeded) return header.revision;
     const found = answers[0]?.keys[0];
+    if (found !== undefined && (await this.#removedStranger(found))) return await this.#claim(lease);
     // A first try without an answer may have made the key.
     if (found !== undefined) return found.lease === lease ? found.createRevision : undefined;
     await this.#own.register(lease);
     return await this.#claim(lease);
+  }
+
+  /**
+   * Removes the leader's key if no leader has it: somebody overwrote it, and so it has no lease. A leader that lives
+   * would write it again, so this waits for a lease's time. @returns true if it is gone. @throws {EtcdError}
+   */
+  async #removedStranger({ key, lease, modRevision }: EtcdKey): Promise<boolean> {
+    const { client, clock, leaseSeconds, log } = this.#options;
+    if (lease !== 0n) return false;
+    const nowMs = clock.monotonicMs();
+    if (this.#stranger?.modRevision !== modRevision) this.#stranger = { modRevision, sinceMs: nowMs };
+    if (nowMs - this.#stranger.sinceMs < leaseSeconds * 1_000) return false;
+    const when = [{ key, is: "equal", modRevision } as const];
+    const { succeeded } = await client.txn({ when, success: [{ delete: { key } }] }, { repeat: true });
+    if (succeeded) log.warn({ key }, "removed a leader's key that no davit wrote");
+    return succeeded;
   }
 
   /**

@@ -19,6 +19,7 @@ export interface EtcdMembershipOptions {
 
 // etcd notices the end of a leader's lease within half a second. Then the next leader needs some transactions.
 const electionSeconds = 2;
+const noKeys: ReadonlySet<string> = new Set();
 
 export function membershipOf(options: EtcdMembershipOptions): LogMembership {
   const { self, leaderClock, opened } = options;
@@ -42,6 +43,9 @@ export function membershipOf(options: EtcdMembershipOptions): LogMembership {
     electionMs: (options.leaseSeconds + electionSeconds) * 1_000,
     get members() {
       return election()?.members ?? [self];
+    },
+    get strangeKeys() {
+      return election()?.seen.strangeKeys ?? noKeys;
     },
     now: () => leaderClock.now(),
     nowMs: () => leaderClock.now().atMs,

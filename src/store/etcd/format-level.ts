@@ -6,11 +6,12 @@
  */
 
 import { newerFormat, WalError } from "../core/log-port.ts";
-import { numberFrom, objectFrom, parseJson } from "../core/stored-json.ts";
+import { numberFrom } from "../core/stored-json.ts";
 import { batchVersion } from "./batch-frame.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { bytesOf, type EtcdKey } from "./client/messages.ts";
 import type { Layout } from "./layout.ts";
+import { fieldsOf, orUnreadable } from "./member-fields.ts";
 
 interface FormatPlace {
   readonly client: EtcdClient;
@@ -37,6 +38,8 @@ export class FormatLevel {
   /** Takes the key of the level. @throws {WalError} newerFormat, if this davit does not know the format. */
   take({ value }: EtcdKey): void {
     const level = Number(Buffer.from(value).toString());
+    // davit wrote no such level, and goes on with the one that it knows.
+    if (!Number.isInteger(level)) return;
     if (level > this.known) throw newerFormat("the log in etcd", level, this.known);
     this.#level = Math.max(level, this.#level);
   }
@@ -67,7 +70,9 @@ export class FormatLevel {
     const { client, layout } = place;
     if (Math.min(this.known, ...[...seen].map(({ format }) => format)) <= this.#level) return;
     const { keys, header } = await client.range(layout.members);
-    const next = Math.min(this.known, ...keys.map(({ value }) => formatIn(objectFrom(parseJson(value)).format)));
+    // A member whose key cannot be read may be of any version.
+    const formats = keys.map((key) => orUnreadable(() => formatIn(fieldsOf(key)?.format)) ?? firstFormat);
+    const next = Math.min(this.known, ...formats);
     if (next <= this.#level || keys.length === 0) return;
     await client.txn(
       {

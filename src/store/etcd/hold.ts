@@ -2,11 +2,11 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { WalError } from "../core/log-port.ts";
-import { objectFrom, parseJson } from "../core/stored-json.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf } from "./client/messages.ts";
 import type { Layout } from "./layout.ts";
+import { fieldsOf } from "./member-fields.ts";
 
 export interface HoldOptions {
   readonly client: EtcdClient;
@@ -56,8 +56,8 @@ export async function refuseInUse({ client, layout }: HoldOptions, isHeld = fals
   // The last key is that of a member, which has a name, if there is one.
   const user = keys.findLast(({ key }) => key !== layout.level && (!isHeld || key !== layout.leader));
   if (user === undefined) return;
-  const { id, name } = objectFrom(parseJson(user.value));
-  throw inUse(String(name ?? id));
+  const { id, name = id } = fieldsOf(user) ?? {};
+  throw inUse(String(name ?? user.key));
 }
 
 async function renew({ client }: HoldOptions, lease: bigint, signal: AbortSignal): Promise<void> {

@@ -5,13 +5,13 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { objectFrom, parseJson } from "../core/stored-json.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxn } from "./client/messages.ts";
 import type { FormatLevel } from "./format-level.ts";
 import type { Layout } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
+import { fieldsOf } from "./member-fields.ts";
 
 export interface OwnMemberOptions {
   readonly client: EtcdClient;
@@ -71,7 +71,7 @@ export class OwnMember {
     let first: EtcdKey | undefined;
     while (!signal.aborted) {
       const [found] = (await client.range({ key: layout.member(self.id) }, { signal })).keys;
-      if (found === undefined || this.#isOwn(found)) return;
+      if (found === undefined || !this.#isOthers(found)) return;
       first ??= found;
       if (found.modRevision !== first.modRevision || clock.monotonicMs() > untilMs) throw this.#twin();
       await clock.sleep(lookMs, signal);
@@ -125,7 +125,7 @@ export class OwnMember {
         this.#revision = createRevision === 0 ? answer.header.revision : createRevision;
         return;
       }
-      if (found !== undefined && !this.#isOwn(found)) throw this.#twin();
+      if (found !== undefined && this.#isOthers(found)) throw this.#twin();
       createRevision = found?.createRevision ?? 0;
     }
   }
@@ -156,8 +156,10 @@ export class OwnMember {
     return bytesOf(JSON.stringify({ ...self, run, askedAtMs, format: formats.known }));
   }
 
-  #isOwn({ value }: EtcdKey): boolean {
-    return objectFrom(parseJson(value)).run === this.#options.run;
+  /** True if another run wrote the key. What no davit wrote is taken over. */
+  #isOthers(key: EtcdKey): boolean {
+    const run = fieldsOf(key)?.run;
+    return typeof run === "string" && run !== this.#options.run;
   }
 
   #twin(): WalError {

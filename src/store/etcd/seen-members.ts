@@ -4,8 +4,10 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
+import { numberFrom, objectFrom, type StoredFields, textFrom } from "../core/stored-json.ts";
+import type { LeaderTime } from "./batch-frame.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
@@ -13,6 +15,7 @@ import type { EtcdWatchPart } from "./client/watch.ts";
 import { type FormatLevel, formatIn } from "./format-level.ts";
 import type { Layout } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
+import { fieldsOf, orUnreadable } from "./member-fields.ts";
 
 /** Proves that the store has everything that its source had at a time. The leader passes it on to other members. */
 export interface SourceProof {
@@ -36,6 +39,7 @@ export interface Leader {
 }
 
 export interface SeenMembersOptions {
+  readonly log: Log;
   readonly client: EtcdClient;
   readonly layout: Layout;
   readonly clock: Clock;
@@ -71,6 +75,7 @@ export class SeenMembers {
   #leader: Leader | undefined;
   #leaderSinceMs: number;
   readonly #reports = new Map<string, number>();
+  readonly #strangeKeys = new Set<string>();
 
   constructor(options: SeenMembersOptions) {
     this.#options = options;
@@ -93,6 +98,11 @@ export class SeenMembers {
   /** See `LogCounts`. */
   get reports(): ReadonlyMap<string, number> {
     return this.#reports;
+  }
+
+  /** See `LogMembership`. */
+  get strangeKeys(): ReadonlySet<string> {
+    return this.#strangeKeys;
   }
 
   /** Reads the leader's time, by which nodes expire from now on. @throws {EtcdError} */
@@ -120,6 +130,7 @@ export class SeenMembers {
     const { keys, header } = await client.range(layout.membership, { signal });
     if (!(await isVerified())) return;
     this.#all.clear();
+    this.#strangeKeys.clear();
     if (!keys.some(({ key }) => key === layout.leader)) this.#leaderGone(header.revision);
     for (const key of keys) this.#put(key);
     changed();
@@ -151,47 +162,75 @@ export class SeenMembers {
 
   #take({ events }: EtcdWatchPart): void {
     for (const { kind, key } of events) {
+      if (kind !== "put") this.#strangeKeys.delete(key.key);
       if (kind === "put") this.#put(key);
       else if (key.key === this.#options.layout.leader) this.#leaderGone(key.modRevision);
-      else this.#all.delete(key.key.slice(this.#options.layout.member("").length));
+      else this.#all.delete(this.#memberIdOf(key));
     }
     this.#options.changed();
   }
 
   #put(found: EtcdKey): void {
-    const { layout, formats, unreadable, self, isOwnTerm, leaderClock } = this.#options;
+    const { layout, formats, unreadable, log } = this.#options;
     if (found.key === layout.level) {
       formats.hear(found, unreadable);
       return;
     }
-    const { key, value, createRevision } = found;
-    const fields = objectFrom(parseJson(value));
-    const id = textFrom(fields.id);
-    if (key !== layout.leader) {
-      this.#all.set(id, memberFrom(id, fields));
-      if (id !== self.id) {
-        this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
-        this.#options.asked();
-      }
+    const isLeader = found.key === layout.leader;
+    const { key } = found;
+    if ((isLeader ? this.#putLeader(found) : this.#putMember(found)) !== undefined) {
+      this.#strangeKeys.delete(key);
       return;
     }
-    if (this.#isBeforeOwnTerm(createRevision)) return;
-    this.setLeader({ id, revision: createRevision });
-    if (fields.term === undefined || isOwnTerm(createRevision)) return;
-    const askedAtMs = this.#askedAtMs(fields);
-    leaderClock.heard({ atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) }, askedAtMs);
-    if (fields.proof !== undefined && askedAtMs !== undefined) {
-      void this.#hearProof(numberFrom(fields.atMs), askedAtMs, objectFrom(fields.proof));
+    if (!this.#strangeKeys.has(key)) log.warn({ key }, "etcd has a key that no davit wrote, and davit ignores it");
+    this.#strangeKeys.add(key);
+    if (!isLeader) this.#all.delete(this.#memberIdOf(found));
+    // The leader's next heartbeat corrects a key that somebody has overwritten.
+    else if (found.createRevision !== this.#leader?.revision) this.#leaderGone(found.modRevision);
+  }
+
+  /** @returns undefined if the key is not what davit writes. */
+  #putMember(found: EtcdKey): SeenMember | undefined {
+    const { self, asked } = this.#options;
+    const id = this.#memberIdOf(found);
+    const member = orUnreadable(() => memberFrom(fieldsOf(found) ?? {}));
+    if (member?.id !== id) return undefined;
+    this.#all.set(id, member);
+    if (id === self.id) return member;
+    this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
+    asked();
+    return member;
+  }
+
+  /** @returns undefined if the key is not what davit writes. */
+  #putLeader(found: EtcdKey): StoredFields | undefined {
+    const { isOwnTerm, leaderClock } = this.#options;
+    const { createRevision } = found;
+    const fields = fieldsOf(found);
+    const beat = orUnreadable(() => beatFrom(fields ?? {}));
+    if (fields === undefined || beat === undefined) return undefined;
+    if (this.#isBeforeOwnTerm(createRevision)) return fields;
+    this.setLeader({ id: beat.id, revision: createRevision });
+    if (beat.time === undefined || isOwnTerm(createRevision)) return fields;
+    const askedAtMs = this.#askedAtMs(beat.asked);
+    leaderClock.heard(beat.time, askedAtMs);
+    if (beat.proof !== undefined && askedAtMs !== undefined) {
+      void this.#hearProof(beat.time.atMs, askedAtMs, beat.proof);
     }
+    return fields;
+  }
+
+  #memberIdOf({ key }: EtcdKey): string {
+    return key.slice(this.#options.layout.member("").length);
   }
 
   /**
    * The time that the leader last read in this member's key, by this member's clock; undefined if it read none that
    * this run wrote.
    */
-  #askedAtMs({ asked }: StoredFields): number | undefined {
+  #askedAtMs(asked: StoredFields): number | undefined {
     const { self, hasAsked } = this.#options;
-    const askedAtMs = objectFrom(asked)[self.id];
+    const askedAtMs = asked[self.id];
     return typeof askedAtMs === "number" && hasAsked(askedAtMs) ? askedAtMs : undefined;
   }
 
@@ -199,13 +238,13 @@ export class SeenMembers {
    * Takes the leader's proof, once this member has delivered what the leader had then. The leader's time is later than
    * the question that it repeats, so the proof never looks too new.
    */
-  async #hearProof(atMs: number, askedAtMs: number, proof: StoredFields): Promise<void> {
+  async #hearProof(atMs: number, askedAtMs: number, proof: Proof): Promise<void> {
     const { reached, clock, leaderClock, proof: listener } = this.#options;
     if (listener === undefined) return;
-    const provenAtMs = numberFrom(proof.atMs) + askedAtMs - atMs;
+    const provenAtMs = proof.atMs + askedAtMs - atMs;
     const toMonotonic = clock.monotonicMs() - leaderClock.ownMs;
     try {
-      await reached(numberFrom(proof.place));
+      await reached(proof.place);
       listener.heard(provenAtMs + toMonotonic);
     } catch (error) {
       if (!(error instanceof WalError)) throw error;
@@ -213,12 +252,36 @@ export class SeenMembers {
   }
 }
 
+interface Proof {
+  readonly atMs: number;
+  readonly place: number;
+}
+
+interface Beat {
+  readonly id: string;
+  /** Absent until the leader's term has begun. */
+  readonly time?: LeaderTime;
+  readonly asked: StoredFields;
+  readonly proof?: Proof;
+}
+
+/** Reads the leader's key. @throws {WalError} damaged. */
+function beatFrom({ id, atMs, term, asked, proof }: StoredFields): Beat {
+  const leader = textFrom(id);
+  if (term === undefined) return { id: leader, asked: {} };
+  const time = { atMs: numberFrom(atMs), term: numberFrom(term) };
+  const beat = { id: leader, time, asked: objectFrom(asked) };
+  if (proof === undefined) return beat;
+  const proven = objectFrom(proof);
+  return { ...beat, proof: { atMs: numberFrom(proven.atMs), place: numberFrom(proven.place) } };
+}
+
 /** Reads a member's key. @throws {WalError} damaged. */
-function memberFrom(id: string, fields: StoredFields): SeenMember {
+function memberFrom(fields: StoredFields): SeenMember {
   const urls = Array.isArray(fields.clientUrls) ? fields.clientUrls : [];
   const askedAtMs = numberFrom(fields.askedAtMs);
   return {
-    id,
+    id: textFrom(fields.id),
     name: textFrom(fields.name),
     clientUrls: urls.map(textFrom),
     askedAtMs,
