@@ -108,7 +108,7 @@ const objectName = /^[a-z\d-]{1,63}\/[a-z\d.-]{1,253}$/;
 export const sightingForms = {
   stage: /^[a-z\d.-]{1,64}$/,
   result: /^[A-Za-z]{1,64}$/,
-  address: /^[\da-f.:]{2,45}(%\w{1,16})?$/i,
+  address: /^[\da-f.:]{2,45}(%[\w.:@-]{1,16})?$/i,
   group: objectName,
   profile: objectName,
   rendered: /^[\da-f]{64}$/,

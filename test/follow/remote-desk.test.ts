@@ -269,6 +269,34 @@ describe("the writer's routes", () => {
     expect(answer.status).toBe(status);
   });
 
+  it.each([
+    ["192.0.2.1", 200],
+    ["2001:db8::1", 200],
+    ["fe80::1%br-lan.7", 200],
+    ["::ffff:192.0.2.1", 200],
+    ["", 400],
+    ["A".repeat(60_000), 400],
+    ["1".repeat(46), 400],
+    ["\u001b]0;pwn\u0007\u202e<b>", 400],
+    ["192.0.2.1 ", 400],
+    ["192.0.2.1\n", 400],
+    [`fe80::1%${"e".repeat(17)}`, 400],
+    [7, 400],
+    [null, 400],
+    [["192.0.2.1"], 400],
+  ])("take the address of a client, or refuse it: case %#", async (address, status) => {
+    const base = await serve();
+    const bodies = [
+      ["permit", { rawQuery: "mac=52-54-00-00-00-01", purpose: "script", mayClaim: true, address }],
+      ["report", { kind: "report", token: "x", report: { state: "failed" }, address }],
+    ] as const;
+    for (const [name, body] of bodies) {
+      const answer = await fetch(new URL(`/davit/v1/${name}`, base), { method: "POST", body: JSON.stringify(body) });
+      expect(answer.status).toBe(status);
+    }
+    if (status === 400) expect([asked, closings]).toEqual([[], []]);
+  });
+
   it("answer nobody without credentials", async () => {
     isRefused = true;
     const body = JSON.stringify({ rawQuery: "", purpose: "script", mayClaim: true });

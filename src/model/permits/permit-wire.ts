@@ -10,6 +10,7 @@
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../json.ts";
+import { sightingForms } from "../sighting.ts";
 import {
   installStates,
   type LedgerEntry,
@@ -66,8 +67,9 @@ export function decodeQuestion(text: string): PermitQuestion | undefined {
   const value = parseJsonObject(text) ?? {};
   const { rawQuery, mayClaim } = value;
   const purpose = purposes.find((each) => each === value.purpose);
+  const address = addressIn(value);
   if (typeof rawQuery !== "string" || purpose === undefined || typeof mayClaim !== "boolean") return undefined;
-  return { rawQuery, purpose, mayClaim, isSealed: value.isSealed === true, ...addressIn(value) };
+  return address && { rawQuery, purpose, mayClaim, isSealed: value.isSealed === true, ...address };
 }
 
 /** Reads a `PermitReply`; undefined for any other text. It checks what the follower compares. */
@@ -91,9 +93,10 @@ export function decodeReply(text: string): PermitReply | undefined {
 export function decodeClosing(text: string): Closing | undefined {
   const value = parseJsonObject(text) ?? {};
   const { kind, token } = value;
+  const from = addressIn(value);
   const report = isJsonObject(value.report) ? reportIn(value.report) : undefined;
   if (kind !== "report" || typeof token !== "string" || report === undefined) return undefined;
-  return { kind, token, report, ...addressIn(value) };
+  return from && { kind, token, report, ...from };
 }
 
 const outcomes: readonly ReportOutcome[] = ["taken", "unknown", "final", "tooMany", "late"];
@@ -119,8 +122,10 @@ function areTexts(labels: JsonObject): labels is Readonly<Record<string, string>
   return Object.values(labels).every((value) => typeof value === "string");
 }
 
-function addressIn({ address }: JsonObject): { readonly address?: string } {
-  return typeof address === "string" ? { address } : {};
+/** The address of a client, which the ledger keeps; undefined if there is something else in its place. */
+function addressIn({ address }: JsonObject): { readonly address?: string } | undefined {
+  if (address === undefined) return {};
+  return typeof address === "string" && sightingForms.address.test(address) ? { address } : undefined;
 }
 
 function isRefusal(text: string): text is PermitRefusal {
