@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-all bench-pages bench-store bench-pauses faults boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: dist test-dist release-dry-run bench-boot bench-start bench-memory bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -100,6 +100,9 @@ bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): s
 
 faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes docs/operate/reliability.md (needs root, etcd-server, faketime and make cluster-tools)
 	@npm --silent run faults -- --write
+
+ttl-runs: install ## refresh keys with a ttl while three davits and three etcds have faults, a minute each: no key may end early; ARGS="--runs 10 paused" says how many, and of which faults (needs etcd-server)
+	@npm --silent run ttl-runs -- $(ARGS)
 
 bench-memory: install ## the memory of davit: idle, with objects, machines, followers and connections, ten minutes
 	@npm --silent run bench:memory
