@@ -63,6 +63,8 @@ export interface AppOptions {
   /** Writes a line without its newline to standard output. */
   readonly writeLine: (line: string) => void;
   readonly clock: Clock;
+  /** Aborts when davit shall stop, even while it starts. */
+  readonly stop: AbortSignal;
   readonly version: string;
   /** The process's environment, which may configure access to the cluster. */
   readonly environment: Environment;
@@ -79,6 +81,7 @@ export class App {
   readonly #log: Log;
   readonly #writeLine: AppOptions["writeLine"];
   readonly #clock: Clock;
+  readonly #stop: AbortSignal;
   readonly #suspensions: Suspensions;
   readonly #version: string;
   readonly #storeSizes: AppOptions["storeSizes"];
@@ -97,12 +100,13 @@ export class App {
   /** Stop functions of the started parts, the last started first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
-  constructor({ config, log, writeLine, clock, version, environment, storeSizes }: AppOptions) {
+  constructor({ config, log, writeLine, clock, stop, version, environment, storeSizes }: AppOptions) {
     this.#config = config;
     this.#lines = new RecentLines(clock);
     this.#log = this.#lines.over(log);
     this.#writeLine = writeLine;
     this.#clock = clock;
+    this.#stop = stop;
     this.#suspensions = new Suspensions(clock);
     this.#version = version;
     this.#storeSizes = storeSizes;
@@ -241,7 +245,7 @@ export class App {
     const store =
       endpoints === undefined
         ? await openStore({ ...shared, ...inFiles, onDamage })
-        : await openSharedStore({ ...shared, config: this.#config, endpoints, proof: this.#proof() });
+        : await openSharedStore({ ...shared, config: this.#config, endpoints, stop: this.#stop, proof: this.#proof() });
     this.#stops.unshift(() => store.stop());
     return store;
   }
@@ -257,7 +261,7 @@ export class App {
     const { ledgerMark: mark } = first;
     const eventSink = () => this.#followed(first).eventSink;
     const rulesOf = (profile: string) => this.#opened?.index.reportRulesOf(profile);
-    const ledger = await LedgerService.open({ ...this.#shared, mark, rulesOf, eventSink, audit });
+    const ledger = await LedgerService.open({ ...this.#shared, stop: this.#stop, mark, rulesOf, eventSink, audit });
     this.#stops.unshift(() => ledger.stop());
     return ledger;
   }

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { diskFiles } from "../../lib/files/files.ts";
 import { StartError } from "../../lib/start-error.ts";
 import type { ServeConfig } from "../../options/serve.ts";
+import { WalError } from "../../store/core/log-port.ts";
 import type { OpenEtcdStoreOptions } from "../../store/open-etcd-store.ts";
 import type { Store } from "../../store/store.ts";
 import { isMoved } from "../../store/wal/moved-mark.ts";
@@ -23,7 +24,17 @@ type SharedStoreOptions = Pick<
   | "maxWatchers"
   | "agelessRoot"
   | "snapshotInterval"
-> & { readonly config: ServeConfig; readonly endpoints: readonly URL[] };
+> & {
+  readonly config: ServeConfig;
+  readonly endpoints: readonly URL[];
+  /** Ends the wait for etcd. */
+  readonly stop: AbortSignal;
+};
+
+// etcd needs a second or two for an election.
+const retryMs = 1_000;
+
+type OpenAtOptions = SharedStoreOptions & Pick<OpenEtcdStoreOptions, "mayBegin" | "compact">;
 
 /** @throws {StartError | WalError} one sentence for the operator. */
 export async function openSharedStore(options: SharedStoreOptions): Promise<Store> {
@@ -52,10 +63,32 @@ export async function openSharedLedger(options: SharedStoreOptions): Promise<Sto
   return await openAt(prefix, { ...options, mayBegin: true, compact: false });
 }
 
-async function openAt(
-  prefix: string,
-  { config, ...options }: SharedStoreOptions & Pick<OpenEtcdStoreOptions, "mayBegin" | "compact">,
-): Promise<Store> {
+/**
+ * Opens a store, and waits for as long as etcd does not answer or has no quorum. So members and etcds may start in any
+ * order.
+ */
+async function openAt(prefix: string, options: OpenAtOptions): Promise<Store> {
+  const { clock, log, stop } = options;
+  for (let said = ""; ; ) {
+    try {
+      return await tryToOpenAt(prefix, options);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      const { message: reason } = error;
+      if (reason !== said) log.warn({ reason }, "waiting for etcd");
+      said = reason;
+      await clock.sleep(retryMs, stop);
+      if (stop.aborted) throw error;
+    }
+  }
+}
+
+/** True while etcd does not answer, or has no quorum. */
+function isOutage(error: unknown): error is WalError {
+  return error instanceof WalError && error.reason === "readOnly";
+}
+
+async function tryToOpenAt(prefix: string, { config, stop: _, ...options }: OpenAtOptions): Promise<Store> {
   // The client of etcd takes time and memory: davit loads it only if needed.
   const { openEtcdStore } = await import("../../store/open-etcd-store.ts");
   return await openEtcdStore({

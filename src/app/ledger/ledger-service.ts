@@ -28,6 +28,8 @@ import { ledgerFreshness } from "./ledger-freshness.ts";
 
 export interface LedgerServiceOptions {
   readonly config: ServeConfig;
+  /** Aborts when davit shall stop, even while it starts. */
+  readonly stop: AbortSignal;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -148,10 +150,10 @@ export class LedgerService {
   }
 }
 
-async function openLedgerStore({ config, clock }: LedgerServiceOptions, log: Log): Promise<Store> {
+async function openLedgerStore({ config, clock, stop }: LedgerServiceOptions, log: Log): Promise<Store> {
   const { storeEtcdEndpoints: endpoints, dataDir, onDamage } = config;
   const shared = { clock, random: randomBytes, log };
-  if (endpoints !== undefined) return await openSharedLedger({ ...shared, config, endpoints });
+  if (endpoints !== undefined) return await openSharedLedger({ ...shared, config, endpoints, stop });
   const inFiles = { files: diskFiles, lock: lockDirectory, reserveBytes, lockCheckMs };
   return await openStore({ ...shared, ...inFiles, directory: join(dataDir, "ledger"), onDamage });
 }

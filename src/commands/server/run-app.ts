@@ -31,6 +31,8 @@ export interface ServingCommand<Config extends ServiceConfig, Facts extends obje
     /** Writes a line without its newline to standard output, between the lines of the log. */
     readonly writeLine: (line: string) => void;
     readonly clock: Clock;
+    /** Aborts when davit shall stop, even while it starts. */
+    readonly stop: AbortSignal;
     readonly version: string;
     readonly environment: Environment;
   }) => RunningApp<Facts>;
@@ -65,7 +67,7 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
     jobs: hasAssets ? [...jobs, "digest"] : jobs,
   });
   const { writeLine } = log;
-  const around = { log, writeLine, clock: systemClock, environment: host.environment };
+  const around = { log, writeLine, clock: systemClock, stop: host.stop, environment: host.environment };
   const app = createApp({ ...around, config, version: readVersion() });
   try {
     const { ready } = await app.start();
@@ -76,9 +78,10 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
     await Promise.race([aborted(host.stop), facts.then(() => aborted(host.stop))]);
   } catch (error) {
     if (!(error instanceof StartError || error instanceof WalError)) throw error;
-    host.writeError(`${error.message}\n`);
+    const { aborted: isStopped } = host.stop;
+    if (!isStopped) host.writeError(`${error.message}\n`);
     await app.stop();
-    return 1;
+    return isStopped ? 0 : 1;
   }
   log.info({}, "stopping");
   void systemClock.sleep(stopLimitMs).then(() => host.exit(1));

@@ -205,7 +205,9 @@ class EtcdFailures {
     this.#last = error;
     this.#mayBeDone ||= error.mayBeDone;
     this.#denials = error.reason === "denied" ? this.#denials + 1 : 0;
-    if (isWhole || this.#informative === undefined) this.#informative = error;
+    // What etcd itself says tells more than an endpoint that is down.
+    const isBetter = isWhole && (error.isAnswer || !(this.#informative?.isAnswer ?? false));
+    if (isBetter || this.#informative === undefined) this.#informative = error;
   }
 
   mayRepeat(repeat: boolean): boolean {

@@ -2,18 +2,24 @@
 
 import { codeOf } from "../../../lib/errors.ts";
 
+interface FailureDetails {
+  readonly isDenied?: boolean;
+  readonly isEarlyEnd?: boolean;
+  readonly cause?: unknown;
+}
+
 /** A connection that could not be made, or that davit gave up. The message is the end of "etcd at URL: …". */
 export class ConnectFailure extends Error {
   override readonly name = "ConnectFailure";
   /** The server refuses this client, or this client refuses the server: a retry does not help. */
   readonly isDenied: boolean;
+  /** The other side took the connection and ended it. It may not speak the same protocol, or it stops right now. */
+  readonly isEarlyEnd: boolean;
 
-  constructor(
-    sentence: string,
-    { isDenied = false, cause }: { readonly isDenied?: boolean; readonly cause?: unknown } = {},
-  ) {
+  constructor(sentence: string, { isDenied = false, isEarlyEnd = false, cause }: FailureDetails = {}) {
     super(sentence, { cause });
     this.isDenied = isDenied;
+    this.isEarlyEnd = isEarlyEnd;
   }
 }
 
@@ -63,12 +69,8 @@ export function connectFailure(error: unknown, isTls: boolean): ConnectFailure {
   const code = codeOf(error) ?? "";
   const known = sentences.find(({ codes }) => codes.test(code));
   if (known !== undefined) return new ConnectFailure(known.text, { isDenied: known.isDenied ?? false, cause: error });
-  return new ConnectFailure(earlyEnd(code, isTls), { cause: error });
-}
-
-/** The other side took the connection, and ended it or said something else than HTTP/2. */
-function earlyEnd(code: string, isTls: boolean): string {
+  // The other side took the connection, and ended it or said something else than HTTP/2.
   const what = `it ended the connection at once${code === "" ? "" : ` (${code})`}`;
-  const [other, does] = isTls ? ["http", "does not speak"] : ["https", "speaks"];
-  return `${what}: use ${other}:// in the endpoint if it ${does} TLS`;
+  const advice = isTls ? ": use http:// in the endpoint if it does not speak TLS" : "";
+  return new ConnectFailure(`${what}${advice}`, { isEarlyEnd: true, cause: error });
 }

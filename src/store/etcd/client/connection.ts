@@ -103,7 +103,9 @@ export class EtcdConnection {
       void this.#ping(session);
       return session;
     } catch (error) {
-      throw connectFailure(error, url.protocol === "https:");
+      const failure = connectFailure(error, isTls(url));
+      if (!failure.isEarlyEnd || isTls(url) || !(await speaksTls(url, limit.signal))) throw failure;
+      throw new ConnectFailure("it speaks TLS: use https:// in the endpoint", { cause: error });
     } finally {
       limit.cancel();
     }
@@ -182,14 +184,9 @@ function answers(session: ClientHttp2Session, socket: Socket): Promise<void> {
 }
 
 function openSocket(url: URL, tls: EtcdTls): Socket {
-  const isTls = url.protocol === "https:";
-  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const place = {
-    host,
-    port: Number(url.port === "" ? defaultPorts[isTls ? "https" : "http"] : url.port),
-    noDelay: true,
-  };
-  if (!isTls) return connectTcp(place);
+  const { host } = placeOf(url);
+  const place = { ...placeOf(url), noDelay: true };
+  if (!isTls(url)) return connectTcp(place);
   const [ca, cert, key] = [tls.ca?.(), tls.cert?.(), tls.key?.()];
   return connectTls({
     ...place,
@@ -200,6 +197,31 @@ function openSocket(url: URL, tls: EtcdTls): Socket {
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
   });
+}
+
+/** True if a server answers a greeting of TLS. davit sends nothing else, so it checks no certificate here. */
+function speaksTls(url: URL, limit: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connectTls({ ...placeOf(url), rejectUnauthorized: false });
+    const over = (does: boolean) => {
+      socket.destroy();
+      resolve(does);
+    };
+    socket.once("secureConnect", () => over(true));
+    socket.on("error", () => over(false));
+    socket.once("close", () => over(false));
+    if (limit.aborted) over(false);
+    limit.addEventListener("abort", () => over(false));
+  });
+}
+
+function isTls(url: URL): boolean {
+  return url.protocol === "https:";
+}
+
+function placeOf(url: URL): { readonly host: string; readonly port: number } {
+  const port = Number(url.port === "" ? defaultPorts[isTls(url) ? "https" : "http"] : url.port);
+  return { host: url.hostname.replace(/^\[(.*)\]$/, "$1"), port };
 }
 
 // That a URL leaves out.

@@ -115,7 +115,10 @@ export class EtcdClient {
   /** Reads keys. @throws {EtcdError} */
   async range(range: EtcdRange, options: EtcdCallOptions = {}): Promise<EtcdRangeAnswer> {
     const request = rangeMessage(range);
-    const answer = await this.#run(options, true, (endpoint, call) => endpoint.kv.range(request, call));
+    const reading = this.#run(options, true, (endpoint, call) => endpoint.kv.range(request, call));
+    const answer = await reading.catch((error: unknown) => {
+      throw error instanceof EtcdError ? error.withoutEffect() : error;
+    });
     return {
       header: this.#heard(answer.header),
       keys: answer.kvs.map(keyOf),

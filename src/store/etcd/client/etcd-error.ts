@@ -17,6 +17,8 @@ export interface EtcdErrorDetails {
   readonly mayBeDone: boolean;
   /** The origin of the endpoint that failed last. */
   readonly endpoint: string;
+  /** True if etcd itself gave the reason. */
+  readonly isAnswer?: boolean | undefined;
   /** Of `compacted`: the oldest revision that etcd still has, where etcd gives it. */
   readonly compactRevision?: number | undefined;
 }
@@ -28,16 +30,19 @@ export class EtcdError extends Error {
   readonly mayBeDone: boolean;
   readonly endpoint: string;
   readonly compactRevision: number | undefined;
+  /** See `EtcdErrorDetails`. */
+  readonly isAnswer: boolean;
   /** The message without the endpoint. */
   readonly sentence: string;
 
-  constructor(sentence: string, { reason, mayBeDone, endpoint, compactRevision }: EtcdErrorDetails) {
+  constructor(sentence: string, { reason, mayBeDone, endpoint, ...more }: EtcdErrorDetails) {
     super(`etcd at ${endpoint}: ${sentence}`);
     this.sentence = sentence;
     this.reason = reason;
     this.mayBeDone = mayBeDone;
     this.endpoint = endpoint;
-    this.compactRevision = compactRevision;
+    this.compactRevision = more.compactRevision;
+    this.isAnswer = more.isAnswer ?? false;
   }
 
   /** Another endpoint may answer differently. */
@@ -56,10 +61,10 @@ export class EtcdError extends Error {
   }
 
   #with(mayBeDone: boolean): EtcdError {
-    const { reason, endpoint, compactRevision } = this;
+    const { reason, endpoint, compactRevision, isAnswer } = this;
     return this.mayBeDone === mayBeDone
       ? this
-      : new EtcdError(this.sentence, { reason, mayBeDone, endpoint, compactRevision });
+      : new EtcdError(this.sentence, { reason, mayBeDone, endpoint, compactRevision, isAnswer });
   }
 }
 
@@ -134,7 +139,7 @@ export function answeredError(text: string, code: Code, endpoint: string): EtcdE
   const found = known.find(([start]) => text.includes(start));
   if (found !== undefined) {
     const [, reason, mayBeDone, sentence] = found;
-    return new EtcdError(sentence, { reason, mayBeDone, endpoint });
+    return new EtcdError(sentence, { reason, mayBeDone, endpoint, isAnswer: true });
   }
   if (deniedCodes.has(code))
     return new EtcdError("it denies the request", { reason: "denied", mayBeDone: false, endpoint });
