@@ -23,7 +23,7 @@ export interface WholeTtlOptions {
 }
 
 // davit promises the ttl but 100 ms. What is left of them is for the way of the answer.
-const mayLackMs = 75;
+const mayLackMs = 50;
 // The next `extend` may take twice as long as the last one. A node lives longer than its ttl by this at most.
 const maxSpareMs = 1_000;
 // As long as a write may wait for etcd.

@@ -86,7 +86,7 @@ it("a refresh, an update and a swap whose answers are late have their whole ttl,
 
 it("an answer in time is not followed by a record", async () => {
   const { files, store } = await slowStore();
-  files.syncsMs = [75];
+  files.syncsMs = [50];
   const { event, indexes } = await store.submit({ kind: "set", path, value: "1", ttlSeconds: 5 });
   expect(event.node.expiresAtMs).toBe(startMs + 5_000);
   expect(store.indexes).toEqual(indexes);
