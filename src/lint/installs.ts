@@ -5,11 +5,12 @@ import { type GroupSpec, isCatchAll, listedMacs } from "../model/objects/group.t
 import { identity } from "../model/objects/machine.ts";
 import { isLocation, kernelTexts, partsOf, type TemplateSource } from "../model/objects/profile.ts";
 import { holderOf, type ObjectName, type ProfileObject } from "../model/objects/source.ts";
-import type { InstallGrant } from "../model/permits/permit.ts";
+import { type InstallGrant, permitRefusals, untilRefusal } from "../model/permits/permit.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { parseInitrd } from "../render/boot/initrd.ts";
 import { placeOfField } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
+import type { PlacedMachine } from "./machine-groups.ts";
 
 interface Fault {
   readonly code: FindingCode;
@@ -18,7 +19,10 @@ interface Fault {
 }
 
 /** Returns the findings about installs of Profiles, Groups and Machines. */
-export function installFindings(manifests: Manifests): readonly LintFinding[] {
+export function installFindings(
+  manifests: Manifests,
+  { machines, nowMs }: { readonly machines: readonly PlacedMachine[]; readonly nowMs: number },
+): readonly LintFinding[] {
   const { view } = manifests;
   const reported = reportedLabels(manifests);
   const joined = new Set([...view.all("Machine")].flatMap(({ spec }) => spec.identities));
@@ -31,9 +35,14 @@ export function installFindings(manifests: Manifests): readonly LintFinding[] {
       const profile = view.get("Profile", namespace, spec.profile);
       const cards = profile?.spec.install === undefined ? [] : separateCards(spec, joined);
       const ofGroup = [...forEverybody(spec, profile), ...byReports(spec, reported), ...cards];
-      return found(group, [...asleep(group, spec.install), ...ofGroup]);
+      return found(group, [...grantFaults(group, spec.install, { profile, whose: "", nowMs }), ...ofGroup]);
     }),
-    ...[...view.all("Machine")].flatMap((machine) => found(machine, asleep(machine, machine.spec.install))),
+    ...machines.flatMap(({ machine, groups }) => {
+      const { install } = machine.spec;
+      const profiles = groups.map(({ namespace, spec }) => view.get("Profile", namespace, spec.profile));
+      const bare = profiles.every((profile) => profile?.spec.install === undefined) ? profiles[0] : undefined;
+      return found(machine, grantFaults(machine, install, { profile: bare, whose: " of its Group", nowMs }));
+    }),
   ];
 }
 
@@ -82,14 +91,39 @@ function isForeign(text: string): boolean {
   return /^[a-z]+:\/\//i.test(parseInitrd(text).location);
 }
 
-function asleep({ kind, name }: ObjectName, grant: InstallGrant | undefined): readonly Fault[] {
+interface GrantFacts {
+  /** The Profile that the grant is for; undefined if it is unknown. */
+  readonly profile: ProfileObject | undefined;
+  /** Follows the Profile in the text. */
+  readonly whose: string;
+  readonly nowMs: number;
+}
+
+function grantFaults(
+  { kind, name }: ObjectName,
+  grant: InstallGrant | undefined,
+  { profile, whose, nowMs }: GrantFacts,
+): readonly Fault[] {
   if (grant === undefined) return [];
+  if (profile !== undefined && profile.spec.install === undefined) return [useless(profile, whose)];
   const { ledger, untilMs } = grant;
   const lacking = [...(ledger === undefined ? ["ledger"] : []), ...(untilMs === undefined ? ["until"] : [])];
-  if (lacking.length === 0) return [];
+  if (lacking.length === 0) return ended(grant, nowMs);
   const cure = `davit machine install ${kind.toLowerCase()}/${name}`;
   const text = `spec.install has no ${lacking.join(" and no ")}, so the grant is asleep: "${cure}" fills it in`;
   return [{ code: "asleep-grant", field: "spec.install", text }];
+}
+
+function useless(profile: ProfileObject, whose: string): Fault {
+  const what = `spec.install grants an install, and ${objectText(profile)}${whose} has no install`;
+  const text = `${what}, so it grants nothing: add spec.install to the Profile, or remove it here`;
+  return { code: "useless-grant", field: "spec.install", text };
+}
+
+/** Finds an end that is past or too far ahead, in the words of the condition `Permitted`. */
+function ended(grant: InstallGrant, nowMs: number): readonly Fault[] {
+  const why = untilRefusal(grant, nowMs);
+  return why === undefined ? [] : [{ code: "asleep-grant", field: "spec.install.until", text: permitRefusals[why] }];
 }
 
 function forEverybody(spec: GroupSpec, profile: ProfileObject | undefined): readonly Fault[] {

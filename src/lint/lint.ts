@@ -3,7 +3,7 @@
  * and in statuses, in the same words, because it uses the same code. It also finds what a server cannot know or does
  * not check: missing and other assets, unused Profiles, catch-alls.
  *
- * Equal manifests give equal findings in the same order. No finding quotes a template or a Secret. No file is changed.
+ * Equal manifests give equal findings in the same order, until a grant ends. No finding quotes a template or a Secret. No file is changed.
  */
 
 import { join } from "node:path";
@@ -16,6 +16,8 @@ import { type AssetOptions, assetFindings } from "./assets.ts";
 import { placeOfField } from "./fields.ts";
 import { compareFindings, findingAt, type LintFinding, objectText } from "./finding.ts";
 import { installFindings } from "./installs.ts";
+import { placedMachines } from "./machine-groups.ts";
+import { machineFindings } from "./machines.ts";
 import { kindsOutOfInput, statusFindings } from "./statuses.ts";
 import { type TrialOptions, trialFindings } from "./trials.ts";
 
@@ -25,16 +27,19 @@ export interface LintOptions extends Pick<TrialOptions, "progress"> {
   readonly readsInput: boolean;
   /** Undefined if lint need not search for assets. */
   readonly lookAt: AssetOptions["lookAt"] | undefined;
+  /** Unix milliseconds. Grants may have ended, or end too late. */
+  readonly nowMs: number;
 }
 
 // A made-up URL by which machines would reach davit. The address is from a block for documentation (RFC 5737).
 const davitUrl = "http://192.0.2.1:8080";
 
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
-  const { directories, readsInput, lookAt, progress } = options;
+  const { directories, readsInput, lookAt, nowMs, progress } = options;
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
   const ofStatuses = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
-  const tried = await trialFindings(manifests, { davitUrl, progress });
+  const machines = placedMachines(manifests);
+  const tried = await trialFindings(manifests, machines, { davitUrl, progress });
   // Trials also find faults that a status already reports, such as a Group's argument that cannot be parsed.
   const known = new Set(ofStatuses.map(placeText));
   const found = [
@@ -43,7 +48,8 @@ export async function lint(manifests: Manifests, options: LintOptions): Promise<
     ...tried.filter((finding) => !known.has(placeText(finding))),
     ...(lookAt === undefined ? [] : await assetFindings(manifests, { davitUrl, lookAt })),
     ...useFindings(manifests),
-    ...installFindings(manifests),
+    ...machineFindings(manifests, machines),
+    ...installFindings(manifests, { machines, nowMs }),
   ];
   const shown = found.map((finding) => ({ ...finding, file: shownFile(finding.file, directories) }));
   return shown.toSorted(compareFindings);

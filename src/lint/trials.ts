@@ -13,6 +13,8 @@ import type { ObjectName } from "../model/objects/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { placeOfField } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
+import type { PlacedMachine } from "./machine-groups.ts";
+import { machineTrialFindings } from "./machine-trials.ts";
 
 export interface TrialOptions {
   /** The URL by which machines reach davit. */
@@ -31,7 +33,12 @@ interface GroupedFault {
   readonly groups: ObjectName[];
 }
 
-export async function trialFindings(manifests: Manifests, options: TrialOptions): Promise<readonly LintFinding[]> {
+/** Returns the findings of each Group's answers, and those of each Machine that its Group's trial does not have. */
+export async function trialFindings(
+  manifests: Manifests,
+  machines: readonly PlacedMachine[],
+  options: TrialOptions,
+): Promise<readonly LintFinding[]> {
   const inputs = inputsOf(manifests);
   const dues = manifests.planned
     .filter(({ name }) => name.kind === "Group")
@@ -48,7 +55,9 @@ export async function trialFindings(manifests: Manifests, options: TrialOptions)
       await nextTurn();
     }
   }
-  return [...shown.values()].flatMap((each) => toFinding(manifests, each));
+  const tools = { davitUrl: options.davitUrl, sha256 };
+  const ofMachines = await machineTrialFindings(manifests, machines, { inputs, tools });
+  return [...[...shown.values()].flatMap((each) => toFinding(manifests, each)), ...ofMachines];
 }
 
 function inputsOf({ documents, view, machineSamples }: Manifests): TrialInputs {

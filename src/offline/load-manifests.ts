@@ -20,6 +20,7 @@ import { readCrds } from "../admission/crds.ts";
 import { BootIndex } from "../boot/selection/boot-index.ts";
 import type { MachineSamples } from "../controller/core/machine-samples.ts";
 import { StoredDocuments } from "../controller/core/stored-documents.ts";
+import type { MachineIdentities } from "../controller/machines/identities.ts";
 import { Planner } from "../controller/planner.ts";
 import type { Planned } from "../controller/step.ts";
 import type { FileProblem } from "../directory/file-problem.ts";
@@ -71,6 +72,7 @@ export interface Manifests {
   readonly planned: readonly Planned[];
   /** What Machines may define for templates. */
   readonly machineSamples: Pick<MachineSamples, "of">;
+  readonly machineIdentities: Pick<MachineIdentities, "rivalOf">;
   readonly documents: DocumentTexts;
 }
 
@@ -130,7 +132,7 @@ export function bootIndexOf({ documents }: Pick<Manifests, "documents">): BootIn
 export function planManifests(
   view: SourceView,
   { log, adminNamespace }: Pick<LoadOptions, "log" | "adminNamespace">,
-): Pick<Manifests, "planned" | "documents" | "machineSamples"> {
+): Pick<Manifests, "planned" | "documents" | "machineSamples" | "machineIdentities"> {
   // This store is empty, so the planner removes nothing and makes no tombstones.
   const planner = plannerOver(new StoredDocuments(() => 0), { view, log, adminNamespace });
   const { planned, writes } = planner.plan(planner.names());
@@ -140,7 +142,8 @@ export function planManifests(
   });
   const mark: SyncedDocument = { source: "directory", at: toRfc3339(0), revision: "", complete: view.complete };
   const documents: Manifests["documents"] = [...written, [syncedPath, encodeDocument(mark)]];
-  return { planned, documents, machineSamples: planner.machines.samples };
+  const { samples, identities } = planner.machines;
+  return { planned, documents, machineSamples: samples, machineIdentities: identities };
 }
 
 /** Returns a planner for the objects of a view and the stored documents. */

@@ -22,7 +22,7 @@ it("what the input has of a kind is looked at once, however many objects there a
     complete: { value: manifests.view.complete },
     problems: { value: manifests.view.problems },
   });
-  const options = { directories: [], readsInput: true, lookAt: undefined, progress: () => undefined };
+  const options = { directories: [], readsInput: true, lookAt: undefined, nowMs: 0, progress: () => undefined };
   const findings = await lint({ ...manifests, view }, options);
   expect(findings.filter(({ code }) => code === "not-in-input")).toHaveLength(50);
   expect(looks).toBe(1);

@@ -54,6 +54,11 @@ function installer(kernel: string, config: string): string {
   return profileText("web", `  ${spec}\n  generic: {inline: "${config}"}`);
 }
 
+function machine(name: string): string {
+  const head = `apiVersion: davit.dev/v1alpha1\nkind: Machine\nmetadata: {name: ${name}}\n`;
+  return `${head}spec:\n  identity: {macs: ["52:54:00:a1:9c:ae"]}\n`;
+}
+
 function list(item: string): string {
   return `apiVersion: v1\nkind: List\nitems:\n  - ${item}\n`;
 }
@@ -131,6 +136,21 @@ export const provocations: readonly Provocation[] = [
     code: "separate-cards",
     what: "a list of MAC addresses without a Machine",
     input: stream(installer("k", "{{davit.report}}"), listOfMacs),
+  },
+  {
+    code: "useless-grant",
+    what: "a grant of a Group whose Profile has no install",
+    input: stream(profileText("web"), `${group}  install: {generation: 1}\n`),
+  },
+  {
+    code: "duplicate-identity",
+    what: "a mac at two Machines",
+    input: stream(machine("a"), machine("b")),
+  },
+  {
+    code: "unselected-label",
+    what: "a label of a Machine with another value than Groups ask for",
+    input: stream(profileText("web"), group, `${machine("a")}  labels: {role: h}\n`),
   },
   {
     code: "reported-label",

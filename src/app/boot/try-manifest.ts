@@ -11,6 +11,7 @@ import { type Definition, type FileContent, markCount, readText, unusableFile } 
 import { textBegin } from "../../directory/yaml-documents.ts";
 import type { TriedManifest } from "../../http/console/state/trying.ts";
 import { type Preview, Previews } from "../../http/ops/preview.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { lint } from "../../lint/lint.ts";
 import { objectKey, referencesOf, type SourceObject } from "../../model/objects/source.ts";
 import { bootIndexOf, type Manifests, planManifests } from "../../offline/load-manifests.ts";
@@ -98,7 +99,13 @@ async function findingsOf(manifests: Manifests, pasted: ReadonlySet<string>): Pr
     .slice(0, maxGroups);
   const concerned = new Set([...pasted, ...profileKeys, ...groups.map(objectKey)]);
   const shown = planned.filter(({ name }) => concerned.has(objectKey(name)));
-  const options = { directories: [], readsInput: false, lookAt: undefined, progress: () => undefined };
+  const options = {
+    directories: [],
+    readsInput: false,
+    lookAt: undefined,
+    nowMs: systemClock.nowMs(),
+    progress: () => undefined,
+  };
   const found = await lint({ ...manifests, planned: shown }, options);
   return found
     .filter(({ file }) => file === pastedFile)

@@ -46,6 +46,7 @@ async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, hos
     directories: manifests.filter((path) => path !== inputMark),
     readsInput: readsInput(manifests),
     lookAt: assetsDir === undefined ? undefined : (path, hashes) => lookAt(assetsDir, path, hashes),
+    nowMs: systemClock.nowMs(),
     progress: (count, total) => line.show(`tried ${count} of ${total} Groups`),
   });
   line.clear();
@@ -113,7 +114,7 @@ function readLintConfig(args: readonly string[], environment: Environment, paths
 
 function lintHelp(): string {
   const purpose = [
-    "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",
+    "Reports mistakes in Profiles, Groups and Machines, and in what they name, before a machine meets them.",
     "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
   ];
   return helpOf(

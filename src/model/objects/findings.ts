@@ -153,6 +153,14 @@ const selectionFindings = {
     "Groups select a machine by the same keys and operators, with equal priority, and give something else: 503",
     "Give the one that should win a priority or another label, or remove the other one",
   ),
+  "duplicate-identity": error(
+    "Two Machines list the same uuid or mac: its machine waits, because it may be either",
+    "Remove it from one of the two",
+  ),
+  "unselected-label": warning(
+    "No Group selects a label of Machines, and Groups ask for other values of it, or for a label of a like name",
+    "Correct the label or the selector, or add a Group",
+  ),
   "catch-all": advice(
     "A Group takes every machine that no other Group takes, and does not boot it from disk",
     "Let a catch-all boot from disk (boot.local), or be sure that any machine may be installed",
@@ -204,12 +212,16 @@ const usageFindings = {
     "Report by {{davit.report}} at the end of the installer (docs/use/install-once.md)",
   ),
   "asleep-grant": advice(
-    "A grant names no ledger or no end, so it opens no install",
+    "A grant opens no install: it names no ledger or no end, or its end is past or more than seven days ahead",
     "Run davit machine install group/NAME or machine/NAME, or copy the patch of the condition Permitted",
   ),
   "separate-cards": advice(
     "A Group whose Profile has install lists MAC addresses that no Machine lists: each may install once",
     "List the network cards of one machine in one Machine. If they are machines of their own, nothing is to do",
+  ),
+  "useless-grant": warning(
+    "A Group or Machine grants an install, and the Profile has no install: the grant is never asked for",
+    "Add install to the Profile (docs/use/install-once.md), or remove the grant",
   ),
   "foreign-install-asset": advice(
     "A kernel or initrd of an install is not below /assets/, so davit cannot see when the machine has read it",

@@ -370,9 +370,17 @@ export function grantRefusal({ key, grant }: NamedGrant, ledger: LedgerView): Pe
   if (grant.ledger === undefined) return "noLedgerNamed";
   if (grant.ledger !== ledger.id) return "otherLedger";
   if (grant.generation <= ledger.endedGeneration(key)) return "ended";
-  if (grant.untilMs === undefined) return "noUntil";
-  if (ledger.nowMs >= grant.untilMs) return "ended";
-  return grant.untilMs - ledger.nowMs > maxAheadMs ? "tooFarAhead" : undefined;
+  return untilRefusal(grant, ledger.nowMs);
+}
+
+/** Returns why the end of a grant opens no install now; undefined if it does not forbid one. @param nowMs as `untilMs`. */
+export function untilRefusal(
+  { untilMs }: InstallGrant,
+  nowMs: number,
+): "noUntil" | "ended" | "tooFarAhead" | undefined {
+  if (untilMs === undefined) return "noUntil";
+  if (nowMs >= untilMs) return "ended";
+  return untilMs - nowMs > maxAheadMs ? "tooFarAhead" : undefined;
 }
 
 /**
