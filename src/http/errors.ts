@@ -18,15 +18,36 @@ export const requestRefusals = {
   badBody: { status: 400, text: "bad request" },
   badDigest: { status: 400, text: "sha256 must be one SHA-256 of 64 hexadecimal digits" },
   noToken: { status: 401, text: "a token of --ops-token-file is needed" },
-  noTokenFile: { status: 403, text: "off loopback davit needs --ops-token-file for this" },
-  notLocal: { status: 403, text: "ask by a loopback address without a proxy, or start davit with --ops-token-file" },
+  noTokenFile: {
+    status: 403,
+    text: "this davit listens off loopback: start it with --ops-token-file FILE, and send one of its tokens",
+  },
+  notLocal: {
+    status: 403,
+    text: "ask by a loopback address without a proxy, or start davit with --ops-token-file FILE, and send a token",
+  },
   noAdminToken: { status: 401, text: "a token of --ops-admin-token-file is needed" },
-  noAdminTokenFile: { status: 403, text: "off loopback davit needs --ops-admin-token-file for changes" },
+  noAdminTokenFile: {
+    status: 403,
+    text: "this davit listens off loopback: start it with --ops-admin-token-file FILE, and send one of its tokens",
+  },
+  /** As `notLocal`, for a change. */
+  notLocalChange: {
+    status: 403,
+    text: "ask by a loopback address without a proxy, or start davit with --ops-admin-token-file FILE and send a token",
+  },
   /** A request without the header of `http/ops/door.ts`, or from a web page: no operator has asked for the change. */
   noAction: { status: 403, text: "send the header X-Davit-Action with the last word of the path" },
   fromWebPage: { status: 403, text: "no web page may change machines: use davit machine" },
   /** The visitor of the console has no right to change this. */
-  mayNotChange: { status: 403, text: "you may look, but not change this: sign in with another token" },
+  mayNotChangeLedger: {
+    status: 403,
+    text: "you may not change the ledger: sign in with a token of --ops-admin-token-file",
+  },
+  mayNotChangeObjects: {
+    status: 403,
+    text: "you may not change Machines: sign in with the token of an account that may patch them",
+  },
   noClientCertificate: { status: 403, text: "configs need a client certificate of --boot-tls-client-ca-file" },
   notFound: { status: 404, text: "not found" },
   noSuchMachine: {

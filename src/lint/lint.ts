@@ -3,7 +3,8 @@
  * and in statuses, in the same words, because it uses the same code. It also finds what a server cannot know or does
  * not check: missing and other assets, unused Profiles, catch-alls.
  *
- * Equal manifests give equal findings in the same order, until a grant ends. No finding quotes a template or a Secret. No file is changed.
+ * Equal manifests give equal findings in the same order, until a grant ends. No finding quotes a template or a Secret.
+ * No file is changed.
  */
 
 import { join } from "node:path";

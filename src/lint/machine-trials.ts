@@ -15,7 +15,7 @@ import type { PlacedMachine } from "./machine-groups.ts";
 import { machinesText } from "./machines.ts";
 
 /** Machines whose trials have the same findings. */
-interface Batch {
+interface AlikeMachines {
   readonly group: GroupObject;
   readonly machines: [MachineObject, ...MachineObject[]];
 }
@@ -26,7 +26,7 @@ interface MachineFault {
   readonly machines: readonly MachineObject[];
 }
 
-// Trials between two turns of the event loop: some ten milliseconds' work.
+// Trials between two turns of the event loop: about ten milliseconds' work.
 const batchesPerTurn = 100;
 
 /** Returns the findings that the trial of the Machine's Group does not have, one for each mistake. */
@@ -70,8 +70,8 @@ function samplesOf({ namespace, name, spec: { labels, metadata } }: MachineObjec
   return { ...metadata, machine: { name, namespace, labels: { ...labels } } };
 }
 
-function batchesOf(machines: readonly PlacedMachine[]): readonly Batch[] {
-  const batches = new Map<string, Batch>();
+function batchesOf(machines: readonly PlacedMachine[]): readonly AlikeMachines[] {
+  const batches = new Map<string, AlikeMachines>();
   for (const { machine, groups } of machines) {
     for (const group of groups) {
       const { labels, metadata } = machine.spec;

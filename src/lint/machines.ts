@@ -105,7 +105,8 @@ function labelFault(key: string, value: string, wishes: ReadonlyMap<string, read
   const wish = exact.find(({ values }) => near !== undefined && values.includes(near)) ?? exact[0] ?? asked[0];
   if (wish === undefined) return undefined;
   const selects = `${objectText(wish.group)} selects ${wishText(wish, near)}`;
-  return `no Group selects ${key}=${value}: ${selects}, so correct one of the two${near === undefined ? ", or add a Group" : ""}`;
+  const cure = `correct one of the two${near === undefined ? ", or add a Group" : ""}`;
+  return `no Group selects ${key}=${value}: ${selects}, so ${cure}`;
 }
 
 function wishText({ key, operator, values }: Wish, near: string | undefined): string {

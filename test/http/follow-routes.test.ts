@@ -247,7 +247,7 @@ describe("`GET /davit/v1/follow`", () => {
     expect(refused.status).toBe(403);
     expect(await refused.text()).toBe(
       '{"errorCode":110,"message":"The request requires user authentication",' +
-        '"cause":"this needs --store-token-file or --store-client-ca-file","index":0}\n',
+        '"cause":"this store asks for no credentials, and shows no Secrets: start it with --store-token-file or --store-client-ca-file","index":0}\n',
     );
   });
 });

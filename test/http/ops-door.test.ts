@@ -84,7 +84,8 @@ describe("without a file of tokens", () => {
     "a listener on %s shows none, and names the option, wherever one asks from",
     async (boundTo) => {
       const { ask, metrics } = await start({ boundTo });
-      const body = "403 off loopback davit needs --ops-token-file for this\n";
+      const body =
+        "403 this davit listens off loopback: start it with --ops-token-file FILE, and send one of its tokens\n";
       expect(await ask()).toMatchObject({ status: 403, body });
       expect(await ask({ authorization: `Bearer ${token}` })).toMatchObject({ status: 403, body });
       expect(await metrics.text()).toContain("davit_ops_unauthorized_total 2");
@@ -118,7 +119,7 @@ describe("without a file of tokens", () => {
     const { ask } = await start({});
     expect(await ask(headers)).toMatchObject({
       status: 403,
-      body: "403 ask by a loopback address without a proxy, or start davit with --ops-token-file\n",
+      body: "403 ask by a loopback address without a proxy, or start davit with --ops-token-file FILE, and send a token\n",
     });
   });
 });

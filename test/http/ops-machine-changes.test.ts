@@ -228,7 +228,10 @@ describe("the door of changes", () => {
   it("without admin tokens needs loopback, and a reading token where there are some", async () => {
     const { post } = await listener.start({ tokens: true });
     expect((await post("adopt", body))[0]).toBe(401);
-    expect((await post("adopt", body, { ...bearer(readToken), host: "davit.example" }))[0]).toBe(403);
+    expect(await post("adopt", body, { ...bearer(readToken), host: "davit.example" })).toEqual([
+      403,
+      "403 ask by a loopback address without a proxy, or start davit with --ops-admin-token-file FILE and send a token",
+    ]);
     expect((await post("adopt", body, bearer(readToken)))[0]).toBe(200);
   });
 
@@ -236,7 +239,7 @@ describe("the door of changes", () => {
     const { post } = await listener.start({ tokens: true, boundTo: "0.0.0.0" });
     expect(await post("adopt", body, bearer(readToken))).toEqual([
       403,
-      "403 off loopback davit needs --ops-admin-token-file for changes",
+      "403 this davit listens off loopback: start it with --ops-admin-token-file FILE, and send one of its tokens",
     ]);
   });
 

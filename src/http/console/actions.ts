@@ -66,7 +66,7 @@ async function changeObject(
   { clusterToken, name }: Visitor,
   { callers, log, audit }: ConsoleContext,
 ): Promise<ActionOutcome> {
-  if (clusterToken === undefined || callers === undefined) throw new RequestError("mayNotChange");
+  if (clusterToken === undefined || callers === undefined) throw new RequestError("mayNotChangeObjects");
   const { spec, done, isForSeen } = objectActions[action];
   const { machine, seen } = readChoice(choice);
   if (isForSeen && seen === undefined) return { text: "is not changed: load the page again, and look at the machine" };
@@ -84,7 +84,7 @@ async function changeLedger(
   { mayChangeLedger, name }: Visitor,
   { book, office, log, audit }: ConsoleContext,
 ): Promise<ActionOutcome> {
-  if (!mayChangeLedger || book === undefined || office === undefined) throw new RequestError("mayNotChange");
+  if (!mayChangeLedger || book === undefined || office === undefined) throw new RequestError("mayNotChangeLedger");
   try {
     const done = await correctLedger(action, { machine }, { book, office });
     log.info({ action, by: name, ...done }, "an operator changed the ledger");

@@ -129,7 +129,7 @@ export class OpsDoor {
     const { changing } = this.#tokens;
     if (changing !== undefined) return holds(changing, headers) ? undefined : challenge("noAdminToken");
     if (!this.#options.isLoopback(this.#options.boundTo() ?? "")) return new RequestError("noAdminTokenFile");
-    if (!this.#isLocal(headers)) return new RequestError("notLocal");
+    if (!this.#isLocal(headers)) return new RequestError("notLocalChange");
     return this.#readingRefusal(headers);
   }
 

@@ -23,7 +23,8 @@ export type SecretsGuard = (request: IncomingMessage) => StoreError | undefined;
 /** Makes the guard of a listener. */
 export function secretsGuard({ doorAsks, isLoopback, localToken }: SecretsGuardOptions): SecretsGuard {
   if (doorAsks) return () => undefined;
-  const closed = "this needs --store-token-file or --store-client-ca-file";
+  const why = "this store asks for no credentials, and shows no Secrets";
+  const closed = `${why}: start it with --store-token-file or --store-client-ca-file`;
   if (!isLoopback) return () => new StoreError("forbidden", closed, 0);
   const digests = [tokenDigest(localToken)];
   return ({ headers }) => {

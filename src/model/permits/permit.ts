@@ -373,7 +373,7 @@ export function grantRefusal({ key, grant }: NamedGrant, ledger: LedgerView): Pe
   return untilRefusal(grant, ledger.nowMs);
 }
 
-/** Returns why the end of a grant opens no install now; undefined if it does not forbid one. @param nowMs as `untilMs`. */
+/** Returns why the end of a grant opens no install now; undefined if it allows one. @param nowMs as `untilMs`. */
 export function untilRefusal(
   { untilMs }: InstallGrant,
   nowMs: number,
