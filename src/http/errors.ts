@@ -52,8 +52,10 @@ export const requestRefusals = {
   notFound: { status: 404, text: "not found" },
   noSuchMachine: {
     status: 404,
-    text: "no Machine and no entry of the ledger has this name: davit machine list shows all",
+    text: "no Machine, no entry of the ledger and no seen machine has this name: davit machine list shows all",
   },
+  severalNamed: { status: 409, text: "several Machines have this name: give NAMESPACE/NAME" },
+  severalSeen: { status: 409, text: "several machines have sent this serial number: give a MAC address or uuid" },
   noSuchGroup: { status: 404, text: "davit knows no Group of this name: create it first, or correct the name" },
   notInLedger: { status: 404, text: "the ledger has no entry of this machine: davit machine list shows all" },
   notAdopted: { status: 404, text: "the Group is not adopted: davit machine ledger shows adopted Groups" },

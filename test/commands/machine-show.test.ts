@@ -47,9 +47,9 @@ describe("davit machine list", () => {
       code: 0,
       errors: "",
       output: [
-        "NAME         IDENTITY           GROUP      PROFILE        PHASE      INSTALL      CHANGED",
-        "racks/node7  52:54:00:a1:9c:ae  racks/web  racks/flatcar  Installed  Installed 4  2026-11-25T11:00:00Z",
-        "-            52:54:00:00:00:02  racks/db   racks/flatcar  Failed     Failed       2026-11-25T11:00:00Z",
+        "NAME         IDENTITY           GROUP      PROFILE        PHASE      INSTALL      CHANGED               SEEN",
+        "racks/node7  52:54:00:a1:9c:ae  racks/web  racks/flatcar  Installed  Installed 4  2026-11-25T11:00:00Z  -",
+        "-            52:54:00:00:00:02  racks/db   racks/flatcar  Failed     Failed       2026-11-25T11:00:00Z  -",
         "",
       ].join("\n"),
     });
@@ -123,12 +123,15 @@ describe("davit machine show", () => {
   });
 
   it.each([
-    ["nobody", 'No Machine "nobody": davit machine list shows all machines\n'],
+    [
+      "nobody",
+      'Asking "URL": no Machine, no entry of the ledger and no seen machine has this name: davit machine list shows all\n',
+    ],
     [
       "racks/nobody",
-      'Asking "URL": no Machine and no entry of the ledger has this name: davit machine list shows all\n',
+      'Asking "URL": no Machine, no entry of the ledger and no seen machine has this name: davit machine list shows all\n',
     ],
-    ["node8", 'Several Machines "node8": give NAMESPACE/NAME, such as lab/node8\n'],
+    ["node8", 'Asking "URL": several Machines have this name: give NAMESPACE/NAME\n'],
   ])("does not find %s", async (name, errors) => {
     fill();
     bed().fake.machines.push(machine("lab/node8", {}), machine("racks/node8", {}));
@@ -136,8 +139,8 @@ describe("davit machine show", () => {
   });
 
   it.each([
-    [[], "Nothing named: give MAC|UUID|[NAMESPACE/]NAME"],
-    [["a", "b"], "Too many names: give one MAC|UUID|[NAMESPACE/]NAME"],
+    [[], "Nothing named: give MAC|UUID|[NAMESPACE/]NAME|SERIAL"],
+    [["a", "b"], "Too many names: give one MAC|UUID|[NAMESPACE/]NAME|SERIAL"],
     [["--output", "json", "a"], 'Unexpected argument "a": give it before the options'],
     [["a", "--outpt", "json"], 'Unknown option "--outpt": write --output'],
     [["a", "--output", "yaml"], 'Bad value "yaml" for --output: must be one of table, json'],

@@ -63,7 +63,9 @@ describe("davit history and davit preview", () => {
     const bad = await bed().runAny("history", "not a machine");
     expect([bad.code, bad.errors]).toEqual([
       2,
-      expect.stringContaining('Bad machine "not a machine": give MAC|UUID|ADDRESS|hostname=NAME|serial=NUMBER\n'),
+      expect.stringContaining(
+        'Bad machine "not a machine": give MAC|UUID|[NAMESPACE/]NAME|SERIAL|ADDRESS|hostname=NAME|serial=NUMBER\n',
+      ),
     ]);
     const unknown = await bed().runAny("history", mac);
     expect([unknown.code, unknown.errors]).toEqual([1, expect.stringContaining("the history has no request")]);

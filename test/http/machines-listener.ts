@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
+import { History } from "../../src/history/history.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { OpsDoor } from "../../src/http/ops/door.ts";
 import { machineChanges } from "../../src/http/ops/machine-changes.ts";
@@ -76,6 +77,7 @@ async function start(fake: FakeMachines, given: Given, folder: string, stops: ((
     () => server.close(),
   );
   const book = bookOf(fake);
+  const history = new History({ clock: systemClock, metrics: createMetrics("1") });
   await app.register((changing, _options, done) => {
     door.guardChanges(changing);
     void changing.register(machineChanges, { book, office: follows ? undefined : officeOf(fake), log: silentLog });
@@ -83,7 +85,7 @@ async function start(fake: FakeMachines, given: Given, folder: string, stops: ((
   });
   await app.register((guarded, _options, done) => {
     door.guard(guarded);
-    void guarded.register(machineRoutes, { book });
+    void guarded.register(machineRoutes, { book, history });
     done();
   });
   const ask = async (method: Method, url: string, headers: Headers = {}, body?: string) => {

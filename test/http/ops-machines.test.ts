@@ -166,7 +166,7 @@ describe("`GET /machines/<machine>`", () => {
       const { get } = await listener.start();
       expect(await get(`/machines/${name}`)).toMatchObject({
         status: 404,
-        body: "404 no Machine and no entry of the ledger has this name: davit machine list shows all\n",
+        body: "404 no Machine, no entry of the ledger and no seen machine has this name: davit machine list shows all\n",
       });
     },
   );

@@ -2,6 +2,7 @@
 
 import { systemClock } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
+import { isJsonObject } from "../../model/json.ts";
 import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
@@ -30,7 +31,8 @@ const listOptions = { ...filterOptions, ...watchedOptions };
 /** `davit machine list` */
 export const listMachines = workCommand({
   name: "machine list",
-  help: () => machineHelp("machine list", "Lists every machine that objects or the ledger name.", listOptions),
+  help: () =>
+    machineHelp("machine list", "Lists every machine that objects or the ledger name, or that was seen.", listOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(listOptions, args, environment, paths);
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": davit machine show shows one machine`);
@@ -59,14 +61,14 @@ export const listMachines = workCommand({
 /** `davit machine show` */
 export const showMachine = workCommand({
   name: "machine show",
-  help: () => machineHelp(`machine show ${anyMachine}`, "Shows one machine.", watchedOptions),
+  help: () => machineHelp(`machine show ${shownMachine}`, "Shows one machine.", watchedOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(watchedOptions, args, environment, paths);
-    const machine = onlyWord(words, problems, anyMachine);
+    const machine = onlyWord(words, problems, shownMachine);
     return configWithout(problems, { ...values, machine });
   },
   work: async ({ machine, output, watch, ...operations }, host) => {
-    const path = machinePath(await knownName(operations, machine));
+    const path = machinePath(plainWord(machine));
     await printWatched({ host, clock: systemClock, watch }, async () => {
       const answer = await readOperations(operations, path);
       return output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : machineText(answer);
@@ -89,6 +91,8 @@ export const showLedger = workCommand({
 
 /** The forms of a machine's name. */
 export const anyMachine = "MAC|UUID|[NAMESPACE/]NAME";
+/** The same, and what is only good for looking: anybody on the network can send a serial number. */
+const shownMachine = `${anyMachine}|SERIAL`;
 
 async function printLedger(operations: OperationsOptions, output: "table" | "json", host: Host): Promise<number> {
   const answer = await readOperations(operations, "/ledger");
@@ -102,12 +106,37 @@ function machinePath(name: string): string {
   return `/machines/${name.split("/").map(encodeURIComponent).join("/")}`;
 }
 
+/** Returns a word without the kind of the object. */
+function plainWord(word: string): string {
+  return word.replace(/^(machines?|dmach)(\.davit\.dev)?\//i, "");
+}
+
+/**
+ * Returns the labels by which a machine is known: those that it sent last, or else its uuid and its first mac.
+ * @throws {StartError} if the word means no machine, or several.
+ */
+export async function labelsOfNamed(
+  operations: OperationsOptions,
+  word: string,
+): Promise<readonly (readonly [name: string, value: string])[]> {
+  const { identities, seen } = await readOperations(operations, machinePath(plainWord(word)));
+  const sent = isJsonObject(seen) && isJsonObject(seen.labels) ? Object.entries(seen.labels) : [];
+  const own = (Array.isArray(identities) ? identities : []).map((each) => pairOfIdentity(String(each)));
+  const known = new Map([...own.toReversed(), ...sent].map(([name, value]) => [name, String(value)] as const));
+  return [...known];
+}
+
+function pairOfIdentity(identity: string): readonly [name: string, value: string] {
+  const at = identity.indexOf("/");
+  return [identity.slice(0, at), identity.slice(at + 1)];
+}
+
 /**
  * Returns a machine's name as the listener knows it. A plain name gets the namespace of the only Machine that has it.
  * @throws {StartError} if several have it, or none.
  */
 export async function knownName(operations: OperationsOptions, word: string): Promise<string> {
-  const name = word.replace(/^(machines?|dmach)(\.davit\.dev)?\//i, "");
+  const name = plainWord(word);
   if (name.includes("/") || normalizeMac(name) !== undefined || isUuid(name)) return name;
   const all = machinesOf(await readOperations(operations, "/machines"));
   const [found, ...others] = all.map((machine) => machine.name).filter((full) => isNamed(full, name));

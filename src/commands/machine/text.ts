@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.
 import { type Paint, paintPhase } from "../core/paint.ts";
 import { textTable } from "../core/text-table.ts";
 
-const columns = ["NAME", "IDENTITY", "GROUP", "PROFILE", "PHASE", "INSTALL", "CHANGED"] as const;
+const columns = ["NAME", "IDENTITY", "GROUP", "PROFILE", "PHASE", "INSTALL", "CHANGED", "SEEN"] as const;
 const maxEnded = 20;
 
 /** Returns the machines of a list. */
@@ -22,7 +22,7 @@ export function machineTable(machines: readonly JsonObject[], paint: Paint): str
 
 /** Returns everything about one machine, a line for each fact. */
 export function machineText(machine: JsonObject): string {
-  const { permit, reported, grants, entries, labels } = machine;
+  const { permit, reported, grants, entries, labels, seen } = machine;
   return [
     ...factLines(machine),
     ...(isJsonObject(labels) && Object.keys(labels).length > 0 ? [fact("labels", pairs(labels))] : []),
@@ -30,6 +30,7 @@ export function machineText(machine: JsonObject): string {
     ...objectsIn(grants).map((grant) => fact("grant", grantText(grant))),
     ...(isJsonObject(reported) ? [fact("reported", reportedText(reported))] : []),
     ...objectsIn(entries).map((entry) => fact("entry", entryText(entry))),
+    ...(isJsonObject(seen) ? [fact("seen", seenText(seen))] : []),
     "",
   ].join("\n");
 }
@@ -52,15 +53,16 @@ export function ledgerText({ id, health, now, entries, adopted, ended }: JsonObj
   ].join("\n");
 }
 
-function rowOf({ name, identities, group, profile, phase, install, lastChange }: JsonObject): readonly string[] {
+function rowOf({ name, identities, group, profile, phase, install, lastChange, seen }: JsonObject): readonly string[] {
   return [
     textOf(name),
-    identityText(identities),
+    identityText(identities, seen),
     textOf(group),
     textOf(profile),
     textOf(phase),
     isJsonObject(install) ? installText(install) : "-",
     timeText(lastChange),
+    timeText(isJsonObject(seen) ? seen.at : undefined),
   ];
 }
 
@@ -80,10 +82,12 @@ function factLines(machine: JsonObject): readonly string[] {
 }
 
 /** People recognise a MAC address more easily than a uuid. */
-function identityText(identities: JsonValue | undefined): string {
+function identityText(identities: JsonValue | undefined, seen: JsonValue | undefined): string {
   const all = (Array.isArray(identities) ? identities : []).map(textOf);
   const first = all.find((text) => text.startsWith("mac/")) ?? all[0];
-  return first === undefined ? "-" : first.slice(first.indexOf("/") + 1);
+  const sent = isJsonObject(seen) && isJsonObject(seen.labels) ? seen.labels : {};
+  if (first === undefined) return textOf(sent.serial ?? sent.hostname);
+  return first.slice(first.indexOf("/") + 1);
 }
 
 function installText({ state, generation }: JsonObject): string {
@@ -121,6 +125,11 @@ function entryText(entry: JsonObject): string {
   const from = seen.length === 0 ? "" : `, from ${seen.join(" and ")}`;
   const closed = otherAddress === undefined ? "" : `; a Secret's text is closed: ${textOf(otherAddress)} asked for it`;
   return `${textOf(id)}: ${installText(entry)}${by} since ${timeText(changedAt)}${from}${closed}`;
+}
+
+function seenText({ at, addresses, labels }: JsonObject): string {
+  const from = (Array.isArray(addresses) ? addresses : []).map(textOf).join(" and ");
+  return `${timeText(at)} at ${from}: ${isJsonObject(labels) ? pairs(labels) : ""}`;
 }
 
 function fact(name: string, value: string): string {

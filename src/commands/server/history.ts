@@ -10,11 +10,12 @@ import { workCommand } from "../core/command-line.ts";
 import { type Paint, paintOf } from "../core/paint.ts";
 import { textTable } from "../core/text-table.ts";
 import { printWatched } from "../core/watch.ts";
-import { readOperations, readOperationsText } from "../machine/operations.ts";
+import { type OperationsOptions, readOperations, readOperationsText } from "../machine/operations.ts";
 import { machineHelp, operationsOptions, outputOptions, readMachineOptions, watchOption } from "../machine/options.ts";
+import { labelsOfNamed } from "../machine/show.ts";
 
 const historyOptions = { ...operationsOptions, ...outputOptions, ...watchOption };
-const anyQuestion = "[MAC|UUID|ADDRESS|hostname=NAME|serial=NUMBER]";
+const anyQuestion = "[MAC|UUID|[NAMESPACE/]NAME|SERIAL|ADDRESS|hostname=NAME|serial=NUMBER]";
 
 export const history = workCommand({
   name: "history",
@@ -27,13 +28,12 @@ export const history = workCommand({
     ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(historyOptions, args, environment, paths);
-    const pairs = words.map(pairOf);
-    for (const [at, word] of words.entries())
-      if (pairs[at] === undefined) problems.push(`Bad machine "${word}": give ${anyQuestion.slice(1, -1)}`);
-    const query = new URLSearchParams(pairs.filter((pair) => pair !== undefined)).toString();
-    return configWithout(problems, { ...values, query });
+    const bad = words.find((word) => !isQuestion(word));
+    if (bad !== undefined) problems.push(`Bad machine "${bad}": give ${anyQuestion.slice(1, -1)}`);
+    return configWithout(problems, { ...values, words });
   },
-  work: async ({ query, output, watch, ...operations }, host) => {
+  work: async ({ words, output, watch, ...operations }, host) => {
+    const query = new URLSearchParams(await askedPairs(operations, words, historyLabels)).toString();
     const path = query === "" ? "/history" : `/history?${query}`;
     const paint = paintOf(host);
     await printWatched({ host, clock: systemClock, watch }, async () => {
@@ -45,8 +45,39 @@ export const history = workCommand({
   },
 });
 
+/** One label finds all that a machine has sent, also with other labels. The first one that is known counts. */
+function historyLabels(labels: ReadonlyMap<string, string>): LabelPairs {
+  const name = ["mac", "uuid", "serial", "hostname"].find((each) => labels.has(each));
+  return name === undefined ? [] : [[name, labels.get(name) ?? ""]];
+}
+
+type LabelPairs = [name: string, value: string][];
+
+/** True for a word that may mean a label, an address or a machine. */
+export function isQuestion(word: string): boolean {
+  return pairOf(word) !== undefined || /^[^\s=]+$/.test(word);
+}
+
+/**
+ * Returns the labels that words mean. A word that is neither a label nor an identity names a machine.
+ * @param ofMachine chooses among the labels by which the machine is known.
+ * @throws {StartError} if a name means no machine, or several.
+ */
+export async function askedPairs(
+  operations: OperationsOptions,
+  words: readonly string[],
+  ofMachine: (labels: ReadonlyMap<string, string>) => LabelPairs,
+): Promise<LabelPairs> {
+  const pairs: LabelPairs = [];
+  for (const word of words) {
+    const pair = pairOf(word);
+    pairs.push(...(pair === undefined ? ofMachine(new Map(await labelsOfNamed(operations, word))) : [pair]));
+  }
+  return pairs;
+}
+
 /** Returns the label that a word means; undefined for a word without a meaning. */
-export function pairOf(word: string): [name: string, value: string] | undefined {
+function pairOf(word: string): [name: string, value: string] | undefined {
   const [, name, value] = /^([A-Za-z][\w.-]*)=(.*)$/s.exec(word) ?? [];
   if (name !== undefined && value !== undefined) return [name, value];
   if (normalizeMac(word) !== undefined) return ["mac", word];

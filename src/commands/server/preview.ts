@@ -4,7 +4,7 @@ import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
 import { readOperations, readOperationsText } from "../machine/operations.ts";
 import { machineHelp, operationsOptions, outputOptions, readMachineOptions } from "../machine/options.ts";
-import { pairOf } from "./history.ts";
+import { askedPairs, isQuestion } from "./history.ts";
 
 const previewOptions = { ...operationsOptions, ...outputOptions };
 
@@ -13,19 +13,18 @@ export const preview = workCommand({
   endsAtOnce: true,
   help: () =>
     machineHelp(
-      "preview [MAC|UUID|LABEL=VALUE]...",
+      "preview [MAC|UUID|[NAMESPACE/]NAME|SERIAL|LABEL=VALUE]...",
       "Shows which Group a machine with these labels gets, and why. davit render does it without a server.",
       previewOptions,
     ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(previewOptions, args, environment, paths);
-    const pairs = words.map(pairOf);
-    for (const [at, word] of words.entries())
-      if (pairs[at] === undefined) problems.push(`Bad label "${word}": give MAC, UUID or LABEL=VALUE`);
-    const query = new URLSearchParams(pairs.filter((pair) => pair !== undefined)).toString();
-    return configWithout(problems, { ...values, query });
+    const bad = words.find((word) => !isQuestion(word));
+    if (bad !== undefined) problems.push(`Bad label "${bad}": give a machine's name, or LABEL=VALUE`);
+    return configWithout(problems, { ...values, words });
   },
-  work: async ({ query, output, ...operations }, host) => {
+  work: async ({ words, output, ...operations }, host) => {
+    const query = new URLSearchParams(await askedPairs(operations, words, (labels) => [...labels])).toString();
     const path = `/preview?${query}`;
     host.write(
       output === "json"

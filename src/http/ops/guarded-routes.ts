@@ -31,6 +31,6 @@ export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (ap
   door.guard(app);
   await app.register(previewRoutes, { previews });
   await app.register(historyRoutes, history);
-  if (machines !== undefined) await app.register(machineRoutes, machines);
+  if (machines !== undefined) await app.register(machineRoutes, { ...machines, history: history.history });
   if (documents !== undefined) await app.register(documentsRoutes, documents);
 };

@@ -1,52 +1,46 @@
 /**
- * `/machines` lists the machines that objects or the ledger name, `/machines/<machine>` shows one of them, and
- * `/ledger` shows the ledger. A machine is named by its MAC address, its uuid, or `namespace/name` of its Machine.
+ * `/machines` lists the machines that objects or the ledger name, or that the history has seen. `/machines/<machine>`
+ * shows one of them, and `/ledger` shows the ledger. A machine is named by its MAC address, its uuid, its serial
+ * number, or its Machine's name, with or without the namespace.
  */
 
 import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
+import type { History } from "../../history/history.ts";
+import type { HistoryView } from "../../history/history-view.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { isOwnUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
-import { identity as identityText } from "../../model/objects/machine.ts";
 import { jsonText } from "../../render/core/rendered.ts";
-import { RequestError } from "../errors.ts";
+import { joinedJson, joinedMachines, namedMachineJson, seenMachines } from "./every-machine.ts";
 import type { MachineBook } from "./machine-book.ts";
-import {
-  grantJson,
-  ledgerJson,
-  type MachineSubject,
-  machineDetailsJson,
-  machineJson,
-  subjectOf,
-  subjectsOf,
-} from "./machine-report.ts";
+import { grantJson, ledgerJson } from "./machine-report.ts";
 import { rawQueryOf } from "./server.ts";
 
 export interface MachineRoutesOptions {
   readonly book: MachineBook;
+  /** Has the machines that were seen. */
+  readonly history: Pick<History, "current">;
 }
 
 /** How many machines are described before other work gets its turn: about 5 ms. */
 const sliceMachines = 200;
 
-export const machineRoutes: FastifyPluginAsync<MachineRoutesOptions> = async (app, { book }) => {
+export const machineRoutes: FastifyPluginAsync<MachineRoutesOptions> = async (app, { book, history }) => {
   const method = ["GET", "HEAD"];
   app.route({
     method,
     url: "/machines",
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       // A HEAD request has no body to make.
-      const body = request.method === "HEAD" ? "" : Readable.from(listText(book));
+      const body = request.method === "HEAD" ? "" : Readable.from(listText(book, await history.current()));
       return withHeaders(reply).send(body);
     },
   });
   app.route<{ Params: { "*": string } }>({
     method,
     url: "/machines/*",
-    handler: (request, reply) => {
-      const subject = findMachine(book, request.params["*"]);
-      if (subject === undefined) throw new RequestError("noSuchMachine");
-      return sendJson(reply, machineDetailsJson(book, subject));
+    handler: async (request, reply) => {
+      const view = await history.current();
+      return sendJson(reply, namedMachineJson(book, view, request.params["*"]));
     },
   });
   app.route({
@@ -60,43 +54,17 @@ export const machineRoutes: FastifyPluginAsync<MachineRoutesOptions> = async (ap
   });
 };
 
-/** Finds the machine that a name means: its object, its entries, or both. */
-export function findMachine(book: MachineBook, name: string): MachineSubject | undefined {
-  const identity = identityOf(name);
-  for (const object of book.machines()) {
-    const isIt = identity === undefined ? object.name === name : object.document.spec.identities.includes(identity);
-    if (isIt) return subjectOf(book, object);
-  }
-  return identity === undefined ? undefined : findWithoutObject(book, identity);
-}
-
-function findWithoutObject(book: MachineBook, identity: string): MachineSubject | undefined {
-  // In the ledger, an identity has at most one entry.
-  const [entry] = book.ledger.entriesOf([identity]);
-  if (entry !== undefined) return { object: undefined, identities: entry.identities, entries: [entry] };
-  for (const waiting of book.pending?.() ?? []) {
-    const { identities } = waiting;
-    if (identities.includes(identity)) return { object: undefined, identities, entries: [], pending: waiting };
-  }
-  return undefined;
-}
-
-/** Returns the ledger's name of a MAC address or uuid in any form; undefined for any other text. */
-export function identityOf(name: string): string | undefined {
-  const mac = normalizeMac(name);
-  if (mac !== undefined) return identityText("mac", mac);
-  const uuid = name.toLowerCase();
-  return isOwnUuid(uuid) ? identityText("uuid", uuid) : undefined;
-}
-
 /** Yields the list's text. It makes the list while the client reads it, so a long list needs little memory. */
-async function* listText(book: MachineBook): AsyncGenerator<string> {
+async function* listText(book: MachineBook, view: HistoryView): AsyncGenerator<string> {
   const slices = new Slices(sliceMachines);
+  const reading = seenMachines(view);
+  let read = reading.next();
+  for (; read.done !== true; read = reading.next()) if (slices.isOver(1)) await nextTurn();
   yield `{"ledger":${JSON.stringify(book.ledger.id ?? null)},"machines":[`;
   let lines: string[] = [];
   let mark = "\n";
-  for (const subject of subjectsOf(book)) {
-    lines.push(mark, JSON.stringify(machineJson(book, subject)));
+  for (const joined of joinedMachines(book, read.value)) {
+    lines.push(mark, JSON.stringify(joinedJson(book, joined)));
     mark = ",\n";
     if (!slices.isOver(1)) continue;
     yield lines.join("");

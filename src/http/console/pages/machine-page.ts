@@ -7,6 +7,8 @@ import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import { mayBeSightingOf } from "../../../model/sighting.ts";
 import { RequestError } from "../../errors.ts";
+import { mostAlike } from "../../ops/every-machine.ts";
+import { findMachine, identityOf } from "../../ops/find-machine.ts";
 import {
   bytesText,
   endText,
@@ -19,7 +21,6 @@ import {
 } from "../../ops/history-report.ts";
 import { stagesBy } from "../../ops/history-routes.ts";
 import { type MachineSubject, machineDetailsJson } from "../../ops/machine-report.ts";
-import { findMachine, identityOf } from "../../ops/machine-routes.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
 import { age, consolePath, facts, table } from "../html/layout.ts";
 import { previewHtml } from "../html/preview-html.ts";
@@ -30,8 +31,6 @@ import { stateHtml } from "./fleet-page.ts";
 
 /** More boots than a person reads. */
 const shownBoots = 20;
-/** How many machines that have sent one uuid, serial number or host name are looked at. */
-const mostAlike = 50;
 
 export const machineScreen: Screen = {
   url: `${consolePath}/machines/*`,

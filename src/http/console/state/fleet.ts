@@ -11,9 +11,9 @@ import type { SeenVersion } from "../../../model/cluster-callers.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import type { LedgerEntry } from "../../../model/permits/permit.ts";
-import { mayBeSightingOf } from "../../../model/sighting.ts";
+import { joinedMachines, seenMachines } from "../../ops/every-machine.ts";
 import type { MachineBook } from "../../ops/machine-book.ts";
-import { type MachineSubject, machineJson, subjectsOf } from "../../ops/machine-report.ts";
+import { type MachineSubject, machineJson } from "../../ops/machine-report.ts";
 import { refusalOf } from "../../refusal-numbers.ts";
 import { type FleetState, fleetStates, type StateFacts, stateOf } from "./fleet-state.ts";
 
@@ -129,61 +129,19 @@ export class Fleet {
 /** Makes the rows. It yields between slices. */
 function* fleetOf(view: HistoryView, options: FleetOptions): Generator<undefined, FleetMoment> {
   const slices = new Slices(sliceRows);
-  const seen = new SeenMachines();
-  for (const each of view.recordedMachines()) {
-    seen.add(each);
-    if (slices.isOver(1)) yield;
-  }
+  const reading = seenMachines(view);
+  let read = reading.next();
+  for (; read.done !== true; read = reading.next()) if (slices.isOver(1)) yield;
   const rows: FleetRow[] = [];
   const context = { ...options, nowMs: options.clock.nowMs(), stageOf: options.stages() };
-  for (const found of machinesOf(options.book, seen)) {
-    rows.push(rowOf(context, found.subject, found.seen));
+  for (const { subject, seen } of joinedMachines(options.book, read.value)) {
+    rows.push(rowOf(context, subject, seen));
     if (slices.isOver(1)) yield;
   }
   rows.sort((one, other) => (other.seenAtMs ?? 0) - (one.seenAtMs ?? 0));
   const counts = Object.fromEntries(fleetStates.map((state) => [state, 0])) as Record<FleetState, number>;
   for (const { state } of rows) counts[state] += 1;
   return { rows, counts };
-}
-
-interface FleetMachine {
-  readonly subject: MachineSubject | undefined;
-  readonly seen: RecordedMachine | undefined;
-}
-
-/** Yields the machines of objects and of the ledger, each with its history. Then come those of the history alone. */
-function* machinesOf(book: MachineBook | undefined, seen: SeenMachines): Generator<FleetMachine> {
-  for (const subject of book === undefined ? [] : subjectsOf(book)) {
-    yield { subject, seen: seen.take(subject.identities) };
-  }
-  for (const left of seen.left()) yield { subject: undefined, seen: left };
-}
-
-/** The machines of the history, which their objects and entries take. */
-class SeenMachines {
-  readonly #byIdentity = new Map<string, RecordedMachine[]>();
-  readonly #left = new Set<RecordedMachine>();
-
-  add(seen: RecordedMachine): void {
-    this.#left.add(seen);
-    for (const identity of identitiesOf(seen.labels)) {
-      const known = this.#byIdentity.get(identity);
-      if (known === undefined) this.#byIdentity.set(identity, [seen]);
-      else known.push(seen);
-    }
-  }
-
-  /** Returns the one that was seen last with these identities, without those that contradict them, and takes all. */
-  take(identities: readonly string[]): RecordedMachine | undefined {
-    const found = identities.flatMap((identity) => this.#byIdentity.get(identity) ?? []);
-    const own = found.filter(({ labels }) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities));
-    for (const each of own) this.#left.delete(each);
-    return own.toSorted((one, other) => other.lastSeenAtMs - one.lastSeenAtMs)[0];
-  }
-
-  left(): Iterable<RecordedMachine> {
-    return this.#left;
-  }
 }
 
 /**

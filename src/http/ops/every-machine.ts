@@ -1,0 +1,130 @@
+/** Joins what objects, the ledger and the history know of machines. */
+
+import type { HistoryView, RecordedMachine } from "../../history/history-view.ts";
+import { toRfc3339 } from "../../lib/clock.ts";
+import type { Labels } from "../../model/labels/labels.ts";
+import { identitiesOf } from "../../model/objects/machine.ts";
+import { mayBeSightingOf } from "../../model/sighting.ts";
+import { RequestError } from "../errors.ts";
+import { findMachine, identityOf } from "./find-machine.ts";
+import type { MachineBook } from "./machine-book.ts";
+import { type MachineSubject, machineDetailsJson, machineJson, subjectOf, subjectsOf } from "./machine-report.ts";
+
+/** How many machines that have sent one uuid, serial number or host name are looked at. */
+export const mostAlike = 50;
+
+/** A machine; at least one of the two is there. */
+export interface JoinedMachine {
+  readonly subject: MachineSubject | undefined;
+  readonly seen: RecordedMachine | undefined;
+}
+
+/** The machines of the history, which their objects and entries take. */
+class SeenMachines {
+  readonly #byIdentity = new Map<string, RecordedMachine[]>();
+  readonly #left = new Set<RecordedMachine>();
+
+  add(seen: RecordedMachine): void {
+    this.#left.add(seen);
+    for (const identity of identitiesOf(seen.labels)) {
+      const known = this.#byIdentity.get(identity);
+      if (known === undefined) this.#byIdentity.set(identity, [seen]);
+      else known.push(seen);
+    }
+  }
+
+  /** Returns the one that was seen last with these identities, without those that contradict them, and takes all. */
+  take(identities: readonly string[]): RecordedMachine | undefined {
+    const found = identities.flatMap((identity) => this.#byIdentity.get(identity) ?? []);
+    const own = found.filter(({ labels }) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities));
+    for (const each of own) this.#left.delete(each);
+    return own.toSorted((one, other) => other.lastSeenAtMs - one.lastSeenAtMs)[0];
+  }
+
+  left(): Iterable<RecordedMachine> {
+    return this.#left;
+  }
+}
+
+/** Reads the machines of the history. It yields after each one, so that the caller can let other work in between. */
+export function* seenMachines(view: HistoryView | undefined): Generator<undefined, SeenMachines> {
+  const seen = new SeenMachines();
+  for (const each of view?.recordedMachines() ?? []) {
+    seen.add(each);
+    yield;
+  }
+  return seen;
+}
+
+/** Yields the machines of objects and of the ledger, each with its history. Then come those of the history alone. */
+export function* joinedMachines(book: MachineBook | undefined, seen: SeenMachines): Generator<JoinedMachine> {
+  for (const subject of book === undefined ? [] : subjectsOf(book)) {
+    yield { subject, seen: seen.take(subject.identities) };
+  }
+  for (const left of seen.left()) yield { subject: undefined, seen: left };
+}
+
+/** Returns the line of a machine in the list. */
+export function joinedJson(book: MachineBook, { subject, seen }: JoinedMachine): object {
+  const found = seen && { ...seen, addresses: [seen.address] };
+  const known = subject === undefined ? seenOnlyJson(seen) : machineJson(book, subject);
+  return { ...known, seen: found && seenJson(found) };
+}
+
+/**
+ * Returns everything about the machine of a name: the name of its Machine with or without the namespace, a MAC address,
+ * a uuid, or the serial number that it has sent.
+ * @throws {RequestError} if the name means no machine, or several.
+ */
+export function namedMachineJson(book: MachineBook, view: HistoryView | undefined, name: string): object {
+  const subject = findMachine(book, name) ?? findByPlainName(book, name);
+  if (subject !== undefined) return withSeen(book, subject, view);
+  const identity = identityOf(name);
+  const asked = identity === undefined ? new Map([["serial", name]]) : labelsOf(identity);
+  const [found, ...others] = view?.find(asked, 2) ?? [];
+  if (found === undefined) throw new RequestError("noSuchMachine");
+  if (others.length > 0) throw new RequestError("severalSeen");
+  const identities = identitiesOf(found.labels);
+  const known = identities.map((each) => findMachine(book, textAfterKind(each))).find((each) => each !== undefined);
+  if (known !== undefined) return withSeen(book, known, view);
+  const last = found.requests.findLast(({ group }) => group !== undefined);
+  return { ...seenOnlyJson({ labels: found.labels, group: last?.group }), seen: seenJson(found) };
+}
+
+function findByPlainName(book: MachineBook, name: string): MachineSubject | undefined {
+  const [found, ...others] = [...book.machines()].filter((object) => object.name.endsWith(`/${name}`));
+  if (others.length > 0) throw new RequestError("severalNamed");
+  return found && subjectOf(book, found);
+}
+
+/** The machine with its latest history by one of its identities. */
+function withSeen(book: MachineBook, subject: MachineSubject, view: HistoryView | undefined): object {
+  const { identities } = subject;
+  const found = identities.flatMap((identity) => view?.find(labelsOf(identity), mostAlike) ?? []);
+  const own = found.filter(({ labels }) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities));
+  const [latest] = own.toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs);
+  return { ...machineDetailsJson(book, subject), seen: latest && seenJson(latest) };
+}
+
+/** A machine without an object, an entry and a phase. Its Group is that of its last request. */
+function seenOnlyJson(seen: Pick<RecordedMachine, "labels" | "group"> | undefined) {
+  return { identities: seen === undefined ? [] : identitiesOf(seen.labels), group: seen?.group };
+}
+
+interface SeenFacts {
+  readonly labels: Labels;
+  readonly addresses: readonly string[];
+  readonly lastSeenAtMs: number;
+}
+
+function seenJson({ labels, addresses, lastSeenAtMs }: SeenFacts) {
+  return { at: toRfc3339(lastSeenAtMs), addresses, labels: Object.fromEntries(labels) };
+}
+
+function labelsOf(identity: string): Labels {
+  return new Map([[identity.slice(0, identity.indexOf("/")), textAfterKind(identity)]]);
+}
+
+function textAfterKind(identity: string): string {
+  return identity.slice(identity.indexOf("/") + 1);
+}
