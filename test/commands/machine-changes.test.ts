@@ -71,7 +71,7 @@ describe("davit machine approve, hold and release", () => {
     const { code, output, errors } = await bed().run("hold", "node7");
     expect([code, errors]).toEqual([
       1,
-      "Nothing is changed: there is no kubeconfig. Apply this yourself, or give --kubeconfig:\n",
+      "Nothing is changed: there is no kubeconfig. Apply this yourself, or give --kubeconfig, or --write for files:\n",
     ]);
     expect(output).toContain("--namespace default ");
   });

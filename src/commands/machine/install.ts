@@ -10,7 +10,7 @@ import type { InstallScope } from "../../model/permits/permit.ts";
 import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
 import { grantedGeneration, nameOf, type ObjectPlace, versionOf, withCluster } from "./cluster.ts";
-import { exitCode, patchTarget, placeBy, placeOf, printChange } from "./objects.ts";
+import { exitCode, patchTarget, placeBy, placeOf, printChange, targetProblems } from "./objects.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   machineHelp,
@@ -23,6 +23,7 @@ import {
   type Until,
   untilOption,
 } from "./options.ts";
+import { fileOf, writeObject } from "./write.ts";
 
 const maxAheadMs = 7 * 24 * 3_600_000;
 /** Of the CRDs. */
@@ -43,7 +44,7 @@ export const installMachines = workCommand({
   help: () =>
     machineHelp(
       `machine install ${grantable}`,
-      "Sets spec.install of a Group or a Machine in the cluster: each of its machines may install once.",
+      "Sets spec.install of a Group or Machine, in the cluster or its file: each machine may install once.",
       installOptions,
     ),
   readConfig: (args, environment, paths) => {
@@ -54,21 +55,33 @@ export const installMachines = workCommand({
     if (target?.kind === "Machine" && values.scope !== undefined) {
       problems.push("No --scope for a Machine: its grant installs it, whatever is on its disks");
     }
+    problems.push(...targetProblems(values));
     return configWithout(problems, { ...values, target, ...patchTarget(values, environment, paths) });
   },
   work: async (config, host) => {
-    const { target, print, cluster, namespace } = config;
+    const { target, print, write, cluster, namespace } = config;
     if (target === undefined) return 2;
+    if (write !== undefined) {
+      const place = placeOf(target, namespace, undefined);
+      const file = await fileOf(write, place);
+      const { install, until } = await newGrant(config, place, { generation: grantedGeneration(file.object) });
+      await writeObject(file, place, { install });
+      host.write(`${doneText(place, install, until)}Written to "${file.path}"\n`);
+      return 0;
+    }
     if (print || cluster === undefined) {
       const place = await placeBy(target, config);
-      const { install } = await newGrant(config, place, undefined);
+      const { install } = await newGrant(config, place, { generation: 0 });
       printChange(place, { install }, { print, host });
       return exitCode(config);
     }
     await withCluster(cluster, async (objects) => {
       const place = placeOf(target, namespace, objects.namespace);
       const object = await objects.read(place);
-      const { install, until } = await newGrant(config, place, grantedGeneration(object));
+      const { install, until } = await newGrant(config, place, {
+        generation: grantedGeneration(object),
+        isThere: true,
+      });
       // With the version, the API server refuses the patch if another person grants an install at the same time.
       const resourceVersion = versionOf(object);
       await objects.patch(place, { ...(resourceVersion && { metadata: { resourceVersion } }), spec: { install } });
@@ -83,18 +96,21 @@ interface NewGrant {
   readonly until: string;
 }
 
-/** @param generation of the object in the cluster; undefined to use the one that davit knows. */
+/**
+ * @param seen the generation of the object in the cluster or its file, and whether the object surely exists. Else davit
+ *   must know the object.
+ */
 async function newGrant(
   config: OperationsOptions & { readonly until: Until; readonly scope: InstallScope | undefined },
   place: ObjectPlace,
-  generation: number | undefined,
+  { generation, isThere = false }: { readonly generation: number; readonly isThere?: boolean },
 ): Promise<NewGrant> {
   const { id, nowMs, isKnown, highest } = await askLedger(config, place);
-  if (generation === undefined && !isKnown) {
+  if (!isThere && !isKnown) {
     throw new StartError(`${nameOf(place)}: davit does not know it: create it first, or correct the name`);
   }
   const until = untilText(config.until, nowMs);
-  const next = Math.max(highest, generation ?? 0) + 1;
+  const next = Math.max(highest, generation) + 1;
   if (next > maxGeneration)
     throw new StartError(`${nameOf(place)}: its generation cannot be raised any more: create it under another name`);
   // The scope of a Group is always set: a patch would leave the scope of the grant before.

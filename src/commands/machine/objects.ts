@@ -19,10 +19,13 @@ import {
   readNamedObject,
 } from "./options.ts";
 import { printedPatch } from "./print.ts";
+import { fileOf, writeObject } from "./write.ts";
 
 /** Where a change goes. */
 export interface PatchTarget {
   readonly print: boolean;
+  /** The directory, or file, of `--write`. */
+  readonly write: string | undefined;
   /** `--namespace`. */
   readonly namespace: string | undefined;
   /** Undefined if nothing names a cluster. */
@@ -43,13 +46,18 @@ function objectCommand({ verb, spec, done }: ObjectVerb) {
   return workCommand({
     name: `machine ${verb}`,
     help: () =>
-      machineHelp(`machine ${verb} ${anyObject}`, `Sets ${specText(spec)} of a Machine in the cluster.`, objectOptions),
+      machineHelp(
+        `machine ${verb} ${anyObject}`,
+        `Sets ${specText(spec)} of a Machine, in the cluster or with --write in its file.`,
+        objectOptions,
+      ),
     readConfig: (args, environment, paths) => {
       const { words, values, problems } = readMachineOptions(objectOptions, args, environment, paths);
       const word = onlyWord(words, problems, anyObject);
       const isIdentity = normalizeMac(word) !== undefined || isUuid(word);
       const machine = isIdentity ? undefined : readNamedObject(word, "Machine");
       if (!isIdentity && machine?.kind !== "Machine") problems.push(`Bad name "${word}": give ${anyObject}`);
+      problems.push(...targetProblems(values));
       return configWithout(problems, { ...values, word, machine, ...patchTarget(values, environment, paths) });
     },
     work: async ({ machine, word, ...config }, host) => {
@@ -87,18 +95,30 @@ export function patchTarget(
   environment: Environment,
   paths: Paths,
 ): PatchTarget {
-  const { kubeconfig, context, print, namespace } = values;
+  const { kubeconfig, context, print, write, namespace } = values;
   const cluster = { kubeconfig, context, environment };
-  return { print, namespace, cluster: namesCluster(cluster, paths) ? cluster : undefined };
+  return { print, write, namespace, cluster: namesCluster(cluster, paths) ? cluster : undefined };
+}
+
+/** The problem of two options that exclude each other. */
+export function targetProblems({ print, write }: Pick<PatchTarget, "print" | "write">): readonly string[] {
+  return print && write !== undefined ? ["Both --print and --write: give one of them"] : [];
 }
 
 /** Changes an object, or prints the change if that is asked for or nothing names a cluster. */
 async function changeObject(
-  { print, namespace, cluster }: PatchTarget,
+  { print, write, namespace, cluster }: PatchTarget,
   named: NamedObject,
   { spec, done }: Pick<ObjectVerb, "spec" | "done">,
   host: Host,
 ): Promise<void> {
+  if (write !== undefined) {
+    const place = placeOf(named, namespace, undefined);
+    const file = await fileOf(write, place);
+    await writeObject(file, place, spec);
+    host.write(`${nameOf(place)} ${done}, by "${file.path}"\n`);
+    return;
+  }
   if (print || cluster === undefined) {
     printChange(await placeBy(named, { namespace, cluster }), spec, { print, host });
     return;
@@ -117,13 +137,15 @@ export function printChange(
   { print, host }: { readonly print: boolean; readonly host: Host },
 ): void {
   if (!print)
-    host.writeError("Nothing is changed: there is no kubeconfig. Apply this yourself, or give --kubeconfig:\n");
+    host.writeError(
+      "Nothing is changed: there is no kubeconfig. Apply this yourself, or give --kubeconfig, or --write for files:\n",
+    );
   host.write(printedPatch(place, spec));
 }
 
 /** 1 if the object should have been changed, but could not be: a script must not take it for changed. */
-export function exitCode({ print, cluster }: PatchTarget): number {
-  return print || cluster !== undefined ? 0 : 1;
+export function exitCode({ print, write, cluster }: PatchTarget): number {
+  return print || write !== undefined || cluster !== undefined ? 0 : 1;
 }
 
 /**

@@ -74,6 +74,12 @@ export const namespaceOptions = {
 
 export const patchOptions = {
   ...namespaceOptions,
+  write: {
+    flag: "write",
+    value: "DIR",
+    help: "change the object in its file below this directory, or in this file; comments and layout stay",
+    read: one(readText),
+  } satisfies Option<string>,
   print: switchOption("print", "change nothing: print the kubectl command, and the lines for a file"),
 };
 
