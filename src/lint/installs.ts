@@ -29,6 +29,7 @@ export function installFindings(
   const found = (object: ObjectName & { readonly refusal?: string }, faults: readonly Fault[]) =>
     object.refusal === undefined ? faults.map((fault) => toFinding(manifests, object, fault)) : [];
   return [
+    ...otherLedgers(manifests, nowMs),
     ...[...view.all("Profile")].flatMap((profile) => found(profile, profileFaults(manifests, profile))),
     ...[...view.all("Group")].flatMap((group) => {
       const { namespace, spec } = group;
@@ -44,6 +45,26 @@ export function installFindings(
       return found(machine, grantFaults(machine, install, { profile: bare, whose: " of its Group", nowMs }));
     }),
   ];
+}
+
+/**
+ * Finds grants that name another ledger than the grant that ends last. davit has one ledger, so after a new one has
+ * begun, only the grants made since then count. One finding for each other ledger.
+ */
+function otherLedgers(manifests: Manifests, nowMs: number): readonly LintFinding[] {
+  const granting = [...manifests.view.all("Group"), ...manifests.view.all("Machine")].flatMap((object) => {
+    const { ledger, untilMs = 0 } = object.spec.install ?? {};
+    return ledger === undefined || untilMs <= nowMs ? [] : [{ object, ledger, untilMs }];
+  });
+  const [newest, ...others] = granting.toSorted((a, b) => b.untilMs - a.untilMs);
+  const byLedger = Map.groupBy(others, ({ ledger }) => ledger);
+  return [...byLedger].flatMap(([ledger, [first, ...more]]) => {
+    if (newest === undefined || first === undefined || ledger === newest.ledger) return [];
+    const what = `spec.install.ledger is ${ledger}${more.length === 0 ? "" : `, as of ${more.length} more grants`}`;
+    const later = `the grant of ${objectText(newest.object)}, which ends later, names ${newest.ledger}`;
+    const text = `${what}, and ${later}: davit has one ledger, so grant again by davit machine install`;
+    return [toFinding(manifests, first.object, { code: "other-ledger", field: "spec.install.ledger", text })];
+  });
 }
 
 function toFinding(manifests: Manifests, name: ObjectName, { code, field, text }: Fault): LintFinding {

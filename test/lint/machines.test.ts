@@ -148,3 +148,16 @@ it("a grant with an end that is past, or too far ahead, opens nothing", async ()
     "<stdin>:24:46: advice: Machine default/node-1: spec.install.until is over: raise the generation and set a later until (asleep-grant)",
   ]);
 });
+
+it("grants of a former ledger are one finding", async () => {
+  const until = (days: number) => `${new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 19)}Z`;
+  const grant = (ledger: string, days: number) =>
+    `  install: {generation: 1, ledger: "${ledger}", until: "${until(days)}"}\n`;
+  const machines = numbers(3).map((at) => machineText(at, `  labels: {role: workers}\n${grant("00000000", 1)}`));
+  const lines = await linted([installer, `${workers}${grant("9f3c0a52", 2)}`, ...machines]);
+  expect(lines).toEqual([
+    "<stdin>:24:28: advice: Machine default/node-0: spec.install.ledger is 00000000, as of 2 more grants, and the grant of " +
+      "Group default/workers, which ends later, names 9f3c0a52: davit has one ledger, so grant again by davit machine " +
+      "install (other-ledger)",
+  ]);
+});

@@ -138,6 +138,15 @@ export const provocations: readonly Provocation[] = [
     input: stream(installer("k", "{{davit.report}}"), listOfMacs),
   },
   {
+    code: "other-ledger",
+    what: "grants of two ledgers",
+    input: stream(
+      installer("k", "{{davit.report}}"),
+      `${group}  install: {generation: 1, ledger: "00000000", until: "2099-01-01T00:00:00Z"}\n`,
+      `${groupText("h")}  install: {generation: 1, ledger: "11111111", until: "2098-01-01T00:00:00Z"}\n`,
+    ),
+  },
+  {
     code: "useless-grant",
     what: "a grant of a Group whose Profile has no install",
     input: stream(profileText("web"), `${group}  install: {generation: 1}\n`),

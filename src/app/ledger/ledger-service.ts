@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { AuditLog } from "../../audit/audit-log.ts";
+import { foreignGrants } from "../../ledger/foreign-grants.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerMark } from "../../ledger/mark-keeper.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -108,7 +109,13 @@ export class LedgerService {
   /** Problems for the operator, one per line. */
   get attention(): readonly string[] {
     const { trouble } = this.store;
-    return [...(trouble === undefined ? [] : [`ledger: ${trouble}`]), ...this.ledger.problems];
+    const { known, problems } = this.ledger;
+    const foreign = foreignGrants(known, this.objects.grants);
+    return [
+      ...(trouble === undefined ? [] : [`ledger: ${trouble}`]),
+      ...problems,
+      ...(foreign === undefined ? [] : [foreign]),
+    ];
   }
 
   /** Monotonic: up to when the ledger has everything that any member has logged. */

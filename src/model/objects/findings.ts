@@ -219,6 +219,10 @@ const usageFindings = {
     "A Group whose Profile has install lists MAC addresses that no Machine lists: each may install once",
     "List the network cards of one machine in one Machine. If they are machines of their own, nothing is to do",
   ),
+  "other-ledger": advice(
+    "A grant names another ledger than the one that ends last: grants of a former ledger open nothing",
+    "Compare it with davit machine ledger, and run davit machine install group/NAME or machine/NAME",
+  ),
   "useless-grant": warning(
     "A Group or Machine grants an install, and the Profile has no install: the grant is never asked for",
     "Add install to the Profile (docs/use/install-once.md), or remove the grant",
