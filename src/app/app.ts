@@ -144,7 +144,7 @@ export class App {
     const { fetcher } = boot.assets;
     if (fetcher !== undefined) this.#stops.unshift(store.follow(davitRoot, fetcher.wanted));
     ledger.followObjects(store);
-    const backups = scheduleBackups(store, this.#shared);
+    const backups = scheduleBackups(store, ledger.store, this.#shared);
     if (backups !== undefined) this.#stops.unshift(() => backups.stop());
     const keys = this.#storeService(store, ledger, objects);
     // The constructor of `keys` has started a timer. `stop` must end it even if one of the next lines fails.

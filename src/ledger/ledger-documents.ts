@@ -58,6 +58,8 @@ interface AdoptedDocument {
 const knownFormat = 1;
 
 const ledgerRoot = `${davitRoot}/ledger`;
+/** Everything of the ledger is below it, besides `secretPath` and `ledgerSyncedPath`. */
+export const ledgerRootPath = storePath(ledgerRoot);
 export const metaPath = storePath(`${ledgerRoot}/meta`);
 export const markedPath = storePath(`${ledgerRoot}/marked`);
 export const clockPath = storePath(`${ledgerRoot}/clock`);

@@ -4,11 +4,10 @@
  * The store encodes a command, logs it, and applies it when the log delivers it. Later starts apply it again. Only
  * delivered commands change the tree. So readers see only what is on disk, and a replay ends in the same state.
  *
- * Reads skip a node as soon as its ttl is over. Before a write that would find a due node, the store logs its end
- * (`Expiry`).
- * Times are by a clock that never steps during a run. A start keeps the remaining ttl of each node, even if the
- * computer's clock was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are
- * davit's tombstones: they must not end before davit has read its sources again.
+ * Reads skip a node whose ttl is over. Before a write that would find a due node, the store logs its end. Times are
+ * by a clock that never steps during a run. A start keeps the remaining ttl of each node, even if the computer's clock
+ * was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are davit's tombstones:
+ * they must not end before davit has read its sources again.
  *
  * The store knows no documents and no HTTP. Its callers decide which client may write or read a key.
  */
@@ -16,7 +15,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import { nextTurn } from "../lib/slices.ts";
-import { backupOf } from "./backup/backup.ts";
+import { type BesideTree, backupOf } from "./backup/backup.ts";
 import type { Command, Submission } from "./command/command.ts";
 import { Expiry } from "./command/expiry.ts";
 import { type CountName, OperationCounts } from "./command/operation-counts.ts";
@@ -73,6 +72,17 @@ interface Follower {
   readonly listener: FollowListener;
 }
 
+/** How a batch is logged, where it differs from the batches of davit's controller. */
+export interface SubmitOptions {
+  /**
+   * False for a batch that its own conditions protect (`compareAndSwap`, `create`). Every member may log it, even if
+   * another member leads. True unless given.
+   */
+  readonly fenced?: boolean;
+  /** False for a batch that may not use the reserve of a full disk. True unless given. */
+  readonly frees?: boolean;
+}
+
 export class Store {
   readonly #log: LogPort;
   readonly #nowMs: () => number;
@@ -85,7 +95,7 @@ export class Store {
   readonly #leadership: Leadership;
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
-  readonly #followers = new Set<Follower>();
+  readonly #followers = new Set<{ readonly prefix: StorePath; readonly listener: FollowListener }>();
   private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, ...more }: StoreOptions) {
     this.#log = log;
     this.#nowMs = log.membership.nowMs;
@@ -292,7 +302,7 @@ export class Store {
    * @returns a function that ends the notifications.
    */
   follow(prefix: string, listener: FollowListener): () => void {
-    const follower: Follower = { prefix: storePath(prefix), listener };
+    const follower = { prefix: storePath(prefix), listener };
     listener.replaced(filesAmong(this.#tree.walk(follower.prefix, this.#nowMs())));
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
@@ -319,11 +329,17 @@ export class Store {
   }
 
   /** The bytes of a backup (`backupOf`), in the state of the moment when the first bytes are requested. */
-  backup(): AsyncGenerator<Uint8Array, void, undefined> {
-    return backupOf(this.#tree, () => {
+  backup(beside?: BesideTree): AsyncGenerator<Uint8Array, void, undefined> {
+    const origin = () => {
       const { clusterId, term: raftTerm } = this.identity;
       return { clusterId, raftIndex: this.indexes.raftIndex, raftTerm, atMs: this.#nowMs() };
-    });
+    };
+    return backupOf(this.#tree, origin, beside);
+  }
+
+  /** A part of this store for the backup of another one. */
+  partAt(root: StorePath): BesideTree {
+    return { tree: this.#tree, root };
   }
 
   /** Ends every watch, logs what was submitted, and closes the log; idempotent. */

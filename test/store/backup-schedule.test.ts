@@ -90,6 +90,9 @@ function memberOf(store: Store) {
     get identity() {
       return store.identity;
     },
+    get bytes() {
+      return store.bytes;
+    },
     backup: () => store.backup(),
     onLeadership: (listener: LeadershipListener) => void listeners.push(listener),
   };
@@ -309,6 +312,18 @@ describe("a backup that fails", () => {
     await start({ store, files }).stop();
     expect(await files.list(directory)).toEqual([]);
   });
+});
+
+it("the first backup waits until the store has a key, and so is not empty", async () => {
+  const [store, files, clock] = [await openStore(memoryFiles()), memoryFiles(), new FakeClock()];
+  ends.push(() => store.stop());
+  start({ store, files, clock });
+  await written(clock, 0.1 * hourMs);
+  expect(await files.list(directory).catch(() => [])).toEqual([]);
+  await store.submit({ kind: "set", path: storePath("/a"), value: "v" });
+  await written(clock, 0.1 * hourMs);
+  expect(await listed(files)).toEqual(["1"]);
+  await expectWhole(files, "v");
 });
 
 describe("the backups of several members", () => {

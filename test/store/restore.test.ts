@@ -6,9 +6,10 @@ import { type ReadBackup, readBackup } from "../../src/store/backup/backup.ts";
 import { restore, restoreLeap } from "../../src/store/backup/restore.ts";
 import type { Submission } from "../../src/store/command/command.ts";
 import { WalError } from "../../src/store/core/log-port.ts";
-import { storePath } from "../../src/store/core/node.ts";
+import { isAtOrBelow, storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
+import type { StoredNode } from "../../src/store/tree/tree-walk.ts";
 import { NewDirectory, type NewDirectoryOptions } from "../../src/store/wal/new-directory.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
@@ -61,7 +62,8 @@ function restoreTo(files: FaultFiles, backup: ReadBackup, options: Partial<NewDi
     doing: "Restoring to",
     ...options,
   });
-  return restore({ backup, place, without: storePath("/davit"), random, nowMs: 0 });
+  const keep = (node: StoredNode) => (isAtOrBelow(node.path, storePath("/davit")) ? undefined : node);
+  return restore({ backup, place, keep, random, nowMs: 0 });
 }
 
 it("a restored store has every key as it was, with its indexes, as another cluster and from a later index on", async () => {

@@ -1,6 +1,7 @@
 /** Takes backups of the store at intervals, if the options say so. */
 
 import { randomBytes } from "node:crypto";
+import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
@@ -17,6 +18,7 @@ export interface ScheduledBackupsOptions {
 /** @returns the running schedule, which the caller stops; undefined without --backup-every. */
 export function scheduleBackups(
   store: Store,
+  ledger: Store,
   { config, clock, log }: ScheduledBackupsOptions,
 ): BackupSchedule | undefined {
   const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = config;
@@ -24,7 +26,16 @@ export function scheduleBackups(
   const where = { directory, everyMs, keep, files: diskFiles };
   const backups = new BackupSchedule({
     ...where,
-    store,
+    store: {
+      get identity() {
+        return store.identity;
+      },
+      get bytes() {
+        return store.bytes;
+      },
+      backup: () => store.backup(ledger.partAt(ledgerRootPath)),
+      onLeadership: (listener) => store.onLeadership(listener),
+    },
     clock,
     log: log.child({ part: "backup" }),
     random: randomBytes,

@@ -16,6 +16,7 @@ import { type PermitRoutesOptions, permitAnswers } from "../../http/store/permit
 import { type LedgerAnswers, storeHandler } from "../../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
+import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskSentence } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
@@ -90,7 +91,12 @@ export class StoreService {
     const { clock, ledger } = options;
     this.#ledgerStreams =
       ledger && new FollowStreams({ store: ledger.store, clock, provenAtMs: ledger.completeAtMs, beatMs });
-    this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
+    this.#backups = new BackupStreams({
+      store: options.store,
+      ...(ledger && { beside: ledger.store.partAt(ledgerRootPath) }),
+      clock,
+      log: options.log.child({ part: "backup" }),
+    });
   }
 
   /** True if clients must use TLS. */

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { comparable, unreadablePath } from "../../diff/apply.ts";
 import type { RecordedLabels } from "../../diff/known-machines.ts";
 import { digestOf, withoutSecrets } from "../../http/ops/without-secrets.ts";
+import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { StartError } from "../../lib/start-error.ts";
@@ -61,7 +62,9 @@ async function readPath(
     const { tree } = await readBackup(() => diskFiles.readPieces(from), place).catch((error: unknown) => {
       throw diskFailure("Reading", from, error);
     });
-    const stored = [...filesAmong(tree.walk(storePath(davitRoot)))];
+    // A backup has the ledger, too.
+    const isObject = ([path]: readonly [string, string]) => !path.startsWith(`${ledgerRootPath}/`);
+    const stored = [...filesAmong(tree.walk(storePath(davitRoot)))].filter(isObject);
     const texts = new Map<string, string>(stored);
     const digestAt = (path: string) => digestOf(path, texts.get(path), clearReader);
     // A davit names texts of Secrets by a key of its own, and manifests have none.

@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { readCredentials } from "../../follow/credentials.ts";
 import { fetchBackup } from "../../follow/fetch-backup.ts";
 import { FollowError, type FollowFailure } from "../../follow/follow-error.ts";
+import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { StartError } from "../../lib/start-error.ts";
-import { backupOf } from "../../store/backup/backup.ts";
+import { type BesideTree, backupOf } from "../../store/backup/backup.ts";
 import { saveBackup } from "../../store/backup/file.ts";
 import { readDirectory } from "../../store/inspect/read-directory.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
+import { listSegments } from "../../store/wal/recover.ts";
 import { workCommand } from "../core/command-line.ts";
 import { diskFailure } from "../core/failure.ts";
 import type { Host } from "../core/host.ts";
@@ -91,15 +94,24 @@ async function* fromDirectory(path: string): AsyncIterable<Uint8Array> {
   const lock = lockDirectory(path, { mends: false });
   try {
     const { machine, end } = await readDirectory(diskFiles, path);
-    yield* backupOf(machine.tree, () => ({
+    const origin = () => ({
       clusterId: end.head.clusterId.toString(16),
       raftIndex: end.lastSequence,
       raftTerm: end.term,
       atMs: systemClock.nowMs(),
-    }));
+    });
+    yield* backupOf(machine.tree, origin, await ledgerBeside(path));
   } catch (error) {
     throw diskFailure("Reading", path, error);
   } finally {
     lock.release();
   }
+}
+
+/** The ledger of a data directory. A davit serves both or none, so the lock of the directory is enough. */
+async function ledgerBeside(path: string): Promise<BesideTree | undefined> {
+  const directory = join(path, "ledger");
+  if ((await listSegments(diskFiles, directory)).length === 0) return undefined;
+  const { machine } = await readDirectory(diskFiles, directory);
+  return { tree: machine.tree, root: ledgerRootPath };
 }

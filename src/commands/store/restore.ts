@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { ledgerAddress, ledgerRootPath } from "../../ledger/ledger-documents.ts";
+import { restoredLedgerNode } from "../../ledger/restored-ledger.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { type ReadBackup, readBackup } from "../../store/backup/backup.ts";
 import { restore as restoreBackup } from "../../store/backup/restore.ts";
 import type { NewPlace } from "../../store/core/log-port.ts";
-import { storePath } from "../../store/core/node.ts";
+import { isAtOrBelow, storePath } from "../../store/core/node.ts";
+import type { StoredNode } from "../../store/tree/tree-walk.ts";
 import { workCommand } from "../core/command-line.ts";
 import { diskFailure } from "../core/failure.ts";
 import type { Host } from "../core/host.ts";
@@ -32,35 +36,60 @@ async function bringBack(config: RestoreConfig, host: Host): Promise<void> {
   const doing = "Restoring to";
   if (config.storeEtcdEndpoints !== undefined) {
     const name = prefixName(config);
-    return await withNewPrefix(config, doing, (place) => restoreTo(place, { input, name }, host));
+    return await withNewPrefix(config, doing, (place, ledger) => restoreTo({ place, ledger }, { input, name }, host));
   }
   // Without etcd, the options have a directory.
   const name = dataDir ?? "";
-  await restoreTo(newDirectory(name, doing), { input, name }, host);
+  const ledger = newDirectory(join(name, "ledger"), doing);
+  await restoreTo({ place: newDirectory(name, doing), ledger }, { input, name }, host);
+}
+
+interface RestorePlaces {
+  readonly place: NewPlace;
+  /** Where the ledger of the restored store begins. It is inside the other place. */
+  readonly ledger: NewPlace;
 }
 
 async function restoreTo(
-  place: NewPlace,
+  { place, ledger }: RestorePlaces,
   { input, name }: { readonly input: string; readonly name: string },
   host: Host,
 ): Promise<void> {
   await place.refuseUnlessEmpty();
   const backup = await readWhole(input);
-  const { clusterId: cluster, index } = await restoreBackup({
-    backup,
-    place,
-    without: storePath(davitRoot),
-    random: randomBytes,
-    nowMs: systemClock.nowMs(),
-  });
+  const shared = { backup, random: randomBytes, nowMs: systemClock.nowMs() };
+  const { clusterId: cluster, index } = await restoreBackup({ ...shared, place, keep: ofUsers });
+  const machines = machineCount(backup);
+  if (machines !== undefined) await restoreBackup({ ...shared, place: ledger, keep: restoredLedgerNode });
   const sentence =
     `${name} has the keys of index ${backup.head.index}, as cluster ${cluster} at index ${index}. ` +
-    "Profiles and Groups come from the source once davit serve runs on it.";
+    `${ledgerSentence(machines)} Profiles and Groups come from the source once davit serve runs on it.`;
   new Progress(host, systemClock, "backup is being restored").done(
     sentence,
-    { path: name, cluster, index },
+    { path: name, cluster, index, ...(machines !== undefined && { machines }) },
     "backup restored",
   );
+}
+
+/** Keeps everything but davit's own documents. */
+function ofUsers(node: StoredNode): StoredNode | undefined {
+  return isAtOrBelow(node.path, storePath(davitRoot)) ? undefined : node;
+}
+
+/** How many machines the ledger of a backup has; undefined for a backup without a ledger. */
+function machineCount({ tree }: ReadBackup): number | undefined {
+  let count: number | undefined;
+  for (const { path } of tree.walk(storePath(davitRoot))) {
+    if (!isAtOrBelow(path, ledgerRootPath)) continue;
+    count = (count ?? 0) + (ledgerAddress(path)?.kind === "entry" ? 1 : 0);
+  }
+  return count;
+}
+
+function ledgerSentence(machines: number | undefined): string {
+  const grants = "A new ledger begins, and every grant is asleep.";
+  if (machines === undefined) return `The backup has no ledger of installs. ${grants}`;
+  return `The ledger's ${machines} machines count as installed. ${grants}`;
 }
 
 async function readWhole(path: string): Promise<ReadBackup> {

@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { etcdAccess } from "../../app/core/etcd-access.ts";
+import { ledgerPrefix } from "../../app/core/members.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
@@ -79,9 +80,12 @@ export async function withEtcd<Result>(
 export async function withNewPrefix<Result>(
   values: PlaceValues,
   doing: string,
-  work: (place: NewPlace) => Promise<Result>,
+  work: (place: NewPlace, ledgerPlace: NewPlace) => Promise<Result>,
 ): Promise<Result> {
   const { NewPrefix } = await import("../../store/etcd/new-prefix.ts");
-  const { storeEtcdPrefix: prefix } = values;
-  return await withEtcd(values, (client) => work(new NewPrefix({ client, clock: systemClock, prefix, doing })));
+  const { storeEtcdPrefix } = values;
+  return await withEtcd(values, (client) => {
+    const at = (prefix: string) => new NewPrefix({ client, clock: systemClock, prefix, doing });
+    return work(at(storeEtcdPrefix), at(ledgerPrefix(storeEtcdPrefix)));
+  });
 }

@@ -11,6 +11,8 @@ import type { Store } from "../../store/store.ts";
 
 export interface BackupStreamsOptions {
   readonly store: Pick<Store, "backup">;
+  /** The part of another store that a backup has, too. */
+  readonly beside?: Parameters<Store["backup"]>[0];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -75,7 +77,7 @@ export class BackupStreams {
    */
   async #send(response: ServerResponse): Promise<number> {
     let bytes = 0;
-    for await (const slice of this.#options.store.backup()) {
+    for await (const slice of this.#options.store.backup(this.#options.beside)) {
       if (response.destroyed) break;
       bytes += slice.length;
       if (!response.write(slice)) await this.#drained(response);

@@ -2,10 +2,19 @@
 
 import { nextTurn } from "../../lib/slices.ts";
 import { WalError } from "../core/log-port.ts";
+import { isAtOrBelow, type StorePath } from "../core/node.ts";
 import { encodeState, StateReader } from "../snapshot/snapshot.ts";
 import { Tree } from "../tree/tree.ts";
+import type { StoredNode } from "../tree/tree-walk.ts";
 import { EventRing } from "../watch/event-ring.ts";
 import { type BackupHead, BackupReader, framedBackup } from "./format.ts";
+
+/** Another store. A backup has a part of it, at the same paths: the main store has nothing there. */
+export interface BesideTree {
+  readonly tree: Tree;
+  /** The path of the part. */
+  readonly root: StorePath;
+}
 
 /** A whole backup, read into memory. */
 export interface ReadBackup {
@@ -22,15 +31,32 @@ export interface ReadBackup {
 export async function* backupOf(
   tree: Tree,
   origin: () => Omit<BackupHead, "index">,
+  beside?: BesideTree,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const walk = tree.walkFrozen();
+  const besideWalk = beside?.tree.walkFrozen();
   try {
     const { index } = tree;
+    const nodes = allNodes(walk.steps(), besideWalk?.steps() ?? [], { root: beside?.root, index });
     // A restored store begins a new history, so a backup has no events.
-    const state = { index, oldestIndex: index + 1, events: [], nodes: walk.steps() };
+    const state = { index, oldestIndex: index + 1, events: [], nodes };
     yield* framedBackup({ ...origin(), index }, encodeState(state));
   } finally {
+    besideWalk?.end();
     walk.end();
+  }
+}
+
+/** The other nodes get the index of the backup: in their own store they have indexes of another history. */
+function* allNodes(
+  own: Iterable<StoredNode | undefined>,
+  others: Iterable<StoredNode | undefined>,
+  { root, index }: { readonly root: StorePath | undefined; readonly index: number },
+): Generator<StoredNode | undefined> {
+  yield* own;
+  for (const node of others) {
+    const isWanted = node !== undefined && root !== undefined && isAtOrBelow(node.path, root);
+    yield isWanted ? { ...node, createdIndex: index, modifiedIndex: index } : undefined;
   }
 }
 

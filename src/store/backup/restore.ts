@@ -8,7 +8,6 @@
  */
 
 import type { NewPlace } from "../core/log-port.ts";
-import { isAtOrBelow, type StorePath } from "../core/node.ts";
 import { encodeInTurns } from "../snapshot/snapshot.ts";
 import type { Tree } from "../tree/tree.ts";
 import type { StoredNode } from "../tree/tree-walk.ts";
@@ -18,8 +17,8 @@ import type { ReadBackup } from "./backup.ts";
 export interface RestoreOptions {
   readonly backup: ReadBackup;
   readonly place: NewPlace;
-  /** The path that is not restored, with everything below it. */
-  readonly without: StorePath;
+  /** Returns a node as the new store has it; undefined for a node that it does not have. */
+  readonly keep: (node: StoredNode) => StoredNode | undefined;
   /** Random bytes from a source that does not repeat. */
   readonly random: (bytes: number) => Uint8Array;
   /** The wall clock, Unix milliseconds. */
@@ -39,20 +38,18 @@ export interface Restored {
 export const restoreLeap = 1_000_000;
 
 /** Writes the store, and resolves when everything is durable. @throws {WalError} see `NewPlace.begin`. */
-export async function restore({ backup, place, without, random, nowMs }: RestoreOptions): Promise<Restored> {
+export async function restore({ backup, place, keep, random, nowMs }: RestoreOptions): Promise<Restored> {
   const { head, tree } = backup;
   const sequence = head.raftIndex + restoreLeap;
   const index = head.index + restoreLeap;
   const clusterId = randomId(random).toString(16);
-  const state = { index, oldestIndex: index + 1, events: [], nodes: nodesOf(tree, without) };
+  const state = { index, oldestIndex: index + 1, events: [], nodes: nodesOf(tree, keep) };
   await place.begin({ clusterId, sequence, term: head.raftTerm, atMs: nowMs, pieces: encodeInTurns(state) });
   return { clusterId, index };
 }
 
-function* nodesOf(tree: Tree, without: StorePath): Iterable<StoredNode | undefined> {
+function* nodesOf(tree: Tree, keep: RestoreOptions["keep"]): Iterable<StoredNode | undefined> {
   const walk = tree.walkFrozen();
-  for (const node of walk.steps()) {
-    if (node === undefined || !isAtOrBelow(node.path, without)) yield node;
-  }
+  for (const node of walk.steps()) yield node && keep(node);
   walk.end();
 }

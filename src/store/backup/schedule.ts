@@ -26,6 +26,8 @@ import { saveBackup } from "./file.ts";
 export interface BackupScheduleOptions {
   readonly store: {
     readonly identity: LogIdentity;
+    /** Its size, 0 without any key: davit takes no backup before the first one. */
+    readonly bytes: number;
     backup(): AsyncIterable<Uint8Array>;
     onLeadership(listener: (isLeading: boolean) => void): void;
   };
@@ -48,6 +50,8 @@ const longestRetryMs = 15 * 60_000;
  * How often davit looks for the newest backup. If the backup is gone, perhaps with its volume, davit takes another one.
  */
 const lookMs = 10 * 60_000;
+/** How often davit looks whether an empty store has its first keys. The first list of a source is soon whole. */
+const emptyMs = 5_000;
 /** How long a stop waits for a running backup: a network disk may never answer. */
 const stopLimitMs = 2_000;
 
@@ -95,7 +99,7 @@ export class BackupSchedule {
     this.#counted = this.#failures;
   }
 
-  /** Begins the schedule. If this store has no backup yet, its leader takes the first one immediately. */
+  /** Begins the schedule. If this store has no backup yet, its leader takes the first one once the store has a key. */
   start(): void {
     this.#leading.abort();
     this.#options.store.onLeadership((isLeading) => this.#lead(isLeading));
@@ -132,6 +136,10 @@ export class BackupSchedule {
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#options;
     for (let failed = 0; !signal.aborted; ) {
+      if (this.#options.store.bytes === 0) {
+        await clock.sleep(emptyMs, signal);
+        continue;
+      }
       const isDone = await this.#tryRound();
       failed = isDone ? 0 : failed + 1;
       const retryMs = backoffMs(failed - 1, { firstMs: firstRetryMs, capMs: longestRetryMs });
