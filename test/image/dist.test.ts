@@ -75,7 +75,9 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
     const { stdout } = await inDebian(debian, [
       "dpkg --install /davit.deb",
       "davit --version",
-      "stat --format '%a %U:%G %n' /etc/davit /etc/davit/objects /etc/davit/davit.env",
+      "stat --format '%a %U:%G %n' /etc/davit /etc/davit/objects /etc/davit/davit.env /etc/davit/ops-token",
+      "grep --count --extended-regexp '^[0-9a-f]{64}$' /etc/davit/ops-token; sum=$(md5sum /etc/davit/ops-token)",
+      "ls /usr/share/doc/davit/examples/examples /usr/share/doc/davit/examples/prometheus",
       "bash -c '. /usr/share/bash-completion/completions/davit; COMP_WORDS=(davit ser); COMP_CWORD=1; _davit; echo complete: $COMPREPLY'",
       "timeout 60 zsh -f /session.zsh",
       "davit lint --manifests /usr/lib/davit/manifests/quickstart",
@@ -91,19 +93,24 @@ describe.skipIf(missing("bare-debian"))("the archives and packages", () => {
       "ask 'http://127.0.0.1:8080/ipxe?mac=52:54:00:a1:9c:ae'",
       "kill $davit; wait $davit; echo ended: $?",
       "dpkg --install /davit.deb; dpkg --verify davit; echo verified",
+      '[ "$sum" = "$(md5sum /etc/davit/ops-token)" ] && echo the token stays',
       "dpkg --remove davit; dpkg --purge davit",
-      "ls -d /usr/lib/davit /usr/bin/davit /etc/davit/davit.env || true",
+      "ls -d /usr/lib/davit /usr/bin/davit /etc/davit/davit.env /etc/davit/ops-token || true",
       "ls /var/lib/davit/data",
     ]);
     process.stdout.write(stdout);
     expect(stdout).toContain(`\ndavit ${version} (commit `);
     expect(stdout).toContain("\n750 root:davit /etc/davit\n750 root:davit /etc/davit/objects\n640 root:davit");
+    expect(stdout).toContain("\n640 root:davit /etc/davit/ops-token\n1\n");
+    expect(stdout).toContain("flatcar.yaml\n");
+    expect(stdout).toContain("davit.rules.yaml\n");
+    expect(stdout).toContain("\nthe token stays\n");
     expect(stdout).toContain("\ncomplete: serve\ncompleted in zsh\n");
     expect(stdout).toMatch(/\n#!ipxe\nkernel \/assets\/quickstart\/vmlinuz .*\n(.*\n)*boot\n/);
     expect(stdout).toContain("\nended: 0\n");
     expect(stdout).toMatch(/\n(Setting up davit .*\n)(Processing .*\n)*verified\n/);
     expect(stdout).toContain("/var/lib/davit stays, with the ledger of installs");
-    const gone = ["/usr/lib/davit", "/usr/bin/davit", "/etc/davit/davit.env"];
+    const gone = ["/usr/lib/davit", "/usr/bin/davit", "/etc/davit/davit.env", "/etc/davit/ops-token"];
     for (const path of gone) expect(stdout).toContain(`ls: cannot access '${path}': No such file or directory`);
     expect(stdout).toContain("\nledger\n");
   });

@@ -48,6 +48,7 @@ export async function debianPackage({ version, epochSeconds, output, processor, 
     "usr/share/doc/davit/copyright",
     `davit is under the Apache License 2.0: see /usr/lib/davit/LICENSE.\n\n${licenses}\n`,
   );
+  symlinkSync("../../../lib/davit/manifests", join(folder, "usr/share/doc/davit/examples"));
   write("DEBIAN/control", control(version, architecture, Math.ceil(bytesBelow(folder) / 1024)));
   write("DEBIAN/conffiles", "/etc/davit/davit.env\n");
   write("DEBIAN/md5sums", md5sums(folder));

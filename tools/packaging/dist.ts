@@ -68,7 +68,9 @@ function makeTree({ version, output }: Release, processor: Processor, bundle: st
   for (const name of ["bin/davit", "crds", "console", "package.json", "LICENSE", "NOTICES", "CHANGELOG.md"])
     copy(join(root, name), join(tree, name));
   copy(join(root, "licenses"), join(tree, "licenses"));
-  copy(join(root, "manifests/quickstart"), join(tree, "manifests/quickstart"));
+  // The alerts of a davit on a host are in manifests/prometheus.
+  for (const name of ["quickstart", "examples", "prometheus"])
+    copy(join(root, "manifests", name), join(tree, "manifests", name));
   setModes(tree);
   for (const name of ["davit", "node"]) chmodSync(join(tree, "bin", name), 0o755);
   return tree;

@@ -18,14 +18,18 @@ const head = `# Options of davit.service, as environment variables: remove the "
 # DAVIT_MANIFESTS to nothing, and DAVIT_KUBERNETES=true.
 `;
 
+// What the scripts of the package make.
+const ofPackage = [["DAVIT_OPS_TOKEN_FILE", "/etc/davit/ops-token"]] as const;
+
 /** Returns the text of the file. */
 export function optionsFile(): string {
   const unit = readFileSync(join(import.meta.dirname, "debian/davit.service"), "utf8");
-  const ofUnit = new Map([...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
+  const ofUnit = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value] as const);
+  const known = new Map<string | undefined, string | undefined>([...ofPackage, ...ofUnit]);
   const rows = Object.values<Row>(serveOptions).map(({ flag, preset = "", repeatable, help }) => {
     const words = `${help}${repeatable === true ? "; commas separate several" : ""}`;
     const name = `DAVIT_${flag.toUpperCase().replaceAll("-", "_")}`;
-    return `\n${wrapped(words)}\n#${name}=${ofUnit.get(name) ?? preset}\n`;
+    return `\n${wrapped(words)}\n#${name}=${known.get(name) ?? preset}\n`;
   });
   return head + rows.join("");
 }
