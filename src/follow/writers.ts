@@ -32,7 +32,7 @@ export interface WritersOptions {
 }
 
 /** A question, to be sent as JSON. */
-interface Question {
+interface AskedQuestion {
   /** Of the machine. Questions without one count as those of one client. */
   readonly address?: string | undefined;
 }
@@ -66,7 +66,7 @@ export class Writers {
   }
 
   /** Sends a question as JSON. @returns the answer of the first member that answers; undefined if none does in time. */
-  async ask(path: string, question: Question): Promise<string | undefined> {
+  async ask(path: string, question: AskedQuestion): Promise<string | undefined> {
     const { address } = question;
     return await this.#ask(path, JSON.stringify(question), address === undefined ? undefined : networkOf(address));
   }
