@@ -117,6 +117,26 @@ export const provocations: readonly Provocation[] = [
     input: stream(profileText("web", `  boot: {kernel: "/assets/k", args: ["s=\${next-server}"]}`), group),
   },
   {
+    code: "foreign-location",
+    what: "a kernel by HTTPS",
+    input: stream(profileText("web", "  boot: {kernel: 'https://192.0.2.7/k'}"), group),
+  },
+  {
+    code: "foreign-location",
+    what: "a template that yields a location of NFS",
+    input: withKernel("'/192.0.2.7/k'").replace("/{{a}}", "{{b}}:{{a}}").replace("{a:", "{b: nfs, a:"),
+  },
+  {
+    code: "foreign-location",
+    what: "an initrd of which iPXE makes a file",
+    input: stream(profileText("web", "  boot: {kernel: /k, initrd: ['/f /etc/f mode=755']}"), group),
+  },
+  {
+    code: "unmarked-installer",
+    what: "an installer's argument in the text of the kernel",
+    input: stream(profileText("web", "  boot: {kernel: '/k autoinstall quiet'}"), group),
+  },
+  {
     code: "unchecked-digest",
     what: "a digest of a kernel from elsewhere",
     input: stream(profileText("web", `  boot: {kernel: "http://192.0.2.7/k?sha256=${"0".repeat(64)}"}`), group),

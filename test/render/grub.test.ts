@@ -7,6 +7,7 @@ import { textOf } from "../../src/render/boot/pieces.ts";
 import { renderErrorOf } from "../../src/render/core/render-error.ts";
 import { type GrubInput, renderGrub } from "../../src/render/grub/grub.ts";
 import { guardOf } from "../../src/render/grub/guard.ts";
+import { foreignLocation } from "../../src/render/grub/locations.ts";
 import { fillTokens, foreignToken, quote } from "../../src/render/grub/words.ts";
 import { missing } from "../helpers/requirements.ts";
 
@@ -65,9 +66,17 @@ const cases: readonly { name: string; part: Partial<GrubInput> }[] = [
       isGrubClient: true,
       boot: kernel({
         kernel: "http://198.51.100.7/vmlinuz",
-        initrd: ["(http,198.51.100.7)/a", "HTTP://198.51.100.7:81/b?c", "http://198.51.100.7", "tftp-relative"],
+        initrd: ["(http,198.51.100.7)/a", "HTTP://198.51.100.7:81/b?c", "http://198.51.100.7", "assets/c"],
       }),
     },
+  },
+  {
+    name: "tftp",
+    part: { boot: kernel({ kernel: "tftp://198.51.100.7/k", initrd: ["TFTP://boot.example:69/a/i"] }) },
+  },
+  {
+    name: "kernel-with-arguments",
+    part: { boot: kernel({ kernel: `--name k /k auto=true url="http://x/a b" m=\${mac}`, args: ["quiet"] }) },
   },
   { name: "title-quoted", part: { title: `Rack "A" $5 \\ \n} é` } },
   { name: "guarded", part: { guard: guardOf(labels, (label) => label === "mac") } },
@@ -82,6 +91,57 @@ describe("renderGrub", () => {
     const rendered = renderGrub(input(part));
     expect(rendered?.contentType).toBe("text/plain; charset=utf-8");
     await expect(rendered?.body).toMatchFileSnapshot(`../golden/grub/${name}.cfg`);
+  });
+
+  it.each([
+    { location: "https://192.0.2.7/k" },
+    { location: "HTTPS://192.0.2.7/k" },
+    { location: "http://user:password@192.0.2.7/k" },
+    { location: "http://a,81/k" },
+    { location: "http:///k" },
+    { location: "http:k" },
+    { location: "//192.0.2.7/k" },
+    { location: "nfs://192.0.2.7/k" },
+    { location: "nfs:192.0.2.7:/k" },
+    { location: "ftp://192.0.2.7/k" },
+    { location: "tftp://192.0.2.7:6969/k" },
+    { location: "tftp://[fd00::1]/k" },
+    { location: "tftp://192.0.2.7/a%20b" },
+    { location: "tftp://192.0.2.7/" },
+    { location: "file:/k" },
+    { location: "../k" },
+    { location: "--timeout 5 /k" },
+    { location: "(http" },
+    { location: "http://192.0.2.7/k#part" },
+  ])("refuses what GRUB cannot load: $location", ({ location }) => {
+    for (const boot of [kernel({ kernel: location }), kernel({ initrd: ["/i", location] })]) {
+      const { reason } = renderErrorOf(() => renderGrub(input({ boot }))) ?? {};
+      expect(reason).toMatch(/^grub(?:Location|InitrdWords)$/);
+    }
+    expect(foreignLocation(location, "kernel")).toBe("grubLocation");
+  });
+
+  it.each(["/generic?mac=1 preseed.cfg mode=644", "--name fw http://192.0.2.7/f /etc/f"])(
+    "refuses an initrd of which iPXE makes a file: %s",
+    (initrd) => {
+      const error = renderErrorOf(() => renderGrub(input({ boot: kernel({ initrd: [initrd] }) })));
+      expect(error?.message).toMatch(/put it into a cpio archive, or set boot\.grubScript$/);
+      expect(foreignLocation(initrd, "initrd[0]")).toBe("grubInitrdWords");
+    },
+  );
+
+  it.each([
+    `{{davit.url}}/assets/k`,
+    `{{default "a b" base}}/k`,
+    `http://{{host}}/k`,
+    `http://\${next-server}:{{port}}/k`,
+    `tftp://{{host}}/k`,
+    `/assets/\${mac:hexhyp}/k`,
+    `{{#if secure}}https{{else}}http{{/if}}://a/k`,
+    `(tftp,192.0.2.7)/k`,
+    `/k auto=true`,
+  ])("takes the text of a Profile that GRUB can load: %s", (text) => {
+    expect(foreignLocation(text, "kernel")).toBeUndefined();
   });
 
   it("has no config for a machine that shall find nothing", () => {
@@ -107,8 +167,8 @@ describe("renderGrub", () => {
     readonly boot: { readonly kernel: string; readonly initrd: readonly string[]; readonly args: readonly string[] };
     readonly serial: string;
   }
-  /** False for a token that no label fills. */
-  const isFilled = (any: AnyInput) => renderErrorOf(() => renderAny(any))?.reason !== "grubToken";
+  /** False for a token that no label fills, and for a location that GRUB cannot load. */
+  const isFilled = (any: AnyInput) => renderErrorOf(() => renderAny(any)) === undefined;
   const renderAny = ({ title, boot, serial, isGrubClient, commands }: AnyInput) =>
     renderGrub(
       input({

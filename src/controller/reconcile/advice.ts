@@ -18,7 +18,8 @@ import {
 } from "../../model/objects/profile.ts";
 import { lacksInitrdArgument, parseInitrd } from "../../render/boot/initrd.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
-import { renderErrorOf } from "../../render/core/render-error.ts";
+import { renderErrorOf, renderReasons } from "../../render/core/render-error.ts";
+import { foreignLocation } from "../../render/grub/locations.ts";
 import { foreignToken } from "../../render/grub/words.ts";
 import { sharedNames } from "../../render/metadata/metadata.ts";
 import type { Advice } from "../status/conditions.ts";
@@ -28,7 +29,7 @@ import { effectCure, installerCommandIn, installerIn } from "./installers.ts";
 export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
   const { boot, metadata = {} } = spec;
   const ofBoot = boot?.kind === "kernel" ? kernelAdvice(boot) : [];
-  const ofGrub = boot?.kind === "kernel" && spec.grubScript === undefined ? tokenAdvice(boot) : [];
+  const ofGrub = boot?.kind === "kernel" && spec.grubScript === undefined ? grubAdvice(boot) : [];
   return [...ofBoot, ...ofGrub, ...effectAdvice(spec), ...metadataAdvice(metadata)];
 }
 
@@ -131,7 +132,7 @@ function endOf(arg: string): string | undefined {
 function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   if (spec.effect !== undefined) return [];
   for (const [field, text] of bootTexts(spec)) {
-    const found = isLocation(field) ? undefined : installerIn(text);
+    const found = installerIn(argumentsIn(field, text));
     if (found === undefined) continue;
     const what = `boot.${field} has ${found.argument} of ${found.installer}, and the Profile no effect`;
     return [{ code: "unmarked-installer", field: `spec.boot.${field}`, text: `${what}: ${effectCure}` }];
@@ -146,15 +147,26 @@ function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   return [];
 }
 
+/** The words of a text that the kernel gets. Those of an initrd are a name and a mode, and name no installer. */
+function argumentsIn(field: string, text: string): string {
+  return isLocation(field) ? parseInitrd(text).rest : text;
+}
+
 function kernelAdvice(boot: KernelBoot): readonly Advice[] {
   return [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot), ...digestAdvice(boot)];
 }
 
-function tokenAdvice(boot: KernelBoot): readonly Advice[] {
+function grubAdvice(boot: KernelBoot): readonly Advice[] {
   return kernelTexts(boot).flatMap(([field, text]) => {
+    const place = `spec.boot.${field}`;
+    const reason = isLocation(field) ? foreignLocation(text, field) : undefined;
+    if (reason !== undefined) {
+      const what = `boot.${field}: /grub answers 500: ${renderReasons[reason]}`;
+      return [{ code: reasonCodes[reason], field: place, text: what }];
+    }
     if (foreignToken(text) === undefined) return [];
     const what = `boot.${field} has a token of iPXE that GRUB does not know: /grub answers 500`;
-    return [{ code: "foreign-token", field: `spec.boot.${field}`, text: `${what}, set boot.grubScript` }];
+    return [{ code: "foreign-token", field: place, text: `${what}, set boot.grubScript` }];
   });
 }
 

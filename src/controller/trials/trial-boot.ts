@@ -2,13 +2,20 @@
 
 import { unreachable } from "../../lib/errors.ts";
 import { type Labels, sentLabels } from "../../model/labels/labels.ts";
-import { type KernelBoot, kernelTexts, type ProfileContent, withArguments } from "../../model/objects/profile.ts";
+import {
+  isLocation,
+  type KernelBoot,
+  kernelTexts,
+  type ProfileContent,
+  withArguments,
+} from "../../model/objects/profile.ts";
 import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot/boot.ts";
 import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
 import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
 import { type Filled, textOf } from "../../render/boot/pieces.ts";
-import { type RenderError, renderErrorOf } from "../../render/core/render-error.ts";
+import { RenderError, renderErrorOf } from "../../render/core/render-error.ts";
 import { renderGrub } from "../../render/grub/grub.ts";
+import { foreignLocation } from "../../render/grub/locations.ts";
 import { chainLabels, foreignToken } from "../../render/grub/words.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import type { Template, Variables } from "../../render/template/template.ts";
@@ -27,6 +34,8 @@ interface FaultPlace {
 
 export interface BootFault extends FaultPlace {
   readonly error: RenderError;
+  /** Set if only machines that boot by GRUB meet the fault, and none by iPXE. */
+  readonly isAdvice?: true;
 }
 
 /** The inputs: a Profile's boot section, and a machine of a Group. */
@@ -88,10 +97,12 @@ function kernelFaults(
     const parts = texts
       .filter(([{ field }]) => field.includes("args["))
       .map(([place, text]) => [place, renderBootText(text, variables, compile)] as const);
-    // Only GRUB needs a token to be filled, so the machines that boot by iPXE do not wait because of one. It is advice.
+    // Only GRUB lacks tokens and locations of iPXE, so the machines that boot by iPXE do not wait because of one.
     const grubLabels = new Map([...chainLabels.map((name) => [name, ""] as const), ...sentLabels(labels)]);
-    const asGrub = (each: FilledKernel) => renderGrub({ ...sampleGrub, labels: grubLabels, boot: withoutTokens(each) });
+    const asGrub = (each: FilledKernel) => renderGrub({ ...sampleGrub, labels: grubLabels, boot: forGrub(each) });
+    const locations = isForGrub ? locationFaults(texts, variables, compile) : [];
     faults = [
+      ...locations,
       ...argumentFaults("ipxe", filled, parts, renderIpxe),
       ...(isForGrub ? argumentFaults("grub", filled, parts, asGrub) : []),
     ];
@@ -99,14 +110,31 @@ function kernelFaults(
   return [...ofAll, ...faults];
 }
 
-function withoutTokens(boot: FilledKernel): FilledKernel {
-  const plain = (text: string) => (foreignToken(text) === undefined ? text : "/");
+/** Replaces what only iPXE knows. Advice reports it. */
+function forGrub(boot: FilledKernel): FilledKernel {
+  const plain = (field: string) => (text: string) =>
+    foreignToken(text) === undefined && foreignLocation(text, field) === undefined ? text : "/";
   return {
     ...boot,
-    kernel: plain(boot.kernel),
-    initrd: boot.initrd.map(plain),
+    kernel: plain("kernel")(boot.kernel),
+    initrd: boot.initrd.map(plain("initrd")),
     args: boot.args.filter((arg) => foreignToken(textOf(arg)) === undefined),
   };
+}
+
+/** The locations that only a template's result shows to be foreign to GRUB. The Profile's status has the other ones. */
+function locationFaults(
+  texts: readonly (readonly [FaultPlace, string])[],
+  variables: Variables,
+  compile: BootTrial["compile"],
+): readonly BootFault[] {
+  return texts.flatMap(([{ field }, text]) => {
+    const name = field.slice("spec.boot.".length);
+    if (!(isLocation(name) && text.includes("{{")) || foreignLocation(text, name) !== undefined) return [];
+    const result = textOf(renderBootText(text, variables, compile)).trim();
+    const reason = result === "" ? undefined : foreignLocation(result, name);
+    return reason === undefined ? [] : [{ client: "grub", field, error: new RenderError(reason), isAdvice: true }];
+  });
 }
 
 const sampleGrub = { title: "", authority: "", separator: "auto", commands: "auto", isGrubClient: false } as const;

@@ -131,9 +131,10 @@ class Bench {
     );
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
-    const found = faults.map(({ client, error, field, isOfGroup }) =>
-      finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) }),
-    );
+    const found = faults.map(({ client, error, field, isOfGroup, isAdvice }) => {
+      const place = { place: { field }, ...(isOfGroup && { isOfGroup }) };
+      return finding(client, { ...fromError(error), ...place, ...(isAdvice && { severity: "advice" }) });
+    });
     // A boot section does not depend on the request. Without a Machine, its faults occur with every request.
     return [...(reads.isAny ? found : found.map(asCertain)), ...unused, ...unmarkedArguments(this.#content, args)];
   }

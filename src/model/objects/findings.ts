@@ -199,6 +199,10 @@ const usageFindings = {
     "A kernel, initrd or argument has a token of iPXE that GRUB does not know: /grub answers 500",
     "Replace the token, or set boot.grubScript. Machines that boot by iPXE need nothing",
   ),
+  "foreign-location": advice(
+    "A kernel or initrd has a location, or words after it, that only iPXE knows: /grub answers 500",
+    "Do as the message says. Machines that boot by iPXE need nothing",
+  ),
   "unchecked-digest": advice(
     "A kernel or initrd has a sha256, but is not below /assets/: nothing checks it",
     "Put the file below --assets-dir, or remove sha256",

@@ -30,6 +30,8 @@ export const reasonCodes: Readonly<Record<RenderReason, FindingCode>> = {
   valueIsToken: "unsafe-value",
   grubEscapes: "unsafe-value",
   grubToken: "foreign-token",
+  grubLocation: "foreign-location",
+  grubInitrdWords: "foreign-location",
   grubSplits: "unsafe-value",
   scriptValue: "unsafe-value",
   scriptControl: "control-character",

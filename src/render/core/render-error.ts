@@ -38,6 +38,11 @@ export const renderReasons = {
   valueIsToken: "Render iPXE script: a value in args would be a token of iPXE, or a part of one",
   grubEscapes: "Render GRUB config: a value in args has a quote or a backslash, which GRUB does not hand on as it is",
   grubToken: "Render GRUB config: an iPXE token that GRUB does not know and that no label of the request fills",
+  grubLocation:
+    "Render GRUB config: GRUB cannot load this location: write http://HOST:PORT/PATH, tftp://HOST/PATH or a path, " +
+    "or set boot.grubScript",
+  grubInitrdWords:
+    "Render GRUB config: GRUB cannot make a file of an initrd: put it into a cpio archive, or set boot.grubScript",
   grubSplits:
     "Render GRUB config: a value in args has a letter that Linux takes for a blank, and GRUB does not quote it",
   scriptValue: "Render script: a value has a line break or another control character",

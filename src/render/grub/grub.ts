@@ -14,8 +14,10 @@ import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
 import { parseInitrd } from "../boot/initrd.ts";
 import { wordsOf } from "../boot/kernel-words.ts";
 import { textOf } from "../boot/pieces.ts";
+import { RenderError } from "../core/render-error.ts";
 import { plainText, type Rendered } from "../core/rendered.ts";
 import { type GrubGuard, guardedLines, rebooting } from "./guard.ts";
+import { grubFile } from "./locations.ts";
 import { fillTokens, kernelWord, quote } from "./words.ts";
 
 /**
@@ -52,7 +54,8 @@ export interface GrubInput {
 /**
  * Writes the config of a boot section.
  * @returns undefined for local boot by `notFound`: the client then gets no config.
- * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel unchanged.
+ * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel unchanged, for a token or a
+ * location that only iPXE knows, and for words after an initrd.
  */
 export function renderGrub(input: GrubInput): Rendered | undefined {
   const { boot } = input;
@@ -104,12 +107,12 @@ function entry(lines: readonly string[], { title, guard }: GrubInput): readonly 
 
 function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): readonly string[] {
   const usesEfi = usesEfiCommands(input);
-  const location = (text: string) =>
-    quote(textOf(fillTokens(locationOf(parseInitrd(text).location, input), input.labels)));
-  const words = args.flatMap(wordsOf).map(({ bare }) => quote(kernelWord(fillTokens(bare, input.labels))));
+  const filled = (location: string) => quote(textOf(fillTokens(locationOf(location, input), input.labels)));
+  const { location, rest } = parseInitrd(kernel);
+  const words = [rest, ...args].flatMap(wordsOf).map(({ bare }) => quote(kernelWord(fillTokens(bare, input.labels))));
   const lines = [
     `echo "Loading kernel"`,
-    [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" "),
+    [usesEfi ? "linuxefi" : "linux", filled(location), ...words].join(" "),
     ...unlessLoaded("kernel", input),
   ];
   // Without an initrd, the line is left out: GRUB refuses the command without a file.
@@ -117,7 +120,7 @@ function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): 
   return [
     ...lines,
     `echo "Loading initrd"`,
-    [usesEfi ? "initrdefi" : "initrd", ...initrd.map(location)].join(" "),
+    [usesEfi ? "initrdefi" : "initrd", ...initrd.map(initrdLocation).map(filled)].join(" "),
     ...unlessLoaded("initrd", input),
   ];
 }
@@ -144,14 +147,31 @@ function usesEfiCommands({ commands, labels }: GrubInput): boolean {
   }
 }
 
+function initrdLocation(text: string): string {
+  const { location, rest } = parseInitrd(text);
+  if (rest !== "") throw new RenderError("grubInitrdWords");
+  return location;
+}
+
 /**
  * Writes a location as GRUB reads it. A path or an HTTP URL gets a device such as `(http,192.0.2.1:8080)`. A path gets
- * none if `isPlain`. Any other location stays unchanged, such as one that has a device.
+ * none if `isPlain`.
+ * @throws {RenderError} for a location that GRUB cannot load.
  */
 function locationOf(text: string, input: GrubInput): string {
-  if (text.startsWith("/")) return isPlain(input) ? text : `${deviceOf(input.authority, input)}${text}`;
-  const [, host, path = ""] = /^http:\/\/([^/]+)(.*)$/is.exec(text) ?? [];
-  return host === undefined ? text : `${deviceOf(host, input)}${path === "" ? "/" : path}`;
+  const file = grubFile(text);
+  switch (file?.kind) {
+    case undefined:
+      throw new RenderError("grubLocation");
+    case "own":
+      return isPlain(input) ? file.path : `${deviceOf(input.authority, input)}${file.path}`;
+    case "http":
+      return `${deviceOf(file.host, input)}${file.path}`;
+    case "device":
+      return file.text;
+    default:
+      return unreachable(file);
+  }
 }
 
 /**
