@@ -66,6 +66,8 @@ describe("the options of davit serve", () => {
     ["--log-format", "json", { logFormat: "json" }],
     ["--store-quota-bytes", "5000000000", { storeQuotaBytes: 5_000_000_000 }],
     ["--assets-cache-bytes", "0", { assetsCacheBytes: 0 }],
+    ["--assets-dir", "assets", { assetsDir: "assets", assetsDotfiles: false }],
+    ["--assets-dir=assets", "--assets-dotfiles", { assetsDir: "assets", assetsDotfiles: true }],
     ["--assets-cache-bytes", "17179869184", { assetsCacheBytes: 17_179_869_184 }],
     ["--store-max-watchers", "50", { storeMaxWatchers: 50 }],
     ["--on-damage", "move-aside", { onDamage: "move-aside" }],

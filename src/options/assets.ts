@@ -4,11 +4,21 @@ import type { Address } from "../lib/text/address.ts";
 import type { Option } from "./parsing.ts";
 import { directoryOption, each, one, readBytesOrNone, readServers, switchOption } from "./readers.ts";
 
+const needsDirectory = [{ name: "assetsDir", lack: "No assets directory" }];
+
 export const assetOptions = {
   assetsDir: directoryOption(
     "assets-dir",
     "directory of kernels and initrds, served below /assets/; default: none, and /assets/ answers 404",
   ),
+  assetsDotfiles: {
+    ...switchOption(
+      "assets-dotfiles",
+      "serve files whose names begin with a dot, such as .treeinfo, in directories below --assets-dir; never " +
+        "directories such as .git, and no usual names of credentials such as .netrc",
+    ),
+    needs: needsDirectory,
+  },
   assetsMaxBytes: {
     flag: "assets-max-bytes",
     value: "BYTES",
@@ -24,8 +34,6 @@ export const assetOptions = {
     read: one(readBytesOrNone),
   } satisfies Option<number>,
 };
-
-const needsDirectory = [{ name: "assetsDir", lack: "No assets directory" }];
 
 /** Of `davit serve`. */
 export const fetchAssetsFrom = {

@@ -39,12 +39,21 @@ let port = 0;
 
 beforeAll(async () => {
   mkdirSync(join(root, "os", "1.0"), { recursive: true });
-  mkdirSync(join(root, ".hidden"));
+  for (const directory of [".hidden", "os/.disk", "os/.git"]) mkdirSync(join(root, directory));
   const files = [
     "os/1.0/vmlinuz",
     "index.html",
     ".dot",
     ".hidden/file",
+    "os/.treeinfo",
+    "os/.Netrc",
+    "os/.env.local",
+    "os/.git-credentials",
+    "os/.disk/info",
+    "os/.git/config",
+    "os/.vmlinuz.0f60303a",
+    "os/..data",
+    ".treeinfo",
     "with space",
     "config.JSON",
     "ipxe.EFI",
@@ -80,6 +89,29 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.stop()));
   rmSync(folder, { recursive: true });
+});
+
+describe("names that begin with a dot", () => {
+  it("are 404 without `serveDotfiles`", async () => {
+    expect(statusOf(await ask(port, "/assets/os/.treeinfo"))).toBe(404);
+  });
+
+  it.each([
+    ["of a file in a directory", 200, "os/.treeinfo"],
+    ["of a file in the assets directory itself", 404, ".treeinfo"],
+    ["of a directory", 404, "os/.disk/info"],
+    ["of a repository", 404, "os/.git/config"],
+    ["of a file with credentials", 404, "os/.git-credentials"],
+    ["of such a file in another letter case", 404, "os/.Netrc"],
+    ["of such a file with an ending", 404, "os/.env.local"],
+    ["of such a file, with the dot escaped", 404, "os/%2Eenv.local"],
+    ["of an unfinished download", 404, "os/.vmlinuz.0f60303a"],
+    ["with two dots", 404, "os/..data"],
+    ["of no file", 404, "os/.absent"],
+    ["that leads up", 404, "os/1.0/%2e%2e/.treeinfo"],
+  ])("%s give %i with `serveDotfiles`: %s", async (_name, status, path) => {
+    expect(statusOf(await ask(await start(root, { serveDotfiles: true }), `/assets/${path}`))).toBe(status);
+  });
 });
 
 describe("`GET /assets/...` serves", () => {

@@ -47,7 +47,13 @@ beforeEach(async () => {
   start = {
     config: {
       ...{ bootAddress, advertiseAddress: bootAddress, bootThreads: 2, maxStalenessMs: 60_000 },
-      ...{ grubSeparator: "auto", grubCommands: "auto", assetsDir: folder, assetsCacheBytes: 1_000_000 },
+      ...{
+        grubSeparator: "auto",
+        grubCommands: "auto",
+        assetsDir: folder,
+        assetsDotfiles: false,
+        assetsCacheBytes: 1_000_000,
+      },
       ...{ bootTlsAddress: undefined, advertiseTlsAddress: undefined, bootTlsClientCaFile: undefined },
       ...{ bootTlsCertFile: undefined, bootTlsKeyFile: undefined, secretsKeyFile: undefined },
       ...{ signingKey: undefined, grubSigningKey: undefined, clientLimitExempt: undefined, trustedProxies: undefined },

@@ -35,6 +35,9 @@
 {{- end }}
 {{- end }}
 - --assets-dir=/var/lib/davit-assets
+{{- if .Values.assets.dotfiles }}
+- --assets-dotfiles
+{{- end }}
 - --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
 {{- if .Values.assets.fetchFrom }}
 - --assets-max-bytes={{ .Values.assets.maxBytes | default 0 | int64 }}

@@ -19,7 +19,10 @@ import { maxAssetFiles } from "../core/open-files.ts";
 
 export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests" | "clients">> {
   readonly metrics: AssetsOptions["metrics"] & AssetFetcherOptions["metrics"];
-  readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes" | "assetsCacheBytes" | "bootThreads">;
+  readonly config: Pick<
+    ServiceConfig,
+    "assetsDir" | "assetsDotfiles" | "assetsMaxBytes" | "assetsCacheBytes" | "bootThreads"
+  >;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
   /** Takes the downloads that name a claim. */
@@ -56,6 +59,7 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
         });
   const route = assetRoute({
     root: directory,
+    serveDotfiles: config.assetsDotfiles,
     cacheBytes: Math.floor(cacheBytes / config.bootThreads),
     digests,
     wanted: fetcher?.wanted,

@@ -184,9 +184,10 @@ export class BootThread {
   }
 
   #assets(log: Log, desk: PermitDesk | undefined) {
-    const { assetsDir: root, assetsCacheBytes, bootThreads } = this.#start.config;
+    const { assetsDir: root, assetsDotfiles: serveDotfiles, assetsCacheBytes, bootThreads } = this.#start.config;
     return assetRoute({
       root,
+      serveDotfiles,
       cacheBytes: Math.floor(assetsCacheBytes / bootThreads),
       digests: this.#digests,
       wanted: this.#wanted,

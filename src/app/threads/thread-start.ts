@@ -36,6 +36,7 @@ export function threadStart(options: ThreadStartOptions): ThreadStart {
       maxStalenessMs: config.maxStalenessMs,
       secretsKeyFile: config.secretsKeyFile,
       assetsDir: config.assetsDir,
+      assetsDotfiles: config.assetsDotfiles,
       assetsCacheBytes: config.assetsCacheBytes,
       clientLimitExempt: config.clientLimitExempt,
       trustedProxies: config.trustedProxies,

@@ -37,6 +37,7 @@ export type ThreadConfig = ListenerConfig &
     | "maxStalenessMs"
     | "secretsKeyFile"
     | "assetsDir"
+    | "assetsDotfiles"
     | "assetsCacheBytes"
     | "clientLimitExempt"
     | "trustedProxies"

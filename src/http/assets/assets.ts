@@ -32,6 +32,11 @@ import { AssetStreams, sendPieces } from "./streams.ts";
 export interface AssetsOptions {
   /** The assets directory; undefined: every asset is 404. */
   readonly root: string | undefined;
+  /**
+   * True to serve files in directories below `root` whose names begin with a dot, such as `.treeinfo`, except the usual
+   * names of credentials. Default: false.
+   */
+  readonly serveDotfiles?: boolean;
   /** Memory for frequently requested assets; 0: none. */
   readonly cacheBytes: number;
   readonly digests: AssetDigests;
@@ -87,6 +92,7 @@ const typesByEnding: ReadonlyMap<string, string> = new Map([
 export function assetRoute(options: AssetsOptions): AssetRoute {
   const {
     root,
+    serveDotfiles = false,
     cacheBytes: limitBytes,
     digests,
     wanted = nothingListed,
@@ -108,6 +114,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     clients,
+    serveDotfiles,
     log,
     desk,
     hasPlace: true,
@@ -148,6 +155,7 @@ interface DownloadContext {
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly clients: Clients;
+  readonly serveDotfiles: boolean;
   readonly log: AssetsOptions["log"];
   readonly desk: AssetsOptions["desk"];
   /** False for a request that has no place among the downloads. It may get only an answer that reads no file. */
@@ -204,9 +212,9 @@ async function checkDigest(
   await digests.check(asset, accepts, path);
 }
 
-async function openOrRefuse(root: string, path: string, { wanted }: DownloadContext): Promise<Asset> {
+async function openOrRefuse(root: string, path: string, { wanted, serveDotfiles }: DownloadContext): Promise<Asset> {
   try {
-    const asset = await openAsset(root, path);
+    const asset = await openAsset(root, path, serveDotfiles);
     if (asset !== undefined) return asset;
   } catch (error) {
     const code = codeOf(error);

@@ -47,11 +47,14 @@ export class AssetChanged extends Error {
  * Opens the asset that a path names.
  * @param root the assets directory, which may itself be a symbolic link.
  * @param path as sent, percent-encoded: the part after `/assets/`.
+ * @param serveDotfiles see `AssetsOptions`.
  * @returns undefined when there is no such asset. Otherwise the caller must close the handle.
  */
-export async function openAsset(root: string, path: string): Promise<Asset | undefined> {
+export async function openAsset(root: string, path: string, serveDotfiles = false): Promise<Asset | undefined> {
   const segments = segmentsOf(path);
-  if (!segments.every(isServedName)) return undefined;
+  const isServed = (name: string, at: number) =>
+    isServedName(name) || (serveDotfiles && at > 0 && at === segments.length - 1 && isServedDotfile(name));
+  if (!segments.every(isServed)) return undefined;
   try {
     return await openBelow(root, segments);
   } catch (error) {
@@ -79,6 +82,15 @@ const absentCodes: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", 
 function isServedName(name: string): boolean {
   return name !== "" && !name.startsWith(".") && !/[/\0]/.test(name);
 }
+
+/** True for a file such as `.treeinfo`: neither an unfinished download of davit nor a usual place of credentials. */
+function isServedDotfile(name: string): boolean {
+  return /^\.[^./\0][^/\0]*$/.test(name) && !unfinished.test(name) && !credentials.test(name);
+}
+
+const unfinished = /\.[0-9a-f]{8}$/;
+const credentials =
+  /^\.(?:aws|bash|docker|env|git|gnupg|ht|kube|netrc|npmrc|pgpass|pypirc|ssh|vault|.*(?:credential|history|key|password|secret|token))/i;
 
 async function openBelow(root: string, segments: readonly string[]): Promise<Asset | undefined> {
   const realRoot = await realpath(root);
