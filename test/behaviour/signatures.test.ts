@@ -98,12 +98,29 @@ describe.skipIf(missing("gpg")).each(rows)("by $name", ({ make }) => {
     },
   );
 
-  it.each(["boot.ipxe", "boot.ipxe.0"])("gpg verifies the signatures of `/%s`", async (name) => {
+  it.each([
+    "boot.ipxe",
+    "boot.ipxe.0",
+    "chain.ipxe",
+    "chain.ipxe?zone=a",
+    "chain.ipxe?zone=%7D%3B%20reboot%20%23%22%27%24%28x%29",
+  ])("gpg verifies the signatures of `/%s`", async (name) => {
     const { body } = await server.get(`/${name}`);
     for (const ending of endings) {
-      expect(verifier.verify((await server.get(`/${name}.${ending}`)).body, body)).toMatchObject({ isGood: true });
+      const signature = await server.get(`/${name.replace(/(?=\?)|$/, `.${ending}`)}`);
+      expect(verifier.verify(signature.body, body)).toMatchObject({ isGood: true });
     }
   });
+
+  it.each(["zone=a%0Areboot", "zone%0Dreboot=a", "serial=7"])(
+    "there is no signature of a refused query of `/chain.ipxe`: %s",
+    async (harmful) => {
+      for (const ending of ["", ".sig", ".asc"]) {
+        const answer = await server.read(`/chain.ipxe${ending}?${harmful}`);
+        expect([answer.status, answer.body]).toEqual([400, "400 bad request\n"]);
+      }
+    },
+  );
 
   it("gpg verifies what GRUB gets for a name with `.sig` at its end", async () => {
     const grub = { headers: ["User-Agent: GRUB 2.06-13+deb12u2"] };

@@ -42,7 +42,7 @@ describe.skipIf(missing("helm", "dnsmasq", "network-namespace"))("dnsmasq with r
       ...cards,
       ...cards.map((card) => ({ ...card, userClass: "iPXE" })),
     ]);
-    const script = "http://192.168.1.20:8080/boot.ipxe";
+    const script = "http://192.168.1.20:8080/chain.ipxe";
     expect(offers.map(({ file }) => file)).toEqual([
       ...["undionly.kpxe", "snponly.efi", "snponly.efi", "grub-arm64.efi", ""],
       ...cards.map(() => script),

@@ -206,14 +206,16 @@ describe("what is rendered is what the server answers, byte for byte", () => {
     );
   }, 300_000);
 
-  it.each(["boot.ipxe", ...configNames, "generic/user-data", "generic/absent"])(
+  it.each(["boot.ipxe", "chain.ipxe", ...configNames, "generic/user-data", "generic/absent"])(
     "by the command: /%s",
     async (endpoint) => {
-      const answer = await fetch(`${davit.bootUrl}/${endpoint}?zone=a&serial=7`);
-      const labels = ["--label", "zone=a", "--label", "serial=7"];
+      // The query of /chain.ipxe is for many machines.
+      const named = endpoint === "chain.ipxe" ? [] : ["serial=7"];
+      const answer = await fetch(`${davit.bootUrl}/${endpoint}?${["zone=a", ...named].join("&")}`);
+      const labels = ["zone=a", ...named].flatMap((label) => ["--label", label]);
       const ran = await run([...standard(), ...labels, "--endpoint", endpoint]);
       const body = await answer.text();
-      const winner = endpoint === "boot.ipxe" ? "" : "Group default/all, Profile default/web\n";
+      const winner = ["boot.ipxe", "chain.ipxe"].includes(endpoint) ? "" : "Group default/all, Profile default/web\n";
       expect(ran).toEqual(
         answer.status === 200
           ? { exitCode: 0, output: body, errors: winner }
@@ -241,6 +243,11 @@ async function answered(name: string, rawQuery: string, userAgent: string): Prom
   // Behind its first line a refusal for GRUB has the script by which it waits.
   return body.replace(/^# /, "").split("\n")[0]?.trim() ?? "";
 }
+
+it("refuses a query of /chain.ipxe as the server does", async () => {
+  const ran = await run([...standard(), "--query", "mac=52-54-00-a1-9c-ae", "--endpoint", "chain.ipxe"]);
+  expect(ran).toEqual({ exitCode: 1, output: "", errors: "chain.ipxe: 400 bad request\n" });
+});
 
 it("says the server's words of a refusal, and what its log would say", async () => {
   expect(await run([...standard(), "--label", "zone=b", "--endpoint", "generic"])).toEqual({
@@ -335,8 +342,8 @@ it.each<[name: string, args: readonly string[], problem: string]>([
   [
     "an endpoint that is none, and names those of generic parts, too",
     ["--endpoint", "generc/user-data"],
-    'Bad value "generc/user-data" for --endpoint: must be one of boot.ipxe, ipxe, grub, ignition, cloud, generic, ' +
-      "metadata, all, generic/NAME",
+    'Bad value "generc/user-data" for --endpoint: must be one of chain.ipxe, boot.ipxe, ipxe, grub, ignition, ' +
+      "cloud, generic, metadata, all, generic/NAME",
   ],
   [
     "a part that no Profile can have",

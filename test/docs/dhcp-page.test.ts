@@ -11,7 +11,7 @@ import type { BootOffer, Firmware } from "./dhcp-message.ts";
 import { type DhcpServer, dhcpd, dnsmasq, kea, offersOf } from "./dhcp-servers.ts";
 
 const page = readPage("operate/dhcp.md");
-const script = "http://192.168.1.20:8080/boot.ipxe";
+const script = "http://192.168.1.20:8080/chain.ipxe";
 const tftpServer = "192.168.1.10";
 
 type Wanted = Partial<BootOffer>;

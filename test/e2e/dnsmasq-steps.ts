@@ -98,12 +98,12 @@ export function dnsmasqSteps(stage: Stage, enter: Command): void {
 
   function boots(): void {
     it("a BIOS machine with iPXE on its card boots", { timeout: limitMs }, ({ annotate }) =>
-      boot(annotate, "bios", "pxe", "boot.ipxe..."),
+      boot(annotate, "bios", "pxe", "chain.ipxe..."),
     );
     it("a BIOS machine boots by undionly.kpxe", { timeout: limitMs }, ({ annotate }) =>
-      boot(annotate, "bios", cardLoading("undionly.kpxe"), "boot.ipxe..."),
+      boot(annotate, "bios", cardLoading("undionly.kpxe"), "chain.ipxe..."),
     );
-    it("a UEFI machine boots", { timeout: limitMs }, ({ annotate }) => boot(annotate, "uefi", "pxe", "boot.ipxe..."));
+    it("a UEFI machine boots", { timeout: limitMs }, ({ annotate }) => boot(annotate, "uefi", "pxe", "chain.ipxe..."));
   }
 
   /** A BIOS machine without an iPXE of its own: this one plays its card, and loads what DHCP names to such a card. */

@@ -3,6 +3,7 @@ import { BugError } from "../../src/lib/errors.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import type { FilledBoot, FilledKernel } from "../../src/render/boot/boot.ts";
 import { bootScript, chainScript, renderIpxe } from "../../src/render/ipxe/ipxe.ts";
+import { isDataToGrub } from "../../src/sign/grub-reading.ts";
 
 const documented = [
   "coreos.first_boot=1",
@@ -74,7 +75,7 @@ describe("bootScript", () => {
 });
 
 describe("chainScript", () => {
-  const chain = (query: string) => chainScript(labelsFromQuery(query));
+  const chain = (query: string) => chainScript(labelsFromQuery(query))?.body;
 
   it("sends more settings than the constant script", () => {
     const sent = [
@@ -98,6 +99,15 @@ describe("chainScript", () => {
     "refuses %s",
     (query) => expect(chain(query)).toBeUndefined(),
   );
+
+  it("marks what comes from the request, which is data to GRUB", () => {
+    for (const query of ["zone=a", "a%20b=%24%7Bx%7D%27%22%23;||", "zone=%7D%3B%20reboot", "set=a%3Db", ""]) {
+      const { body = "", ofRequest = [] } = chainScript(labelsFromQuery(query)) ?? {};
+      const [from, to] = ofRequest;
+      expect(decodeURIComponent(body.slice(from, to))).toBe(query && `&${decodeURIComponent(query)}`);
+      expect(isDataToGrub(body, ofRequest)).toBe(true);
+    }
+  });
 
   it("has three lines of plain words whatever the query", () => {
     const bytes = Array.from({ length: 256 }, (_, at) => `%${at.toString(16).padStart(2, "0")}`);

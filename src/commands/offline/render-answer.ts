@@ -6,15 +6,15 @@ import { BootError } from "../../boot/core/boot-error.ts";
 import { BootSnapshot } from "../../boot/explaining/boot-snapshot.ts";
 import { requestWarnings, type Warning } from "../../boot/explaining/warnings.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
-import { answerError } from "../../http/errors.ts";
+import { answerError, RequestError } from "../../http/errors.ts";
 import { authority as addressText } from "../../lib/text/address.ts";
 import { LabelError, type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../../model/objects/profile.ts";
 import { wantsOf } from "../../model/selection/wants.ts";
 import { bootIndexOf, type Manifests } from "../../offline/load-manifests.ts";
 import { serveOptions } from "../../options/table.ts";
-import { bootScript } from "../../render/ipxe/ipxe.ts";
-import { type RenderConfig, type RenderedEndpoint, renderedEndpoints } from "./render-options.ts";
+import { bootScript, chainScript } from "../../render/ipxe/ipxe.ts";
+import { machineEndpoints, type RenderConfig, type RenderedEndpoint } from "./render-options.ts";
 
 /** An endpoint's body, or why there is none. */
 export type RenderedAnswer =
@@ -57,6 +57,7 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const ask = (endpoint: RenderedEndpoint): RenderedAnswer => {
     if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
     try {
+      if (endpoint === "chain.ipxe") return { kind: "body", body: chained(rawQuery) };
       const { rendered } = configs.render(endpoint, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent });
       return { kind: "body", body: rendered.body };
     } catch (error) {
@@ -67,10 +68,17 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const chosen = machine?.moment.chosen;
   return {
     winner: chosen && { group: chosen.id, profile: chosen.profileId },
-    endpoints: [...renderedEndpoints, ...partsFor(machine)],
+    endpoints: [...machineEndpoints, ...partsFor(machine)],
     ask,
     warnings: machine === undefined ? [] : warningsFor(machine, index),
   };
+}
+
+/** @throws {RequestError} badRequest, as the server. */
+function chained(rawQuery: string): string {
+  const script = chainScript(labelsFromQuery(rawQuery));
+  if (script === undefined) throw new RequestError("badRequest");
+  return script.body;
 }
 
 interface ReadMachine {

@@ -8,8 +8,10 @@ import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
 import { serveOptions } from "../../options/table.ts";
 import { offlineOptions } from "../core/offline-options.ts";
 
-/** The endpoints that `--endpoint` accepts, besides generic parts. */
-export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
+/** The endpoints of `--endpoint all`, besides generic parts. */
+export const machineEndpoints = ["boot.ipxe", ...configNames] as const;
+/** The endpoints that `--endpoint` accepts, besides generic parts. The query of `/chain.ipxe` is not the machine's. */
+const renderedEndpoints = ["chain.ipxe", ...machineEndpoints] as const;
 export type RenderedEndpoint = (typeof renderedEndpoints)[number] | GenericPart;
 
 /** Represents the endpoints of generic parts in help and messages. */
@@ -35,7 +37,7 @@ const renderOptions = {
     flag: "endpoint",
     value: [...renderedEndpoints, namedPart, "all"].join("|"),
     preset: "ipxe",
-    help: "what the machine asks for; all needs --output",
+    help: "what the machine asks for, with the labels as its query; all needs --output, and leaves out chain.ipxe",
     read: one(readEndpoint),
   } satisfies Option<RenderedEndpoint | "all">,
   output: newDirectoryOption(

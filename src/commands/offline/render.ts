@@ -23,8 +23,8 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   const manifests = await loadInput({ manifests: places, adminNamespace, log }, host);
   for (const problem of manifests.view.problems) host.writeError(problemLine(problem));
   const { endpoints, ask, winner, warnings } = machineOf(manifests, config);
-  // The boot script is the same for every machine.
-  if (asked !== "boot.ipxe") describe({ winner, warnings }, host);
+  // The boot scripts are the same for every machine.
+  if (asked !== "boot.ipxe" && asked !== "chain.ipxe") describe({ winner, warnings }, host);
   if (asked !== "all") return (await give(asked, ask(asked), { output, host })).kind === "body" ? 0 : 1;
   let exitCode = 0;
   for (const endpoint of endpoints) {

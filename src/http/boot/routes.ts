@@ -213,7 +213,7 @@ function askedPart({ found }: BootVisit): ConfigName {
 function chained(rawQuery: string): Rendered {
   const script = chainScript(labelsFromQuery(rawQuery));
   if (script === undefined) throw new RequestError("badRequest");
-  return { body: script, contentType: plainText };
+  return script;
 }
 
 function plain(body: string): Rendered {

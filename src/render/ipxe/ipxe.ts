@@ -28,18 +28,16 @@ chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostna
  * @returns undefined for a label that names a machine, because one URL is for many, and for a text that iPXE would
  * change on its way: a control character, and `&` or `+`, whose escapes some versions undo.
  */
-export function chainScript(own: Labels): string | undefined {
+export function chainScript(own: Labels): Rendered | undefined {
   const texts = [...own].flat();
   if (own.flaws !== undefined || identityLabels.some((name) => own.has(name))) return undefined;
   if (texts.some((text) => /[\p{Cc}&+\uFFFD]/u.test(text))) return undefined;
-  const passed = [...own].map((pair) => pair.map(escapedForIpxe).join("="));
   const sent = chainSettings.filter(([name]) => !own.has(name)).map((pair) => pair.join("="));
-  return [
-    "#!ipxe",
-    `cpuid --ext 29 && set arch x86_64 || set arch \${buildarch}`,
-    `chain ipxe?${[...sent, ...passed].join("&")}`,
-    "",
-  ].join("\n");
+  const passed = [...own].map((pair) => `&${pair.map(escapedForIpxe).join("=")}`).join("");
+  const arch = `cpuid --ext 29 && set arch x86_64 || set arch \${buildarch}`;
+  const before = `#!ipxe\n${arch}\nchain ipxe?${sent.join("&")}`;
+  const ofRequest = [before.length, before.length + passed.length];
+  return { body: `${before}${passed}\n`, contentType: plainText, ofRequest };
 }
 
 const chainSettings: readonly LabelPair[] = [

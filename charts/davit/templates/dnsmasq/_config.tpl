@@ -1,7 +1,7 @@
 {{- /* With ranges dnsmasq is the network's DHCP server. Else it is a proxy-DHCP, which only adds what to boot. */ -}}
 {{- define "davit.dnsmasq.config" -}}
 {{- with .Values.dnsmasq -}}
-{{- $script := printf "http://%s/boot.ipxe" $.Values.advertiseAddress -}}
+{{- $script := printf "http://%s/chain.ipxe" $.Values.advertiseAddress -}}
 # No DNS.
 port=0
 log-facility=-
