@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 import { normalizeMac } from "../model/labels/hardware-ids.ts";
 import { apiVersion } from "../model/objects/source.ts";
 import { isList } from "../render/core/values.ts";
+import { chainOnlyLabels } from "../render/ipxe/ipxe.ts";
 import type { Admit } from "./admit.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 import { hasUrl } from "./handlebars-text.ts";
@@ -90,6 +91,10 @@ function selecting({ file, fields, selector }: ReadGroup, { findings, admit }: P
     const problem = labelProblem(label, value, admit);
     if (problem !== undefined) {
       findings.error(file.path, `the label ${shown(label)} is not taken: ${problem}`, fields.at("selector", label));
+    }
+    if (chainOnlyLabels.has(label)) {
+      const text = `machines send ${label} only after /chain.ipxe, not after /boot.ipxe: let DHCP name /chain.ipxe`;
+      findings.warn(file.path, text, fields.at("selector", label));
     }
     if (label === "uuid" && value !== value.toLowerCase()) {
       const text = "davit compares uuid in any letter case, matchbox never matched this with what iPXE sends";

@@ -35,6 +35,12 @@ describe("what differs from matchbox is told as a warning", () => {
         "groups/g.json:4:5: warning: davit compares uuid in any letter case, matchbox never matched this with what iPXE sends",
     },
     {
+      name: "a label that only another boot script sends",
+      tree: { ...good, "groups/g.json": { profile: "worker", selector: { arch: "arm64" } } },
+      finding:
+        "groups/g.json:4:5: warning: machines send arch only after /chain.ipxe, not after /boot.ipxe: let DHCP name /chain.ipxe",
+    },
+    {
       name: "metadata that templates cannot see",
       tree: { ...good, "groups/g.json": { profile: "worker", metadata: { davit: 1 } } },
       finding: 'groups/g.json:4:5: warning: the name "davit" is davit\'s own in templates: rename it',

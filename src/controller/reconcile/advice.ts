@@ -21,6 +21,7 @@ import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { renderErrorOf, renderReasons } from "../../render/core/render-error.ts";
 import { foreignLocation } from "../../render/grub/locations.ts";
 import { foreignToken } from "../../render/grub/words.ts";
+import { chainOnlyLabels } from "../../render/ipxe/ipxe.ts";
 import { sharedNames } from "../../render/metadata/metadata.ts";
 import type { Advice } from "../status/conditions.ts";
 import { effectCure, installerCommandIn, installerIn } from "./installers.ts";
@@ -51,13 +52,11 @@ function selectorAdvice(spec: GroupSpec): readonly Advice[] {
 /** Advice on labels that iPXE sends only after `/chain.ipxe`. Without them, a machine falls to another Group. */
 function unsentAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
   const keys = [...Object.keys(selector), ...expressions.map(({ key }) => key)];
-  const unsent = keys.find((key) => chainOnly.test(key));
+  const unsent = keys.find((key) => chainOnlyLabels.has(key));
   if (unsent === undefined) return [];
   const text = `machines send ${unsent} only after /chain.ipxe, not after /boot.ipxe: let DHCP name /chain.ipxe`;
   return [{ code: "unsent-label", field: "spec.selector", text }];
 }
-
-const chainOnly = /^(?:arch|buildarch|platform|manufacturer|product|asset|net[0-3]\/mac)$/;
 
 function uuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
   const lists = expressions.filter(({ key, operator }) => key === "uuid" && operator === "In");

@@ -19,6 +19,7 @@ import { ipxeArguments } from "./arguments.ts";
 export const bootScript = `#!ipxe
 chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostname}&serial=\${serial}
 `;
+const bootLabels: ReadonlySet<string> = new Set(["uuid", "mac", "domain", "hostname", "serial"]);
 
 /**
  * Returns the answer at `/chain.ipxe`: like `bootScript`, with more settings of iPXE, and with the labels of its own
@@ -48,6 +49,11 @@ const chainSettings: readonly LabelPair[] = [
   ...["manufacturer", "product", "asset"].map((name): LabelPair => [name, `\${${name}:uristring}`]),
   ...["net0/mac", "net1/mac", "net2/mac", "net3/mac"].map((name): LabelPair => [name, `\${${name}:hexhyp}`]),
 ];
+
+/** The labels that iPXE sends after `/chain.ipxe`, and not after `/boot.ipxe`. */
+export const chainOnlyLabels: ReadonlySet<string> = new Set(
+  chainSettings.map(([name]) => name).filter((name) => !bootLabels.has(name)),
+);
 
 function escapedForIpxe(text: string): string {
   const code = (letter: string) => `%${letter.codePointAt(0)?.toString(16).toUpperCase()}`;
