@@ -23,7 +23,8 @@ export interface GoBlock {
   readonly name: "if" | "range" | "with";
   /** The variables that the block sets: for `range` either the value, or the key and the value. */
   readonly variables: readonly string[];
-  readonly argument: GoExpression;
+  /** Undefined if it cannot be translated. */
+  readonly argument: GoExpression | undefined;
   readonly body: GoTemplate;
   readonly otherwise: GoTemplate;
   /** True if the block was written as `else if`. Then it is in the `otherwise` of the block before. */
@@ -35,6 +36,8 @@ export type GoNode =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "comment"; readonly text: string }
   | { readonly kind: "print"; readonly expression: GoExpression; readonly at: TextPosition }
+  /** What cannot be translated. A problem tells why. */
+  | { readonly kind: "failed" }
   | GoBlock;
 
 export type GoTemplate = readonly GoNode[];
@@ -47,11 +50,12 @@ export interface GoTemplateProblem {
 }
 
 export interface ParsedGoTemplate {
-  readonly template: GoTemplate;
+  /** Undefined if Go refuses the template. */
+  readonly template: GoTemplate | undefined;
   readonly problems: readonly GoTemplateProblem[];
 }
 
-/** Parses a template. The tree does not have the parts with problems. */
+/** Parses a template. The tree has a `failed` node in the place of each part with a problem. */
 export function parseGoTemplate(source: string): ParsedGoTemplate {
   const problems: GoTemplateProblem[] = [];
   try {
@@ -59,7 +63,7 @@ export function parseGoTemplate(source: string): ParsedGoTemplate {
     return { template: parser.whole(), problems };
   } catch (error) {
     if (!(error instanceof GoSyntaxError)) throw error;
-    return { template: [], problems: [...problems, syntaxProblem(error.message, error.at)] };
+    return { template: undefined, problems: [...problems, syntaxProblem(error.message, error.at)] };
   }
 }
 
@@ -115,7 +119,7 @@ class GoParser {
     return { nodes, stop: "over", at, rest: [] };
   }
 
-  /** Returns the node of an action; none if it cannot be translated. */
+  /** Returns the nodes of an action. */
   #action(tokens: readonly GoToken[], at: TextPosition): readonly GoNode[] {
     const [first, ...rest] = tokens;
     const word = first?.kind === "word" ? first.name : "";
@@ -123,17 +127,17 @@ class GoParser {
     if (templateWords.includes(word) || lonelyWords.includes(word)) {
       this.#report(at, `"${word}" is not translated: write what it stands for in its place`);
       if (templateWords.includes(word)) this.#block("if", [{ kind: "dot" }], at, false);
-      return [];
+      return [{ kind: "failed" }];
     }
     const expression = this.#expression(tokens, at);
-    return expression === undefined ? [] : [{ kind: "print", expression, at }];
+    return [expression === undefined ? { kind: "failed" } : { kind: "print", expression, at }];
   }
 
   #block(name: GoBlock["name"], tokens: readonly GoToken[], at: TextPosition, isElseIf: boolean): GoBlock {
     this.#depth++;
     if (this.#depth > maxNesting) throw new GoSyntaxError("blocks are nested too deeply", at);
     const { variables, rest } = takeVariables(tokens);
-    const argument = this.#expression(rest, at) ?? { kind: "literal", value: null };
+    const argument = this.#expression(rest, at);
     const { nodes: body, stop, rest: afterElse, at: elseAt } = this.#nodes();
     if (stop === "over") throw new GoSyntaxError("a block is not closed", at);
     const otherwise = stop === "else" ? this.#otherwise(afterElse, elseAt) : [];

@@ -1,6 +1,7 @@
 /**
  * Translates a Go template into a davit template that yields the same bytes from the same variables. Anything that
- * cannot be translated becomes a problem with its place. Go and davit still print or test a few values differently.
+ * cannot be translated becomes a problem with its place. There the translation prints a variable that never exists, so
+ * that machines get 500, unless a condition leaves that part out. Go and davit still print or test a few values differently.
  * So `uses` lists the variables, and a caller that knows their values can check them.
  */
 
@@ -30,7 +31,13 @@ export interface VariableUse {
 }
 
 export type Translation =
-  | { readonly kind: "translated"; readonly text: string; readonly uses: readonly VariableUse[] }
+  | {
+      readonly kind: "translated";
+      readonly text: string;
+      readonly uses: readonly VariableUse[];
+      /** The parts that were not translated. */
+      readonly problems: readonly GoTemplateProblem[];
+    }
   | { readonly kind: "untranslated"; readonly problems: readonly GoTemplateProblem[] };
 
 export interface TranslateOptions {
@@ -40,20 +47,18 @@ export interface TranslateOptions {
 
 /** Translates a template's text. */
 export function translateGoTemplate(source: string, { replaceUrl }: TranslateOptions = {}): Translation {
-  const { template, problems } = parseGoTemplate(source);
+  const { template, problems: ofSyntax } = parseGoTemplate(source);
   const translator = new Translator(replaceUrl);
-  translator.write(template, { isInner: false, names: [] });
-  const all = [...problems, ...translator.problems];
-  if (all.length > 0) {
-    return { kind: "untranslated", problems: all.toSorted((a, b) => comparePositions(a.at, b.at)) };
-  }
+  translator.write(template ?? [], { isInner: false, names: [] });
+  const problems = [...ofSyntax, ...translator.problems].toSorted((a, b) => comparePositions(a.at, b.at));
+  if (template === undefined) return { kind: "untranslated", problems };
   const text = translator.output.toString();
   const refused = parseTemplate(text);
   if (refused !== undefined) {
     const problem = `davit refuses its translation (${refused.message}): write it in a simpler way`;
-    return { kind: "untranslated", problems: [{ at: textStart, text: problem }] };
+    return { kind: "untranslated", problems: [...problems, { at: textStart, text: problem }] };
   }
-  return { kind: "translated", text, uses: translator.uses };
+  return { kind: "translated", text, uses: translator.uses, problems };
 }
 
 /** What names mean at one place of a template. */
@@ -67,6 +72,11 @@ interface GoScope {
 /** True where a name without a prefix means a variable of the outermost value. */
 function isPlain({ isInner, names }: GoScope): boolean {
   return !isInner && names.length === 0;
+}
+
+/** Prints a variable that no machine has. */
+function failingTag({ isInner }: GoScope): string {
+  return isInner ? "@root.notImported" : "notImported";
 }
 
 const blockTags = { if: "if", range: "each", with: "with" } as const;
@@ -98,6 +108,9 @@ class Translator {
         this.#at = node.at;
         this.#print(node.expression, scope);
         break;
+      case "failed":
+        this.output.print(failingTag(scope));
+        break;
       case "block":
         this.#block(node, scope);
         break;
@@ -108,23 +121,46 @@ class Translator {
 
   #print(expression: GoExpression, scope: GoScope): void {
     if (expression.kind === "literal") {
-      if (expression.value === null) this.#report("nil cannot be printed: remove it");
-      else this.output.text(String(expression.value));
+      if (expression.value === null) {
+        this.#report("nil cannot be printed: remove it");
+        this.output.print(failingTag(scope));
+      } else this.output.text(String(expression.value));
       return;
     }
-    if (expression.kind === "path") this.#use(expression, scope, "printed", false);
-    else if (expression.name === "index") this.#useIndexed(expression.args, scope, "printed");
-    this.output.print(expression.kind === "path" ? this.#path(expression, scope) : this.#call(expression, scope));
+    const tag = this.#tried(() => {
+      if (expression.kind === "path") this.#use(expression, scope, "printed", false);
+      else if (expression.name === "index") this.#useIndexed(expression.args, scope, "printed");
+      return expression.kind === "path" ? this.#path(expression, scope) : this.#call(expression, scope);
+    });
+    this.output.print(tag ?? failingTag(scope));
+  }
+
+  /** Returns a part of the translation; undefined if writing it found a problem. */
+  #tried(write: () => string): string | undefined {
+    const [problems, uses] = [this.problems.length, this.uses.length];
+    const text = write();
+    if (this.problems.length === problems) return text;
+    this.uses.splice(uses);
+    return undefined;
   }
 
   #block(block: GoBlock, scope: GoScope): void {
     this.#at = block.at;
-    const names = this.#blockNames(block);
-    const as = names.length === 0 ? "" : ` as |${names.join(" ")}|`;
-    const head = `${blockTags[block.name]} ${this.#argument(block.argument, scope)}${as}`;
-    this.output.block(block.isElseIf ? `else ${head}` : `#${head}`);
+    const { argument } = block;
+    let names: readonly string[] = [];
+    const head = this.#tried(() => {
+      names = this.#blockNames(block);
+      const as = names.length === 0 ? "" : ` as |${names.join(" ")}|`;
+      return `${blockTags[block.name]} ${argument === undefined ? "" : this.#argument(argument, scope)}${as}`;
+    });
     const isInner = scope.isInner || block.name !== "if";
-    this.write(block.body, { isInner, names: [...names, ...scope.names] });
+    const inner = { isInner, names: [...names, ...scope.names] };
+    if (head === undefined || argument === undefined) {
+      this.#failedBlock(block, scope, inner);
+      return;
+    }
+    this.output.block(block.isElseIf ? `else ${head}` : `#${head}`);
+    this.write(block.body, inner);
     const [first, ...more] = block.otherwise;
     if (first?.kind === "block" && first.isElseIf && more.length === 0) this.#block(first, scope);
     else if (first !== undefined) {
@@ -132,6 +168,19 @@ class Translator {
       this.write(block.otherwise, scope);
     }
     if (!block.isElseIf) this.output.block(`/${blockTags[block.name]}`);
+  }
+
+  /** Writes a block whose head cannot be translated: what it encloses is kept, behind a tag that fails. */
+  #failedBlock({ isElseIf, body, otherwise }: GoBlock, scope: GoScope, inner: GoScope): void {
+    if (isElseIf) this.output.block("else");
+    this.output.print(failingTag(scope));
+    this.output.block("#with @root");
+    this.write(body, inner);
+    this.output.block("/with");
+    this.write(
+      otherwise.map((node) => (node.kind === "block" ? { ...node, isElseIf: false } : node)),
+      scope,
+    );
   }
 
   /** Returns the names of a block's variables for Handlebars, which has the value first. Go has the key first. */

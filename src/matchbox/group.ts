@@ -25,11 +25,12 @@ export interface ReadGroup {
 }
 
 const fieldNames = ["id", "name", "profile", "selector", "metadata"];
+const formerNames = { requirements: "before 0.3.0: name it selector" };
 
 /** Reads a group. Returns undefined, and reports why, for a file that matchbox does not load either. */
 export function readGroup(file: JsonFile, findings: ImportFindings): ReadGroup | undefined {
   try {
-    const fields = JsonFields.of(file, findings, fieldNames);
+    const fields = JsonFields.of(file, findings, fieldNames, formerNames);
     fields.text("id");
     fields.text("name");
     const profile = fields.text("profile");

@@ -15,6 +15,9 @@ export interface JsonFile {
   readonly text: string;
 }
 
+/** Names in lower case, each with a text such as `before 0.3.0: name it selector`. */
+type FormerNames = Readonly<Record<string, string>>;
+
 /** Thrown for a file that matchbox would not load. A finding has already reported why. */
 export class UnusableFile extends Error {}
 
@@ -27,11 +30,12 @@ export class JsonFields {
   /**
    * Reads a file.
    * @param known every name that matchbox knows, in lower case. Other names are reported.
+   * @param former names that only older versions of matchbox knew, each with which ones and what to do.
    * @throws {UnusableFile} if the file is not a JSON object, which is reported.
    */
-  static of(file: JsonFile, findings: ImportFindings, known: readonly string[]): JsonFields {
+  static of(file: JsonFile, findings: ImportFindings, known: readonly string[], former: FormerNames = {}): JsonFields {
     const fields = new JsonFields(file, findings, []);
-    fields.#add(parsed(file, fields), known);
+    fields.#add(parsed(file, fields), known, former);
     return fields;
   }
 
@@ -42,21 +46,26 @@ export class JsonFields {
   }
 
   /** Returns the members of an object in a field. @throws {UnusableFile} if the value is not an object. */
-  inner(field: string, known: readonly string[]): JsonFields {
+  inner(field: string, known: readonly string[], former: FormerNames): JsonFields {
     const fields = new JsonFields(this.#file, this.#findings, [...this.#parents, this.#nameOf(field)]);
-    fields.#add(this.object(field), known);
+    fields.#add(this.object(field), known, former);
     return fields;
   }
 
-  #add(object: JsonObject, known: readonly string[]): void {
+  #add(object: JsonObject, known: readonly string[], former: FormerNames): void {
     for (const [name, value] of Object.entries(object)) {
       const field = known.find((each) => each === name.toLowerCase());
       if (field !== undefined) this.#fields.set(field, { name, value });
-      else {
-        const at = findInYaml(this.#file.text, this.#parents, name) ?? textStart;
-        this.#findings.warn(this.#file.path, `matchbox knows no field ${shown(name)}, davit leaves it out`, at);
-      }
+      else this.#reportUnknown(name, former);
     }
+  }
+
+  #reportUnknown(name: string, former: FormerNames): void {
+    const { path, text } = this.#file;
+    const at = findInYaml(text, this.#parents, name) ?? textStart;
+    const since = new Map(Object.entries(former)).get(name.toLowerCase());
+    if (since !== undefined) this.#findings.warn(path, `matchbox reads ${shown(name)} only in versions ${since}`, at);
+    else this.#findings.error(path, `no version of matchbox has a field ${shown(name)}: correct or remove it`, at);
   }
 
   /** True for a field that is present and not null. */

@@ -7,14 +7,17 @@ import { unreachable } from "../lib/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import { endpointOf, type TemplateField, templateParts } from "../model/objects/profile.ts";
 import { apiVersion } from "../model/objects/source.ts";
+import { parseInitrd } from "../render/boot/initrd.ts";
 import { renderIgnition } from "../render/config/ignition.ts";
 import { RenderError } from "../render/core/render-error.ts";
+import { positionAt } from "../render/core/text-position.ts";
 import { parseTemplate } from "../render/template/template.ts";
 import type { Admit } from "./admit.ts";
 import type { ImportFindings } from "./findings.ts";
 import { shown } from "./findings.ts";
 import { translateGoTemplate, type VariableUse } from "./go-to-handlebars.ts";
 import { hasUrl, literalTemplate } from "./handlebars-text.ts";
+import { hiddenTexts } from "./hidden-texts.ts";
 import type { DataDirectory } from "./input.ts";
 import { JsonFields, type JsonFile } from "./json-fields.ts";
 import { dataPath } from "./paths.ts";
@@ -38,6 +41,7 @@ export interface ImportedProfile {
 
 const fieldNames = ["id", "name", "boot", ...templateParts.map(idField)];
 const bootNames = ["kernel", "initrd", "args"];
+const formerBootNames = { cmdline: "before 0.7.0: write them into args" };
 
 // The CRD's limit for inline text.
 const maxInlineLength = 131_072;
@@ -109,7 +113,7 @@ class ProfileImport {
 
   #boot(): JsonObject | undefined {
     if (!this.#fields.has("boot")) return undefined;
-    const boot = this.#fields.inner("boot", bootNames);
+    const boot = this.#fields.inner("boot", bootNames, formerBootNames);
     const kernel = boot.text("kernel");
     const initrd = boot.texts("initrd").filter((each) => each !== "");
     const args = boot.texts("args").filter((each) => each !== "");
@@ -125,20 +129,38 @@ class ProfileImport {
       for (const text of texts) this.#lookForUrl(boot, field, text);
     }
     const literal = (text: string) => literalTemplate(text, this.#context.replaceUrl);
+    // matchbox and iPXE take the words after a kernel for arguments. GRUB and lint read them only in `args`.
+    const { rest } = parseInitrd(kernel);
+    const file = kernel
+      .trimEnd()
+      .slice(0, -rest.length || undefined)
+      .trimEnd();
+    const all = [...(rest === "" ? [] : [rest]), ...args];
     return {
-      kernel: literal(kernel),
+      kernel: literal(file),
       ...(initrd.length > 0 && { initrd: initrd.map(literal) }),
-      ...(args.length > 0 && { args: args.map(literal) }),
+      ...(all.length > 0 && { args: all.map(literal) }),
     };
   }
 
   /** Warns of a URL by which machines that boot from davit would still ask matchbox for a config. */
   #lookForUrl(boot: JsonFields, field: string, text: string): void {
-    const [, url] = /(https?:\/\/[^/\s"']+)\/(?:ignition|cloud|generic|metadata|assets)\b/.exec(text) ?? [];
     const { replaceUrl, findings } = this.#context;
+    const url = matchboxUrlIn(text);
     if (url === undefined || (replaceUrl !== undefined && hasUrl(text, replaceUrl))) return;
     const cure = `if that is the matchbox, import with --matchbox-url ${url} or write {{davit.url}} instead`;
     findings.warn(this.#file, `boot.${field} leads to ${shown(url)}: ${cure}`, boot.at(field));
+  }
+
+  /** Warns of such a URL in an encoded part of a config, which the import does not change. */
+  #lookInside(path: string, source: string): void {
+    const { replaceUrl, findings } = this.#context;
+    for (const { text, offset } of hiddenTexts(source)) {
+      const url = replaceUrl !== undefined && hasUrl(text, replaceUrl) ? replaceUrl : matchboxUrlIn(text);
+      if (url === undefined) continue;
+      const what = `an encoded part leads to ${shown(url)}, and is not changed`;
+      findings.warn(path, `${what}: if that is the matchbox, write davit's URL into it`, positionAt(source, offset));
+    }
   }
 
   /** Returns the entry of the spec for a config; none if the profile does not have this config. */
@@ -173,6 +195,7 @@ class ProfileImport {
         return undefined;
       case "text":
         this.#sources.push(path);
+        this.#lookInside(path, read.text);
         if (part !== "ignition") return this.#template(path, read.text);
         return /\.ign(?:ition)?$/.test(path) ? this.#ignition(path, read.text) : this.#butane(path, read.text);
       default:
@@ -192,6 +215,7 @@ class ProfileImport {
       findings.error(path, `davit does not take its translation: ${problem.message}`);
       return undefined;
     }
+    for (const { at, text } of translation.problems) findings.error(path, text, at);
     this.#uses.push(...translation.uses.map((use) => ({ file: path, use })));
     // A template must have at least one character.
     return { text: translation.text === "" ? "{{!}}" : translation.text, raw: false };
@@ -229,6 +253,11 @@ class ProfileImport {
   #warn(text: string, field: string): void {
     this.#context.findings.warn(this.#file, text, this.#fields.at(field));
   }
+}
+
+/** The server in a URL of the kind that matchbox serves; undefined if the text has none. */
+function matchboxUrlIn(text: string): string | undefined {
+  return /(https?:\/\/[^/\s"']+)\/(?:ignition|cloud|generic|metadata|assets)\b/.exec(text)?.[1];
 }
 
 /** Returns matchbox's field for a config. It has the name of the config's folder and endpoint. */

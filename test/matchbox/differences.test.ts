@@ -1,6 +1,17 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { boot, good, profile } from "./small-site.ts";
 import { imported, type Tree } from "./trees.ts";
+
+const base64 = (text: string | Buffer) => Buffer.from(text).toString("base64");
+const script = `#!/bin/sh\ncurl -o /etc/config "http://mb:8080/ignition?os=x" # ${"long enough ".repeat(20)}\n`;
+const hidden = [
+  ["base64", base64(script)],
+  ["base64 of more than one line", base64(script).replaceAll(/.{60}/g, "$&\n     ")],
+  ["gzip in base64", base64(gzipSync(script))],
+  ["base64 in gzip in base64", base64(gzipSync(`data:;base64,${base64(script)}`))],
+  ["percent escapes", encodeURIComponent(script).replaceAll("'", "%27")],
+] as const;
 
 describe("what differs from matchbox is told as a warning", () => {
   it.each<{ name: string; tree: Tree; finding: string }>([
@@ -15,10 +26,22 @@ describe("what differs from matchbox is told as a warning", () => {
       finding: 'groups/g.json:2:3: warning: is named by its file, not by its id "other"',
     },
     {
-      name: "an unknown field",
-      tree: { ...good, "groups/g.json": { profile: "worker", profiles: "x" } },
-      finding: 'groups/g.json:3:3: warning: matchbox knows no field "profiles", davit leaves it out',
+      name: "a field of an older matchbox",
+      tree: { ...good, "groups/g.json": { profile: "worker", requirements: { os: "x" } } },
+      finding:
+        'groups/g.json:3:3: warning: matchbox reads "requirements" only in versions before 0.3.0: name it selector',
     },
+    {
+      name: "arguments as an older matchbox had them",
+      tree: { ...good, "profiles/worker.json": { ...profile, boot: { ...boot, cmdline: { a: "b" } } } },
+      finding:
+        'profiles/worker.json:12:5: warning: matchbox reads "cmdline" only in versions before 0.7.0: write them into args',
+    },
+    ...hidden.map(([name, text]) => ({
+      name: `a URL of the kind of matchbox's in ${name}`,
+      tree: { ...good, "generic/worker.tmpl": `a: b\n  c: ${text}\n` },
+      finding: `generic/worker.tmpl:2:6: warning: an encoded part leads to "http://mb:8080", and is not changed: if that is the matchbox, write davit's URL into it`,
+    })),
     {
       name: "two groups for the same machines",
       tree: { ...good, "groups/a.json": { profile: "worker" }, "groups/b.json": { profile: "worker" } },

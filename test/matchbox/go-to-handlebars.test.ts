@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { translateGoTemplate } from "../../src/matchbox/go-to-handlebars.ts";
 import { HandlebarsText, literalTemplate } from "../../src/matchbox/handlebars-text.ts";
 import type { JsonObject } from "../../src/model/json.ts";
+import { renderErrorOf } from "../../src/render/core/render-error.ts";
 import { compileTemplate, parseTemplate } from "../../src/render/template/template.ts";
 
 const variables = {
@@ -23,7 +24,9 @@ const variables = {
 
 function translated(source: string): string {
   const translation = translateGoTemplate(source);
-  if (translation.kind === "untranslated") throw new Error(translation.problems.map(({ text }) => text).join("; "));
+  if (translation.kind === "untranslated" || translation.problems.length > 0) {
+    throw new Error(translation.problems.map(({ text }) => text).join("; "));
+  }
   return translation.text;
 }
 
@@ -295,15 +298,40 @@ describe("what cannot be translated is told with its place", () => {
     },
   ])("$name", ({ source, at, text }) => {
     const translation = translateGoTemplate(source);
-    const problems = translation.kind === "untranslated" ? translation.problems : [];
-    expect(problems.map((problem) => `${problem.at.line}:${problem.at.column} ${problem.text}`)).toContain(
+    expect(translation.problems.map((problem) => `${problem.at.line}:${problem.at.column} ${problem.text}`)).toContain(
       `${at} ${text}`,
     );
   });
 
   it("all of a file's problems at once", () => {
     const translation = translateGoTemplate('{{len .a}}\n{{printf "%d" .b}}\n{{$c := 1}}');
-    expect(translation.kind === "untranslated" && translation.problems.map(({ at }) => at.line)).toEqual([1, 2, 3]);
+    expect(translation.problems.map(({ at }) => at.line)).toEqual([1, 2, 3]);
+  });
+
+  it.each([
+    { source: "a {{len .list}} {{.name}}", text: "a {{notImported}} {{name}}" },
+    {
+      source: "{{if lt .count 3}}{{.name}}{{else}}b{{end}}!",
+      text: "{{notImported}}{{#with @root}}{{name}}{{/with}}b!",
+    },
+    { source: "{{range .list}}{{printf .}}{{end}}", text: "{{#each list}}{{@root.notImported}}{{/each}}" },
+    {
+      source: "{{if .off}}1{{else if len .a}}2{{else if .on}}3{{end}}4",
+      text: "{{#if off}}1{{else}}{{notImported}}{{#with @root}}2{{/with}}{{#if on}}3{{/if}}{{/if}}4",
+    },
+    { source: "{{$x := .a}}{{$x}}", text: "{{notImported}}{{notImported}}" },
+    { source: '{{define "t"}}x{{end}}{{template "t"}}y', text: "{{notImported}}{{notImported}}y" },
+  ])("and the rest is kept, and answered 500: $source", ({ source, text }) => {
+    const translation = translateGoTemplate(source);
+    expect(translation).toMatchObject({ kind: "translated", text });
+    expect(renderErrorOf(() => compileTemplate(text, { sha256: () => "" }).render(variables))?.reason).toBe(
+      "undefinedVariable",
+    );
+  });
+
+  it("a machine gets its config if a condition leaves the rest out", () => {
+    const { text } = { text: "", ...translateGoTemplate("{{if .off}}{{len .a}}{{else}}b{{end}}") };
+    expect(compileTemplate(text, { sha256: () => "" }).render(variables)).toBe("b");
   });
 
   it("nothing that is translated has a mistake for davit", () => {
@@ -322,6 +350,10 @@ describe("what cannot be translated is told with its place", () => {
       "}}",
       '{{index . "a]"}}',
       '{{eq .a "}}"}}',
+      "{{if len .a}}",
+      "{{else if len .a}}",
+      "{{range $this := .a}}",
+      "{{len .}}",
     );
     const property = fc.property(fc.array(tag, { maxLength: 12 }), (tags) => {
       const translation = translateGoTemplate(tags.join(""));

@@ -63,7 +63,7 @@ it("writes what it can and ends with 1 when something was not carried over", asy
     output: `1 Profile and 1 Group are in ${at("out")}: 1 error, 0 warnings\n`,
     complaints: `${at("mb/generic/t")}:2:1: error: "len" is not translated: print the "length" of a list, such as disks.length\n`,
   });
-  expect(written()["profiles/worker.yaml"]).toContain("worker-not-imported");
+  expect(written()["profiles/worker.yaml"]).toContain("inline: |-\n      a\n      {{notImported}}\n");
 });
 
 it("tells a URL as it stands in the file", async () => {

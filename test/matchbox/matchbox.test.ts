@@ -72,6 +72,18 @@ spec:
     expect(findings).toEqual([]);
   });
 
+  it("takes words behind a kernel for arguments", () => {
+    const kernel = "--name k /assets/vmlinuz  auto=true --- quiet ";
+    const { files, findings } = imported({
+      ...good,
+      "profiles/worker.json": { ...profile, boot: { ...boot, kernel } },
+    });
+    const text =
+      "kernel: --name k /assets/vmlinuz\n    initrd:\n      - /assets/initrd\n    args:\n      - auto=true --- quiet\n";
+    expect(files["profiles/worker.yaml"]).toContain(text);
+    expect(findings).toEqual([expect.stringContaining("no profile that was imported uses it")]);
+  });
+
   it("leaves braces of boot arguments as they are", () => {
     const args = ["a={{b}}", "uuid=\u0024{uuid}"];
     const { files } = imported({ ...good, "profiles/worker.json": { ...profile, boot: { ...boot, args } } });
@@ -118,7 +130,28 @@ describe("what cannot be carried over is told, and cannot boot something else", 
       finding:
         'generic/worker.tmpl:2:1: error: "urlquery" is not translated: put the value into the metadata as it stands in a URL',
       file: "profiles/worker.yaml",
+      has: "generic:\n    inline: |-\n      a\n      {{notImported}}\n",
+    },
+    {
+      name: "a template that is none of Go's",
+      tree: { ...good, "generic/worker.tmpl": "a\n{{if .role}}" },
+      finding: "generic/worker.tmpl:2:1: error: not a Go template, matchbox answers 404: a block is not closed",
+      file: "profiles/worker.yaml",
       has: "generic:\n    templateFrom:\n      configMapKeyRef:\n        name: worker-not-imported\n        key: generic\n",
+    },
+    {
+      name: "a field that no version of matchbox has",
+      tree: { ...good, "groups/g.json": { profile: "worker", selectors: { os: "x" } } },
+      finding: 'groups/g.json:3:3: error: no version of matchbox has a field "selectors": correct or remove it',
+      file: "groups/g.yaml",
+      has: "matchAll: true\n",
+    },
+    {
+      name: "such a field of a boot section",
+      tree: { "profiles/worker.json": { ...profile, boot: { ...boot, initrds: ["/i"] } } },
+      finding: 'profiles/worker.json:12:5: error: no version of matchbox has a field "initrds": correct or remove it',
+      file: "profiles/worker.yaml",
+      has: "kernel: /assets/vmlinuz\n",
     },
     {
       name: "a Butane config",
