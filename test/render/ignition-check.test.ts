@@ -44,9 +44,21 @@ const whole: JsonObject = {
 
 /** Configs with nothing that Ignition refuses; `told` is what davit advises all the same. */
 const accepted: readonly { readonly name: string; readonly value: JsonObject; readonly told?: string }[] = [
-  ...["data:,50%25", "data:;base64,aGk=", "data:text/plain;charset=utf-8,x", "data:,a+b?c'", "tftp://a/b", ""].map(
-    (source) => ({ name: `the source "${source}"`, value: file({ contents: { source } }) }),
-  ),
+  ...[
+    "data:,50%25",
+    "data:,",
+    "data:;base64,",
+    "data:;base64,aGk=",
+    "data:text/plain;charset=utf-8,x",
+    'data:text/x-sh;name="a b",x',
+    "data:x-own/any;base64,aGk=",
+    "data:application/vnd.a+json;a=b;base64,aGkK",
+    "data:,a+b?c'",
+    "http://a/b c?q=50%",
+    "tftp://a/b",
+    "",
+  ].map((source) => ({ name: `the source "${source}"`, value: file({ contents: { source } }) })),
+  { name: "Google's scheme in 3.2", value: file({ contents: { source: "gs://a/b" } }, "3.2.0") },
   { name: "a version alone", value: config("3.3.0") },
   { name: "the oldest version of 3", value: config("3.0.0") },
   { name: "every section", value: whole },
@@ -94,12 +106,29 @@ const refused: readonly { readonly name: string; readonly value: JsonObject; rea
     ["a bare % in data:", "data:,50%", "has a % without"],
     ["a bare % in a URL", "http://a/50%zz", "has a % without"],
     ["data: without a comma", "data:abc", "is a data: URL without a comma"],
+    ["a media type without a slash", "data:text,abc", "is a data: URL whose media type or parameters are wrong"],
+    ["an unknown media type", "data:font/woff2,abc", "is a data: URL whose media type or parameters are wrong"],
+    ["a parameter without a value", "data:;charset,abc", "is a data: URL whose media type or parameters are wrong"],
+    ["a scheme in capitals", "DATA:,a", "must begin with data: in lower case"],
+    ["base64 without its end", "data:;base64,aGk", "is a data: URL whose base64 is wrong"],
+    ["base64 of URLs", "data:;base64,a-_=", "is a data: URL whose base64 is wrong"],
+    ["escapes in base64", "data:;base64,aGk%3D", "is a data: URL whose base64 is wrong"],
+    ["a line break in base64", "data:;base64,aGk=\n", "has a control character"],
+    ["a blank in a host", "http://a b/c", "has a blank in its host"],
     ["an unknown scheme", "ftp://a/b", "must begin with data:"],
     ["a path", "/etc/hosts", "must begin with data:"],
   ].map(([name = "", source = "", told]) => ({
     name,
     value: file({ contents: { source } }),
     told: `storage.files[0].contents.source ${told}`,
+  })),
+  ...[
+    ["gs:", "3.1.0", "came with 3.2.0"],
+    ["arn:", "3.3.0", "came with 3.4.0"],
+  ].map(([scheme = "", old = "", told = ""]) => ({
+    name: `${scheme} in ${old}`,
+    value: file({ contents: { source: scheme === "gs:" ? "gs://a/b" : "arn:aws:s3:::b/k" } }, old),
+    told: `storage.files[0].contents.source has the scheme ${scheme}, which ${told}`,
   })),
   { name: "half a version", value: config("3.3"), told: "ignition.version is no version of the specification" },
   { name: "a patch version", value: config("3.3.1"), told: "ignition.version is no version of the specification" },
@@ -189,6 +218,17 @@ describe("checkIgnition", () => {
 
   it("looks at no field of version 2", () => {
     expect(checkIgnition(config("2.3.0", { networkd: { units: 5 }, storage: 7 }))).toEqual([]);
+  });
+
+  // ignition-validate of Debian 12 knows no version that has ARNs.
+  it.each([
+    ["arn:aws:s3:::bucket/key", []],
+    ["arn:aws:s3:::bucket/key?versionId=a", []],
+    ["arn:aws:s3:us-west-1:1:accesspoint/a/object/k", []],
+    ["arn:aws:ec2:::a/b", ["storage.files[0].contents.source is no ARN of an object in S3"]],
+    ["arn:aws:s3:::bucket", ["storage.files[0].contents.source is no ARN of an object in S3"]],
+  ])("knows ARNs: %s", (source, told) => {
+    expect(checkIgnition(file({ contents: { source } }, "3.4.0")).map(({ text }) => text)).toEqual(told);
   });
 
   it("tells the first five findings, whatever there is", () => {

@@ -15,6 +15,7 @@ import {
   newestMinorOf2,
   type Shape,
 } from "./ignition-fields.ts";
+import { sourceMistake } from "./ignition-source.ts";
 
 /** A fault in a config. */
 export interface IgnitionFinding {
@@ -81,7 +82,8 @@ class IgnitionCheck {
   value(value: JsonValue, shape: Shape, path: readonly string[]): void {
     if (value === null || this.#findings.length === maxFindings) return;
     const mistake = mistakeOf(value, shape);
-    const ofSource = path.at(-1) === "source" && typeof value === "string" ? sourceMistake(value) : undefined;
+    const ofSource =
+      path.at(-1) === "source" && typeof value === "string" ? sourceMistake(value, this.#minor) : undefined;
     const found = mistake ?? ofSource;
     if (found !== undefined) this.add({ isRefused: true, path, text: `${nameOf(path)} ${found}` });
     else if (typeof shape !== "string" && shape.kind === "fields") this.#object(value, shape, path);
@@ -126,21 +128,6 @@ class IgnitionCheck {
     if (needed === undefined || (needed !== "asked" && needed > this.#minor)) return;
     this.add({ isRefused: needed !== "asked", path, text: `${nameOf([...path, name])} is missing` });
   }
-}
-
-// The schemes of the specification 3.6.0.
-const sourceScheme = /^(?:data|https?|tftp|s3|arn|gs):/i;
-
-/** Returns the mistake in the URL of a `source`. An empty one is none. The text is never part of it. */
-function sourceMistake(source: string): string | undefined {
-  if (source === "") return undefined;
-  if (!sourceScheme.test(source)) return "must begin with data:, http:, https:, tftp:, s3:, arn: or gs:";
-  if (/%(?![\da-f]{2})/i.test(source)) return "has a % without two hexadecimal digits: use urlEncode";
-  if (/\p{Cc}/u.test(source)) return "has a control character: use urlEncode";
-  if (!/^data:/i.test(source)) return undefined;
-  if (!source.includes(",")) return "is a data: URL without a comma";
-  const isPlain = /^[\w!$%&'()*+,./:;=?@~-]*$/.test(source);
-  return isPlain ? undefined : "is a data: URL with a blank, # or another unescaped character: use urlEncode";
 }
 
 /**
