@@ -36,7 +36,7 @@ export type GoNode =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "comment"; readonly text: string }
   | { readonly kind: "print"; readonly expression: GoExpression; readonly at: TextPosition }
-  /** What cannot be translated. A problem tells why. */
+  /** What cannot be translated. A problem has the reason. */
   | { readonly kind: "failed" }
   | GoBlock;
 

@@ -1,8 +1,8 @@
 /**
  * Translates a Go template into a davit template that yields the same bytes from the same variables. Anything that
  * cannot be translated becomes a problem with its place. There the translation prints a variable that never exists, so
- * that machines get 500, unless a condition leaves that part out. Go and davit still print or test a few values differently.
- * So `uses` lists the variables, and a caller that knows their values can check them.
+ * that machines get 500, unless a condition leaves that part out. Go and davit still print or test a few values
+ * differently. So `uses` lists the variables, and a caller that knows their values can check them.
  */
 
 import { unreachable } from "../lib/errors.ts";

@@ -15,7 +15,7 @@ const maxDecodedBytes = 16 * 1024 * 1024;
 // Such as a unit in the base64 of a gzip file of an Ignition config.
 const maxDepth = 3;
 
-/** Returns the hidden texts, including those in hidden texts. Most of them are no texts but decoded words: search them. */
+/** Returns the hidden texts, including those in hidden texts. Most of them are decoded words and mean nothing. */
 export function hiddenTexts(source: string, depth = maxDepth): readonly HiddenText[] {
   const forms = [...encodedRuns(source), ...escapedRuns(source)];
   return forms.flatMap(({ text, offset }) => {

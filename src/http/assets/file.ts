@@ -89,8 +89,9 @@ function isServedDotfile(name: string): boolean {
 }
 
 const unfinished = /\.[0-9a-f]{8}$/;
-const credentials =
-  /^\.(?:aws|bash|docker|env|git|gnupg|ht|kube|netrc|npmrc|pgpass|pypirc|ssh|vault|.*(?:credential|history|key|password|secret|token))/i;
+const credentialNames = "aws bash docker env git gnupg ht kube netrc npmrc pgpass pypirc ssh vault".split(" ");
+const credentialWords = "credential history key password secret token".split(" ");
+const credentials = new RegExp(`^\\.(?:${credentialNames.join("|")}|.*(?:${credentialWords.join("|")}))`, "i");
 
 async function openBelow(root: string, segments: readonly string[]): Promise<Asset | undefined> {
   const realRoot = await realpath(root);
