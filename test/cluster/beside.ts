@@ -14,7 +14,7 @@ import { type DavitOptions, type DavitProcess, localAuthorization, startDavit } 
 import { type Labels, sumOf } from "./metric.ts";
 
 export interface ClusterObject {
-  readonly kind: "Profile" | "Group" | "ConfigMap" | "Secret";
+  readonly kind: "Profile" | "Group" | "Machine" | "ConfigMap" | "Secret";
   readonly name: string;
   /** That of the suite's `Beside` unless told. */
   readonly namespace?: string;
@@ -38,6 +38,7 @@ export interface Answer {
 const paths = {
   Profile: { root: "/apis/davit.dev/v1alpha1", plural: "profiles" },
   Group: { root: "/apis/davit.dev/v1alpha1", plural: "groups" },
+  Machine: { root: "/apis/davit.dev/v1alpha1", plural: "machines" },
   ConfigMap: { root: "/api/v1", plural: "configmaps" },
   Secret: { root: "/api/v1", plural: "secrets" },
 } as const;
@@ -122,7 +123,7 @@ export class Beside {
   async put(...objects: readonly ClusterObject[]): Promise<void> {
     for (const object of objects) {
       const { kind, name, labels = {}, spec, data } = object;
-      const apiVersion = kind === "Profile" || kind === "Group" ? "davit.dev/v1alpha1" : "v1";
+      const apiVersion = paths[kind].root.replace(/^\/apis?\//, "");
       const body = { apiVersion, kind, metadata: { name, labels }, ...(spec && { spec }), ...(data && { data }) };
       const path = `${this.#path(object)}?fieldManager=test&force=true`;
       const answer = await this.cluster.ask({

@@ -63,7 +63,29 @@ const states: readonly { what: string; object: ClusterObject; reason: string; he
     reason: "InvalidTemplate",
     health: failed,
   },
+  {
+    what: "a Machine that waits for its approval",
+    object: machine("waiting", macOf(5)),
+    reason: "Ready",
+    health: healthy,
+  },
+  {
+    what: "a Machine that is held",
+    object: machine("held", macOf(6), { hold: true }),
+    reason: "Held",
+    health: ["InProgress", "Suspended"],
+  },
+  {
+    what: "a Machine whose MAC address another one lists",
+    object: machine("twin", macOf(7)),
+    reason: "Conflicted",
+    health: failed,
+  },
 ];
+
+function machine(name: string, mac: string, spec: JsonObject = {}): ClusterObject {
+  return { kind: "Machine", name, spec: { identity: { macs: [mac] }, ...spec } };
+}
 
 describe.skipIf(missing("kube-apiserver", "kubectl", "kstatus"))("the health of", { timeout: 120_000 }, () => {
   let cluster: Cluster;
@@ -72,7 +94,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "kstatus"))("the health of"
     cluster = await startCluster();
     beside = await Beside.make(cluster, "health");
     await beside.put({ kind: "ConfigMap", name: "there", data: { other: "x" } });
-    await beside.put(...states.map(({ object }) => object));
+    await beside.put(...states.map(({ object }) => object), machine("other-twin", macOf(7)));
     await beside.start();
   }, 180_000);
   afterAll(async () => {

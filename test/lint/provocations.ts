@@ -137,6 +137,26 @@ export const provocations: readonly Provocation[] = [
     input: stream(profileText("web", "  boot: {kernel: '/k autoinstall quiet'}"), group),
   },
   {
+    code: "emptied-token",
+    what: "an argument whose tokens a substitution has taken",
+    input: stream(profileText("web", '  boot: {kernel: /k, args: ["c={{davit.url}}/ignition?uuid=&mac="]}'), group),
+  },
+  {
+    code: "emptied-token",
+    what: "such an argument of a Group",
+    input: stream(profileText("web", "  boot: {kernel: /k}"), `${group}  args: ["c=http://a/ignition?mac= quiet"]\n`),
+  },
+  {
+    code: "emptied-token",
+    what: "such a script",
+    input: stream(profileText("web", '  boot: {script: "#!ipxe\\nchain http://a/ipxe?serial=&os=x\\n"}'), group),
+  },
+  {
+    code: "emptied-token",
+    what: "such a URL in a config",
+    input: inline("curl 'http://a/generic?uuid=&mac='"),
+  },
+  {
     code: "unchecked-digest",
     what: "a digest of a kernel from elsewhere",
     input: stream(profileText("web", `  boot: {kernel: "http://192.0.2.7/k?sha256=${"0".repeat(64)}"}`), group),

@@ -8,6 +8,7 @@ import { toRequirement } from "../../model/labels/expression.ts";
 import { isOwnUuid } from "../../model/labels/hardware-ids.ts";
 import { type GroupSpec, isBroad } from "../../model/objects/group.ts";
 import {
+  type BootText,
   bootTexts,
   fieldOf,
   isLocation,
@@ -31,13 +32,19 @@ export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
   const { boot, metadata = {} } = spec;
   const ofBoot = boot?.kind === "kernel" ? kernelAdvice(boot) : [];
   const ofGrub = boot?.kind === "kernel" && spec.grubScript === undefined ? grubAdvice(boot) : [];
-  return [...ofBoot, ...ofGrub, ...effectAdvice(spec), ...metadataAdvice(metadata)];
+  return [...ofBoot, ...ofGrub, ...effectAdvice(spec), ...emptiedAdvice(textsOf(spec)), ...metadataAdvice(metadata)];
 }
 
 /** Advice on a Group. */
 export function groupAdvice(spec: GroupSpec): readonly Advice[] {
   const { args = [], metadata } = spec;
-  return [...selectorAdvice(spec), ...argumentAdvice("args", args), ...metadataAdvice(metadata)];
+  const texts = args.map((text, at) => [`args[${at}]`, text] as const);
+  return [
+    ...selectorAdvice(spec),
+    ...argumentAdvice("args", args),
+    ...emptiedAdvice(texts),
+    ...metadataAdvice(metadata),
+  ];
 }
 
 function selectorAdvice(spec: GroupSpec): readonly Advice[] {
@@ -166,6 +173,24 @@ function grubAdvice(boot: KernelBoot): readonly Advice[] {
     if (foreignToken(text) === undefined) return [];
     const what = `boot.${field} has a token of iPXE that GRUB does not know: /grub answers 500`;
     return [{ code: "foreign-token", field: place, text: `${what}, set boot.grubScript` }];
+  });
+}
+
+function textsOf(spec: ProfileSpec): readonly BootText[] {
+  const ofParts = partsOf(spec.templates).flatMap((part): readonly BootText[] => {
+    const template = spec.templates[part];
+    return template?.kind === "inline" ? [[fieldOf(part), template.text]] : [];
+  });
+  return [...bootTexts(spec).map(([field, text]): BootText => [`boot.${field}`, text]), ...ofParts];
+}
+
+/** Advice on labels without a value in a URL. A machine that sends them so is like one without a name. */
+function emptiedAdvice(texts: readonly BootText[]): readonly Advice[] {
+  return texts.flatMap(([field, text]) => {
+    const [, name] = /[?&](uuid|mac|serial)=(?:[&\s"']|$)/.exec(text) ?? [];
+    if (name === undefined) return [];
+    const cure = `if Flux or envsubst has taken \${${name}}, write $\${${name}}`;
+    return [{ code: "emptied-token", field: `spec.${field}`, text: `${field} has ${name}= without a value: ${cure}` }];
   });
 }
 

@@ -199,6 +199,10 @@ const usageFindings = {
     "A kernel, initrd or argument has a token of iPXE that GRUB does not know: /grub answers 500",
     "Replace the token, or set boot.grubScript. Machines that boot by iPXE need nothing",
   ),
+  "emptied-token": warning(
+    `A URL has uuid=, mac= or serial= without a value, as if a substitution had taken iPXE's \${uuid}`,
+    `Write $\${uuid}, or exclude the object from the substitution (docs/operate/gitops.md)`,
+  ),
   "foreign-location": advice(
     "A kernel or initrd has a location, or words after it, that only iPXE knows: /grub answers 500",
     "Do as the message says. Machines that boot by iPXE need nothing",
