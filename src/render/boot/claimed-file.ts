@@ -33,7 +33,7 @@ export function scriptWithClaim(script: string, claim: string, davitUrl: string)
 
 /** The location of a file, if it is one of davit's assets. A fragment would end the query. */
 function assetOf(file: string, davitUrl: string): string | undefined {
-  const [location = ""] = parseInitrd(file).location.split(/\s/);
+  const { location } = parseInitrd(file);
   const isAsset = location.startsWith("/assets/") || location.startsWith(`${davitUrl}/assets/`);
   return isAsset && !location.includes("#") ? location : undefined;
 }

@@ -15,7 +15,7 @@ const profile = (text: string, more = "") => `apiVersion: davit.dev/v1alpha1
 kind: Profile
 metadata: { name: web, namespace: racks }
 spec:
-  boot: { kernel: https://boot.example/kernel, args: [${text}] }
+  boot: { kernel: http://boot.example/kernel, args: [${text}] }
 ${more}`;
 const group = (name: string, address: string, more = "") => `apiVersion: davit.dev/v1alpha1
 kind: Group
@@ -45,7 +45,7 @@ describe("the form of labels", () => {
     const { body, status } = await ask(`/console/try?labels=${encodeURIComponent(`mac=${mac}\r\nrole=web`)}`);
     expect(status).toBe(200);
     expect(body).toContain("<b>racks/web</b>");
-    expect(body).toContain("kernel https://boot.example/kernel quiet");
+    expect(body).toContain("kernel http://boot.example/kernel quiet");
     expect(body).toContain(`mac=${mac}\nrole=web</textarea>`);
     expect(body).toContain("From a Secret: not shown.");
     expect(body).not.toContain(secretText);
@@ -96,8 +96,8 @@ describe("a manifest that is not applied", () => {
     expect(body).toContain("<code>Profile/racks/web</code> replaces the present one");
     expect(body).toContain("<code>Group/racks/new</code> is new");
     expect(body).toContain("davit finds nothing wrong with it.");
-    expect(body).toContain("kernel https://boot.example/kernel quiet");
-    expect(body).toContain("kernel https://boot.example/kernel debug");
+    expect(body).toContain("kernel http://boot.example/kernel quiet");
+    expect(body).toContain("kernel http://boot.example/kernel debug");
     expect(body).toMatch(/<th scope="row">\/ipxe<\/th>\n<td>[^<]+<\/td>\n<td>[^<]+<\/td>\n<td><b>differs<\/b>/);
     expect(started.index.revision).toBe(revision);
     const after = await started.ask(`/console/try?labels=mac%3D${mac}`);
@@ -144,7 +144,7 @@ describe("a manifest that is not applied", () => {
     const started = await listener.start({ manifests });
     const { body } = await post(started, { labels: `mac=${mac}`, manifest: profile("install", install) });
     expect(body).toContain("no ledger is asked: shown as if it were open");
-    expect(body).toContain("kernel https://boot.example/kernel install");
+    expect(body).toContain("kernel http://boot.example/kernel install");
   });
 
   it("shows the text of no Secret, neither a present one nor the manifest's own", async () => {
