@@ -6,7 +6,7 @@
 
 import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
 import { LabelError } from "../model/labels/labels.ts";
-import { RenderError } from "../render/core/render-error.ts";
+import { RenderError, type RenderReason, renderReasons } from "../render/core/render-error.ts";
 import { answeringError, waitingConfig } from "../render/grub/waiting.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
@@ -209,8 +209,16 @@ export const answerError: AnswerError = (thrown, path) => {
 
 function bootAnswer(error: BootError, path: string): ErrorAnswer {
   const retrySeconds = error.reason === "late" ? lateRetrySeconds : retryAfterSeconds;
-  return plainAnswer(bootStatuses[error.reason], error.message, path, { report: bootReport(error), retrySeconds });
+  return plainAnswer(bootStatuses[error.reason], wordsOf(error), path, { report: bootReport(error), retrySeconds });
 }
+
+/** Adds what to do where the boot section is right for iPXE, so that whoever looks at `/grub` need not read the log. */
+function wordsOf({ message, cause }: BootError): string {
+  if (!(cause instanceof RenderError && forIpxe.has(cause.reason))) return message;
+  return `${message}: ${renderReasons[cause.reason].replace("Render GRUB config: ", "")}`;
+}
+
+const forIpxe: ReadonlySet<RenderReason> = new Set(["grubToken", "grubLocation", "grubInitrdWords"]);
 
 interface AnswerDetails {
   /** See `ErrorAnswer`. */

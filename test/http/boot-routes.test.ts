@@ -30,6 +30,13 @@ const whole: ProfileContent = {
   },
 };
 
+/** Boot sections that iPXE can load, and GRUB cannot. */
+const forIpxe = {
+  https: { kernel: "https://192.0.2.7/k" },
+  file: { kernel: "/k", initrd: ["/f /etc/f mode=755"] },
+  token: { kernel: "/k", args: [`s=\${next-server}`] },
+};
+
 const documents = [
   profileDocument("lab/whole", whole),
   profileDocument("lab/bare"),
@@ -49,7 +56,10 @@ const documents = [
     selector: { mac: "52:54:00:a1:9c:ae" },
     metadata: { os: "debian", hostname: "node1" },
   }),
-  ...["bare", "disk", "none", "broken", "gone"].map((profile) =>
+  ...Object.entries(forIpxe).map(([name, boot]) =>
+    profileDocument(`lab/${name}`, { boot: { kind: "kernel", initrd: [], args: [], efiInitrd: false, ...boot } }),
+  ),
+  ...["bare", "disk", "none", "broken", "gone", ...Object.keys(forIpxe)].map((profile) =>
     groupDocument(`lab/${profile}`, { profile, selector: { role: profile } }),
   ),
   groupDocument("lab/held", { profile: "whole", selector: { role: "held" }, hold: true }),
@@ -96,6 +106,17 @@ describe.each(["/boot.ipxe", "/boot.ipxe.0"])("`GET %s`", (path) => {
       );
     }
   });
+});
+
+it.each([
+  ["https", "GRUB cannot load this location: write http://HOST:PORT/PATH, tftp://HOST/PATH or a path, or set "],
+  ["file", "GRUB cannot make a file of an initrd: put it into a cpio archive, or set "],
+  ["token", "an iPXE token that GRUB does not know and that no label of the request fills: set "],
+])("`GET /grub` says what to do about what only iPXE can load: %s", async (role, words) => {
+  expect(statusOf(await ask(port, `/ipxe?role=${role}`))).toBe(200);
+  const answer = await ask(port, `/grub?role=${role}`);
+  const body = `# 500 config broken: ${words}boot.grubScript\nset davit_answered=yes\n`;
+  expect([statusOf(answer), answer.body.toString()]).toEqual([500, body]);
 });
 
 it("`GET /chain.ipxe` passes its query on, and refuses what iPXE would run or change", async () => {

@@ -37,7 +37,9 @@ export const renderReasons = {
   openQuote: "Render boot: a double quote in args is not closed, so that a value cannot be quoted",
   valueIsToken: "Render iPXE script: a value in args would be a token of iPXE, or a part of one",
   grubEscapes: "Render GRUB config: a value in args has a quote or a backslash, which GRUB does not hand on as it is",
-  grubToken: "Render GRUB config: an iPXE token that GRUB does not know and that no label of the request fills",
+  grubToken:
+    "Render GRUB config: an iPXE token that GRUB does not know and that no label of the request fills: " +
+    "set boot.grubScript",
   grubLocation:
     "Render GRUB config: GRUB cannot load this location: write http://HOST:PORT/PATH, tftp://HOST/PATH or a path, " +
     "or set boot.grubScript",
