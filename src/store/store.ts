@@ -67,22 +67,6 @@ export interface FollowListener {
   changed(changes: readonly FileChange[], index: number): void;
 }
 
-interface Follower {
-  readonly prefix: StorePath;
-  readonly listener: FollowListener;
-}
-
-/** How a batch is logged, where it differs from the batches of davit's controller. */
-export interface SubmitOptions {
-  /**
-   * False for a batch that its own conditions protect (`compareAndSwap`, `create`). Every member may log it, even if
-   * another member leads. True unless given.
-   */
-  readonly fenced?: boolean;
-  /** False for a batch that may not use the reserve of a full disk. True unless given. */
-  readonly frees?: boolean;
-}
-
 export class Store {
   readonly #log: LogPort;
   readonly #nowMs: () => number;
@@ -96,6 +80,7 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<{ readonly prefix: StorePath; readonly listener: FollowListener }>();
+
   private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, ...more }: StoreOptions) {
     this.#log = log;
     this.#nowMs = log.membership.nowMs;
