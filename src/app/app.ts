@@ -363,6 +363,7 @@ export class App {
       ...around,
       sightings: this.#sightings,
       assets: this.#boot.assets.fetcher,
+      missing: this.#boot.assets.missing,
       machineMaker,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),

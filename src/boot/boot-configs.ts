@@ -21,6 +21,7 @@ import type { BootGroup, BootProfile } from "./core/known-documents.ts";
 import type { Machine } from "./core/selected.ts";
 import { type BootJob, BootMaker } from "./making/boot-maker.ts";
 import { type AddressedMachine, type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
+import { askWithFiles, type ServedFiles } from "./making/claim-files.ts";
 import { KeptConfigs } from "./making/kept-configs.ts";
 import type { MadeFor, SlowWork, Subject } from "./making/slow-work.ts";
 import { ifCurrent, madeAnew } from "./making/still-current.ts";
@@ -40,6 +41,8 @@ export interface BootConfigsOptions extends BootScriptsOptions, DavitUrlOptions 
   readonly slowWork?: Pick<SlowWork, "make"> | undefined;
   /** Decides about installs that need a permit. Without it, davit refuses them. */
   readonly permits?: Permits | undefined;
+  /** The files that machines load. A machine spends no permit while one of its script is missing. */
+  readonly files?: ServedFiles | undefined;
 }
 
 /**
@@ -49,7 +52,9 @@ export interface BootConfigsOptions extends BootScriptsOptions, DavitUrlOptions 
  * - `shown`: for previews. What the ledger would now permit is shown, and nothing is spent.
  * - `assumed`: for manifests without a server. Each install is shown as if its permit were open.
  */
-export type Permits = Pick<PermitDesk, "ask"> | "shown" | "assumed";
+export type Permits = InstallDesk | "shown" | "assumed";
+
+type InstallDesk = Pick<PermitDesk, "ask" | "isRemote">;
 
 export interface ConfigRequest {
   readonly labels: Labels;
@@ -90,7 +95,7 @@ interface AskedConfigRequest {
   readonly request: ConfigRequest;
   readonly make: Make;
   /** Undefined if the request spends no permit. */
-  readonly desk: Pick<PermitDesk, "ask"> | undefined;
+  readonly desk: InstallDesk | undefined;
   /** Names the install for which the config is. Undefined unless a permit is open. */
   readonly reportToken?: string | undefined;
 }
@@ -109,6 +114,7 @@ export class BootConfigs {
   readonly #scripts: BootScripts;
   readonly #slowWork: BootConfigsOptions["slowWork"];
   readonly #permits: BootConfigsOptions["permits"];
+  readonly #files: BootConfigsOptions["files"];
   readonly #urls: DavitUrls;
   readonly #maker = new BootMaker({ sha256 });
   readonly #kept: KeptConfigs;
@@ -117,6 +123,7 @@ export class BootConfigs {
     this.#index = options.index;
     this.#slowWork = options.slowWork;
     this.#permits = options.permits;
+    this.#files = options.files;
     this.#scripts = new BootScripts(options);
     this.#urls = new DavitUrls(options);
     // What is shown to people is not cached: each preview has its own limit, and its Groups may be those of machines.
@@ -222,17 +229,41 @@ export class BootConfigs {
   #permitted(
     name: MachineConfigName,
     { machine: candidate, ask }: AskedCandidate,
-    asking: AskedConfigRequest & { readonly desk: Pick<PermitDesk, "ask"> },
+    asking: AskedConfigRequest & { readonly desk: InstallDesk },
   ): Soon<MachineConfig> {
     const { request, desk } = asking;
     const isFor = isSealedFor(name, candidate);
-    return after(desk.ask(questionOf(ask, request, isFor)), (answer) => {
+    const question = questionOf(ask, request, isFor);
+    const asked =
+      name === "ipxe" || name === "grub"
+        ? askWithFiles({
+            desk,
+            question,
+            verdict: this.#index.verdictOn(ask),
+            assertFiles: () => this.#assertFiles(name, candidate, asking),
+          })
+        : desk.ask(question);
+    return after(asked, (answer) => {
       const machine = this.#index.select(request.labels, { ask, answer });
       this.#assertTransport(name, machine, asking);
       if (!isFor && isSealedFor(name, machine)) throw new BootError("late", { group: ask.group, profile: ask.profile });
       const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
       return this.#made(name, machine, { ...asking, reportToken });
     });
+  }
+
+  /** @throws {BootError} assetMissing. */
+  #assertFiles(name: "ipxe" | "grub", candidate: Machine, { request, make }: AskedConfigRequest): Soon<unknown> {
+    const files = this.#files;
+    if (files === undefined) return undefined;
+    const { group, profile } = candidate;
+    const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport) };
+    const making = { davitUrls: this.#urls.own, make: ofMachine(make, name) };
+    const checked = after(this.#scripts.assets(name, machine, making), async (assets) => {
+      const asset = await files.firstMissing(assets);
+      if (asset !== undefined) throw new BootError("assetMissing", { group: group.id, profile: profile.id, asset });
+    });
+    return ifCurrent(checked, () => this.#isCurrent(name, candidate, request.labels));
   }
 
   /**

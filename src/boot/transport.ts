@@ -29,6 +29,12 @@ export class DavitUrls {
     this.#tls = tlsAuthority && `https://${tlsAuthority}`;
   }
 
+  /** Every URL of davit that a script may have: with the default port, and without it. */
+  get own(): readonly string[] {
+    const urls = [this.plain, ...(this.#tls === undefined ? [] : [this.#tls])];
+    return [...new Set(urls.flatMap((url) => [url, new URL(url).origin]))];
+  }
+
   /** Returns the URL for the texts of a machine: by HTTPS if it asks by HTTPS, or must. */
   for(machine: Demanding, transport: Transport | undefined): string {
     return (transport === "https" || demandsTls(machine) ? this.#tls : undefined) ?? this.plain;

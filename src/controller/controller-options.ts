@@ -4,7 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
 import type { EditAudit } from "../model/objects/audit.ts";
-import type { AssetStates } from "../model/objects/profile-asset.ts";
+import type { AssetStates, MissingFiles } from "../model/objects/profile-asset.ts";
 import type { SecretTexts } from "../model/objects/secret-texts.ts";
 import type { Source, StatusSink } from "../model/objects/source.ts";
 import type { Store } from "../store/store.ts";
@@ -46,6 +46,8 @@ export interface ControllerOptions {
   readonly ledger?: LedgerFacts | undefined;
   /** How far the assets of Profiles are; undefined without an assets directory. */
   readonly assets?: AssetStates | undefined;
+  /** The files for which machines wait that want to install. */
+  readonly missing?: MissingFiles | undefined;
   /** The requests of machines; undefined if nothing records them. */
   readonly sightings?: Sightings | undefined;
   /** Undefined if the source has no place for Machines of unknown machines. */

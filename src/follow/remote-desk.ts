@@ -36,6 +36,7 @@ export interface RemoteDeskOptions {
 const late: DeskAnswer = { kind: "late" };
 
 export class RemoteDesk implements PermitDesk {
+  readonly isRemote = true;
   readonly #options: RemoteDeskOptions;
 
   constructor(options: RemoteDeskOptions) {

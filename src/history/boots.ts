@@ -27,6 +27,8 @@ export type BootEnd =
       readonly status: number;
       /** A number for the reason of the refusal, as in `SeenRequest`; 0 for none. */
       readonly refusal: number;
+      /** See `missingOf`. */
+      readonly missing: string | undefined;
     }
   /** The client disconnected before it had the whole answer. */
   | {
@@ -74,7 +76,12 @@ export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): rea
 
 /** Returns the endpoint's name, or the path for an asset, a generic part, or a path that is no endpoint. */
 export function plainStage({ endpoint, path }: PastRequest): string {
-  return path === undefined ? endpoint : path.replace(/^\//, "");
+  return path === undefined || scripts.has(endpoint) ? endpoint : path.replace(/^\//, "");
+}
+
+/** Returns the path of the file for which an install waits; undefined if it waits for none. */
+export function missingOf({ endpoint, path }: Pick<PastRequest, "endpoint" | "path">): string | undefined {
+  return scripts.has(endpoint) ? path : undefined;
 }
 
 function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
@@ -122,6 +129,6 @@ function stageText({ stage, isHead, status, isCut }: StagedRequest): string {
 function endOf(last: StagedRequest | undefined): BootEnd {
   assert(last !== undefined, "a boot has a request");
   const { stage, status, refusal, sentBytes, ofBytes } = last;
-  if (status >= firstRefusal) return { kind: "refused", stage, status, refusal };
+  if (status >= firstRefusal) return { kind: "refused", stage, status, refusal, missing: missingOf(last) };
   return last.isCut ? { kind: "cut", stage, sentBytes, ofBytes } : { kind: "answered", stage };
 }

@@ -21,7 +21,10 @@ export interface SeenRequest {
   readonly address: string;
   /** The endpoint's name in metrics: `ipxe`, `ignition.sig`, `assets`. */
   readonly endpoint: string;
-  /** The path without its query; undefined if the endpoint alone identifies the content. */
+  /**
+   * The path without its query; undefined if the endpoint alone identifies the content. Of a script that davit refused:
+   * the path of the file that is missing.
+   */
   readonly path: string | undefined;
   readonly isHead: boolean;
   readonly status: number;

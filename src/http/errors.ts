@@ -157,6 +157,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   unapproved: 503,
   noPermit: 503,
   late: 503,
+  assetMissing: 503,
   withheld: 503,
   needsTls: 403,
   noTls: 503,

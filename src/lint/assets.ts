@@ -13,6 +13,7 @@ import type { ObjectName } from "../model/objects/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { renderBootText } from "../render/boot/boot.ts";
 import { parseInitrd } from "../render/boot/initrd.ts";
+import { ownAsset } from "../render/boot/named-assets.ts";
 import { textOf } from "../render/boot/pieces.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import { compileTemplate, type Template } from "../render/template/template.ts";
@@ -164,9 +165,8 @@ function rendered(render: () => string): string {
 
 /** Returns an asset below `/assets/`; undefined for another location, or for one with a variable of the firmware. */
 function assetOf(text: string, davitUrl: string): NamedAsset | undefined {
-  const { location } = parseInitrd(text);
-  const own = location.startsWith(`${davitUrl}/`) ? location.slice(davitUrl.length) : location;
-  if (!own.startsWith("/assets/") || own.includes("${")) return undefined;
+  const own = ownAsset(parseInitrd(text).location, [davitUrl]);
+  if (own === undefined) return undefined;
   const [, digest = ""] = /[?&]sha256=([^&#\s]*)/.exec(own) ?? [];
   return { path: own.slice("/assets/".length).replace(/[?#\s].*$/s, ""), sha256: digest.toLowerCase() };
 }

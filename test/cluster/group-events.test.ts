@@ -6,7 +6,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
-import { bootNow, configOf, hourMs, installObjects, ledgerId, macOf, report } from "../helpers/install-world.ts";
+import {
+  bootNow,
+  configOf,
+  hourMs,
+  installAssets,
+  installObjects,
+  ledgerId,
+  macOf,
+  report,
+} from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const patience = { timeout: 60_000 };
@@ -20,7 +29,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("events of a Group", { tim
     folder = await mkdtemp(join(tmpdir(), "davit-group-events-"));
     cluster = await startCluster();
     await cluster.apply(installObjects(undefined));
-    davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data") });
+    const args = await installAssets(folder);
+    davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data"), args });
   }, 240_000);
   afterAll(async () => {
     await davit?.stop();

@@ -12,7 +12,7 @@ import { residentBytesOf } from "../../bench/process-usage.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
-import { bootOf, hourMs, installObjects, ledgerId, macOf } from "../helpers/install-world.ts";
+import { bootOf, hourMs, installAssets, installObjects, ledgerId, macOf } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 
@@ -60,7 +60,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("beside an API server", { 
     proxy = await FaultProxy.start(cluster);
     await cluster.apply(installObjects(undefined) + others);
     const kubeconfig = cluster.kubeconfigFor("proxied", cluster.adminToken, proxy.url);
-    davit = await startDavit({ kubeconfig, dataDir: join(folder, "data") });
+    davit = await startDavit({ kubeconfig, dataDir: join(folder, "data"), args: await installAssets(folder) });
     await expect.poll(() => known(), soon).toBe(200);
   }, 240_000);
   afterEach(async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
-import { bootOf, hourMs, installObjects, ledgerId } from "../helpers/install-world.ts";
+import { bootOf, hourMs, installAssets, installObjects, ledgerId } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const soon = { timeout: 60_000, interval: 100 };
@@ -29,7 +29,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davits in one namespace",
 
   /** @param mark the ConfigMap; that of the preset unless given. */
   async function serve(name: string, mark?: string): Promise<DavitProcess> {
-    const args = mark === undefined ? [] : ["--ledger-mark-configmap", mark];
+    const named = mark === undefined ? [] : ["--ledger-mark-configmap", mark];
+    const args = [...named, ...(await installAssets(folder))];
     const davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, name), args });
     running.push(davit);
     await expect.poll(() => ledgerId(davit), soon).toMatch(/^[0-9a-f]{8}$/);

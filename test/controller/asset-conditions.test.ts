@@ -65,6 +65,27 @@ it("follows the downloads, has the worst reason, names each missing asset, and l
   await under.stop();
 });
 
+it("names the files for which machines wait that want to install, until none waits", async () => {
+  const files: string[] = [];
+  const missing = {
+    of: (profile: string) => (profile === "default/web" ? files : []),
+    get profiles() {
+      return files.length === 0 ? [] : ["default/web", "default/gone"];
+    },
+  };
+  const under = await ControllerUnderTest.start({ missing });
+  await list(under, profileObject());
+  expect(shown(under)).toBeUndefined();
+  files.push("/assets/linux");
+  await under.clock.advance(1_000);
+  expect(under.statuses.conditions("Profile/web")).toMatchObject({ AssetsReady: "False Missing", Ready: "True Ready" });
+  expect(under.statuses.message("Profile/web", "AssetsReady")).toContain('"/assets/linux"');
+  files.pop();
+  await under.clock.advance(1_000);
+  expect(shown(under)).toBeUndefined();
+  await under.stop();
+});
+
 it("outside of the admin namespace an asset begins with the namespace, or it is not fetched", async () => {
   const under = await ControllerUnderTest.start({ adminNamespace: "infra" });
   const own = assets.map((asset) => ({ ...asset, name: `default/${asset.name}` }));

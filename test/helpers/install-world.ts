@@ -38,6 +38,7 @@ export class InstallWorld {
   static async make(): Promise<InstallWorld> {
     const world = new InstallWorld(await mkdtemp(join(tmpdir(), "davit-installs-")));
     await mkdir(world.at("manifests"));
+    await installAssets(world.folder);
     await world.write({});
     return world;
   }
@@ -57,23 +58,42 @@ export class InstallWorld {
     await rename(this.at("next.yaml"), this.at("manifests", "objects.yaml"));
   }
 
+  /** Starts `davit serve`. Without `--assets-dir` among its words, it has the assets directory of this world. */
   async serve(args: readonly string[] = [], more: Partial<DavitOptions> = {}): Promise<DavitProcess> {
     const dataDir = this.at("data");
-    const davit = await startDavit({ manifests: this.at("manifests"), dataDir, args, ...more });
+    const words = this.#withAssets(args);
+    const davit = await startDavit({ manifests: this.at("manifests"), dataDir, args: words, ...more });
     this.#running.push(davit);
     return davit;
   }
 
+  /** As `serve`, but `davit boot`. */
   async boot(...args: readonly string[]): Promise<DavitBootProcess> {
-    const davit = await startDavitBoot(args);
+    const davit = await startDavitBoot(this.#withAssets(args));
     this.#running.push(davit);
     return davit;
+  }
+
+  #withAssets(args: readonly string[]): readonly string[] {
+    return args.includes("--assets-dir") ? args : ["--assets-dir", this.at("assets"), ...args];
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#running.splice(0).map((davit) => davit.stop("SIGKILL")));
     await rm(this.folder, { recursive: true });
   }
+}
+
+/**
+ * Makes an assets directory below a folder: without its kernel, no machine claims an install.
+ * @param kernel that of `installObjects` unless given.
+ * @returns the option that names the directory.
+ */
+export async function installAssets(folder: string, kernel = "wipe"): Promise<readonly string[]> {
+  const directory = join(folder, "assets");
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, kernel), "a kernel");
+  return ["--assets-dir", directory];
 }
 
 /** The Profile that installs, and its Group with a grant or without one. */

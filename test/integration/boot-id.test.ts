@@ -1,7 +1,7 @@
 /** The log lines of one boot have one id, which the history and the console show: at davit, and at its follower. */
 
 import { hash } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -19,7 +19,6 @@ describe("the id of a boot", { timeout: limitMs }, () => {
   let follower: DavitBootProcess;
   beforeAll(async () => {
     world = await InstallWorld.make();
-    await mkdir(world.at("assets"));
     for (const name of ["wipe", "initrd"]) await writeFile(world.at("assets", name), name);
     const assets = ["--assets-dir", world.at("assets")];
     davit = await world.serve(assets);

@@ -1,6 +1,6 @@
 /** davit with several boot threads, as a process. Each request has a connection of its own: the kernel chooses its thread. */
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
@@ -71,7 +71,6 @@ async function write(text: string): Promise<void> {
 
 beforeAll(async () => {
   world = await InstallWorld.make();
-  await mkdir(world.at("assets"));
   await writeFile(world.at("assets", "web"), "w".repeat(3_000_000));
   await write(`---\n${group("web")}`);
   davit = await world.serve(["--boot-threads", String(threads), "--assets-dir", world.at("assets")]);

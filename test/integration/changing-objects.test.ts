@@ -17,7 +17,7 @@ import {
   startDavitBoot,
   storeOf,
 } from "../../tools/davit-process.ts";
-import { ledgerId } from "../helpers/install-world.ts";
+import { installAssets, ledgerId } from "../helpers/install-world.ts";
 
 const run = promisify(execFile);
 const wipes = "wipe_data=1";
@@ -35,9 +35,10 @@ beforeAll(async () => {
   for (const name of ["m", "n", "beside"]) await mkdir(join(folder, name));
   await put("m/disk.yaml", object("Profile", "disk", "  boot: {local: exit}\n"));
   await put("n/disk.yaml", object("Profile", "disk2", "  boot: {local: exit}\n"));
-  const args = ["--manifests", join(folder, "n"), "--boot-threads", "2"];
+  const assets = await installAssets(folder, "k");
+  const args = ["--manifests", join(folder, "n"), "--boot-threads", "2", ...assets];
   davit = await startDavit({ manifests: join(folder, "m"), dataDir: join(folder, "data"), args });
-  follower = await startDavitBoot(storeOf(davit));
+  follower = await startDavitBoot([...storeOf(davit), ...assets]);
   ledger = await ledgerId(davit);
 });
 

@@ -22,6 +22,8 @@ let davit: DavitProcess;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "davit-machine-commands-"));
   await mkdir(join(folder, "objects"));
+  await mkdir(join(folder, "assets"));
+  for (const name of ["linux", "initrd"]) await writeFile(join(folder, "assets", name), name);
   await put("profile.yaml", {
     kind: "Profile",
     metadata: { name: "flatcar" },
@@ -38,13 +40,18 @@ beforeEach(async () => {
     metadata: { name: "node7" },
     spec: { identity: { macs: [first] }, labels: { role: "web" } },
   });
-  davit = await startDavit({ manifests: join(folder, "objects"), dataDir: join(folder, "data") });
+  davit = await startDavit(davitOptions());
 });
 
 afterEach(async () => {
   await davit?.stop();
   await rm(folder, { recursive: true });
 });
+
+function davitOptions() {
+  const at = (name: string) => join(folder, name);
+  return { manifests: at("objects"), dataDir: at("data"), args: ["--assets-dir", at("assets")] };
+}
 
 function group(spec: JsonObject): JsonObject {
   const selector = { matchLabels: { role: "web" } };
@@ -114,7 +121,7 @@ it("after a lost ledger, a Group is adopted and nothing installs", async () => {
   await expect.poll(() => script(second), soon).toMatch(anInstall);
   await davit.stop();
   await rm(join(folder, "data/ledger"), { recursive: true });
-  davit = await startDavit({ manifests: join(folder, "objects"), dataDir: join(folder, "data") });
+  davit = await startDavit(davitOptions());
   await expect.poll(() => script(second), soon).toBe("503 503 no permit to install\n");
 
   expect(await run("adopt", "group/default/web", "--until", "1h")).toContain("without an entry count as installed");

@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DavitBootProcess, type DavitProcess, storeOf, threadsOf } from "../../tools/davit-process.ts";
-import { hourMs, InstallWorld, ledgerId, macOf } from "../helpers/install-world.ts";
+import { hourMs, InstallWorld, installAssets, ledgerId, macOf } from "../helpers/install-world.ts";
 import { startStoreRelay } from "../helpers/store-relay.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
@@ -15,6 +15,7 @@ let world: InstallWorld;
 const proxies: Server[] = [];
 beforeEach(async () => {
   world = await InstallWorld.make();
+  await installAssets(world.folder, "once");
 });
 afterEach(async () => {
   for (const proxy of proxies.splice(0)) {

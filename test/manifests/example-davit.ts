@@ -2,7 +2,7 @@
 
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
@@ -64,9 +64,10 @@ export class ExampleDavit {
   static async start(): Promise<ExampleDavit> {
     const folder = await mkdtemp(join(tmpdir(), "davit-examples-"));
     const manifests = join(folder, "manifests");
-    await mkdir(manifests);
+    for (const name of [manifests, join(folder, "assets")]) await mkdir(name);
     for (const file of await readdir(examples)) await put(folder, file, await readFile(join(examples, file), "utf8"));
-    return new ExampleDavit(await startDavit({ manifests, dataDir: join(folder, "data") }), folder);
+    const args = ["--assets-dir", join(folder, "assets")];
+    return new ExampleDavit(await startDavit({ manifests, dataDir: join(folder, "data"), args }), folder);
   }
 
   async stop(): Promise<void> {
@@ -79,12 +80,23 @@ export class ExampleDavit {
     return fetch(`${this.davit.bootUrl}/${endpoint}?${new URLSearchParams(labels)}`);
   }
 
-  /** Opens an install for each of the machines, and returns once davit has read all grants. */
+  /** Opens an install for each of the machines, with its files, and returns once davit has read all grants. */
   async grant(installers: readonly Example[]): Promise<void> {
     for (const { file, group } of installers) await this.#grant(file, group);
     // In the order of their Groups' names: the last one is read with the others.
     for (const { group } of installers) {
       await vi.waitUntil(async () => (await this.#generationOf(group)) === 1, { timeout: 30_000, interval: 200 });
+    }
+    for (const { labels } of installers) await this.#putFiles(labels);
+  }
+
+  /** Puts the files into the assets directory that the preview of a machine names. */
+  async #putFiles(labels: Example["labels"]): Promise<void> {
+    const preview = await (await fetch(`${this.davit.opsUrl}/preview?${new URLSearchParams(labels)}`)).text();
+    for (const [path] of preview.matchAll(/\/assets\/[^\s"]+/g)) {
+      const place = join(this.#folder, path);
+      await mkdir(dirname(place), { recursive: true });
+      await writeFile(place, path);
     }
   }
 

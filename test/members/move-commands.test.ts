@@ -33,7 +33,8 @@ const move = (to: string, directory: string) => [
 ];
 
 async function serve(dataDir: string, args: readonly string[] = []): Promise<DavitProcess> {
-  const davit = await startDavit({ manifests: at("manifests"), dataDir: at(dataDir), args });
+  const assets = ["--assets-dir", at("assets")];
+  const davit = await startDavit({ manifests: at("manifests"), dataDir: at(dataDir), args: [...assets, ...args] });
   davits.push(davit);
   return davit;
 }
@@ -133,6 +134,8 @@ describe.skipIf(missing("etcd"))("a store, by the commands of an operator,", () 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-move-"));
     await mkdir(at("manifests"));
+    await mkdir(at("assets"));
+    await writeFile(at("assets/vmlinuz"), "a kernel");
     await writeFile(
       at("manifests/objects.yaml"),
       "apiVersion: davit.dev/v1alpha1\nkind: Profile\nmetadata: {name: web}\nspec: {boot: {kernel: /assets/vmlinuz}}\n",

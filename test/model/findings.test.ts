@@ -46,6 +46,7 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   unapproved: noMistake,
   noPermit: noMistake,
   late: noMistake,
+  assetMissing: ["missing-asset", "wrong-asset"],
   withheld: noMistake,
   needsTls: noMistake,
   noTls: noMistake,

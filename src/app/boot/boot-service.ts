@@ -190,6 +190,7 @@ export class BootService {
         ...this.index.undecryptable,
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
         ...(this.assets.fetcher?.attention ?? []),
+        ...this.assets.missing.attention,
         ...(this.#tls?.attention() ?? []),
         ...behind.attention(),
       ],
@@ -265,8 +266,12 @@ export class BootService {
    * @throws {StartError}
    */
   async listenForMachines(): Promise<MachineAddresses> {
-    const { config, clock, metrics, desk, machineOf, answered } = this.#options;
+    const { config, clock, metrics, desk, machineOf } = this.#options;
     const log = this.#options.log.child({ part: "http" });
+    const answered: BootServiceOptions["answered"] = (machine, answer) => {
+      this.assets.missing.saw(machine);
+      this.#options.answered?.(machine, answer);
+    };
     const boots = new BootIds({ random });
     const follow = requestLog({ log, metrics, history: this.#history, boots, answered });
     this.#nearMisses = new NearMisses({ index: this.index, clock, log });

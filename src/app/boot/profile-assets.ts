@@ -16,6 +16,7 @@ import type { ServiceConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../../store/wal/lock.ts";
 import { maxAssetFiles } from "../core/open-files.ts";
+import { MissingAssets } from "./missing-assets.ts";
 
 export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests" | "clients">> {
   readonly metrics: AssetsOptions["metrics"] & AssetFetcherOptions["metrics"];
@@ -36,6 +37,8 @@ export interface BootAssets {
   readonly route: AssetRoute;
   /** Undefined without an assets directory. */
   readonly fetcher: AssetFetcher | undefined;
+  /** The files for which machines wait that want to install. */
+  readonly missing: MissingAssets;
 }
 
 /** A directory below the assets directory. Machines get 404 for it, because of the dot. */
@@ -70,7 +73,7 @@ export function openAssets(options: BootAssetsOptions): BootAssets {
     maxOpen: maxAssetFiles(config.bootThreads),
     desk,
   });
-  return { route, fetcher };
+  return { route, fetcher, missing: new MissingAssets({ clock, log: log.child({ part: "assets" }) }) };
 }
 
 /**

@@ -141,7 +141,8 @@ export class BootListener {
 
   /** @throws {BootError} with the reason `notReady` while davit's address for machines is unknown. */
   configsOver(index: BootView, permits: Permits | undefined): BootConfigs {
-    return new BootConfigs({ ...this.rendering, index, slowWork: this.#options.slowWork, permits });
+    const { slowWork, assets: files } = this.#options;
+    return new BootConfigs({ ...this.rendering, index, slowWork, permits, files });
   }
 
   /**

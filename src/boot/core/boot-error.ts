@@ -36,6 +36,8 @@ export const bootRefusals = {
   noPermit: "no permit to install",
   /** The ledger could not log the claim of a permit in time, or the objects changed meanwhile. */
   late: "permit not logged yet",
+  /** davit does not have a file that the script of an install names. The text ends with its path. */
+  assetMissing: "asset missing",
   /** Part of the source is unreadable, and an object in that part could change the answer. */
   withheld: "withheld until every object is readable",
   /** The Profile or Group demands HTTPS for its configs, and the machine asks by HTTP. */
@@ -54,6 +56,8 @@ export type BootRefusal = keyof typeof bootRefusals;
 
 /** What davit knows of a refused config, for logs. */
 export interface BootErrorSubject {
+  /** Only for assetMissing: the path of the file, which the machine's console shows. It has no query. */
+  readonly asset?: string;
   /** The group's `namespace/name`, if one was selected. */
   readonly group?: string;
   /** The Profile's `namespace/name`. */
@@ -70,12 +74,14 @@ export class BootError extends Error {
   readonly group: string | undefined;
   readonly profile: string | undefined;
   readonly problem: string | undefined;
+  readonly asset: string | undefined;
 
-  constructor(reason: BootRefusal, { group, profile, problem, cause }: BootErrorSubject = {}) {
-    super(bootRefusals[reason], { cause });
+  constructor(reason: BootRefusal, { group, profile, problem, asset, cause }: BootErrorSubject = {}) {
+    super(asset === undefined ? bootRefusals[reason] : `${bootRefusals[reason]}: ${asset}`, { cause });
     this.reason = reason;
     this.group = group;
     this.profile = profile;
     this.problem = problem;
+    this.asset = asset;
   }
 }

@@ -114,6 +114,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   unapproved: "the Group serves approved Machines alone, and this machine has none: it waits for its approval",
   noPermit: "the Profile installs only with a permit, and the machine has none: it waits",
   late: "the ledger did not log the permit in time, or the objects changed meanwhile: the machine asks again",
+  assetMissing: "davit does not have a file that the script names: the machine waits, and spends no permit",
   withheld: "part of the source cannot be read and may hold this machine's own Group or its Profile: it waits",
   needsTls: "the Profile or Group demands HTTPS for its configs (requireTls), and the machine asks by HTTP",
   noTls: "the Profile or Group demands HTTPS (requireTls), and this davit has no --boot-tls-address: the machine waits",

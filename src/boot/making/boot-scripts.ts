@@ -9,7 +9,9 @@ import { after } from "../../lib/soon.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { Boot } from "../../model/objects/profile.ts";
 import { scriptWithClaim, withClaim } from "../../render/boot/claimed-file.ts";
+import { assetsIn, type ScriptAsset } from "../../render/boot/named-assets.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
+import { textOf } from "../../render/boot/pieces.ts";
 import { counted, type Rendered } from "../../render/core/rendered.ts";
 import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../../render/grub/grub.ts";
 import { type GrubGuard, guardedScript, guardOf } from "../../render/grub/guard.ts";
@@ -68,14 +70,22 @@ export class BootScripts {
 
   /** Returns the config for GRUB; undefined and errors as for `ipxe`. */
   grub(machine: AddressedMachine, request: GrubRequest, make: MakeScript): Soon<Rendered | undefined> {
-    const { group, profile, davitUrl } = machine;
-    if (isFor(group.boot, machine)) return this.#grubConfig(group.boot.boot, machine, request);
-    const job = { kind: "grub", boot: grubBootOf(machine), args: group.args, ...scopeOf(machine) } as const;
-    return after(make(job, machine), ({ source }) => {
-      if (source === undefined) return undefined;
-      group.boot = { profile, davitUrl, boot: source };
-      return this.#grubConfig(source, machine, request);
-    });
+    return after(this.#grubSource(machine, make), (source) => source && this.#grubConfig(source, machine, request));
+  }
+
+  /**
+   * Returns the files of davit that the script of a machine names.
+   * @param davitUrls see `assetsIn`.
+   * @throws {BootError} as `ipxe`.
+   * @throws {RenderError} as `ipxe`.
+   */
+  assets(
+    name: "ipxe" | "grub",
+    machine: AddressedMachine,
+    { davitUrls, make }: { readonly davitUrls: readonly string[]; readonly make: MakeScript },
+  ): Soon<readonly ScriptAsset[]> {
+    if (name === "ipxe") return after(this.ipxe(machine, make), (script) => assetsIn(script?.body ?? "", davitUrls));
+    return after(this.#grubSource(machine, make), (source) => assetsIn(source ? textsOf(source) : "", davitUrls));
   }
 
   /**
@@ -92,6 +102,16 @@ export class BootScripts {
     return made.source?.kind === "kernel" ? made.source : undefined;
   }
 
+  #grubSource(machine: AddressedMachine, make: MakeScript): Soon<GrubSource | undefined> {
+    const { group, profile, davitUrl } = machine;
+    if (isFor(group.boot, machine)) return group.boot.boot;
+    const job = { kind: "grub", boot: grubBootOf(machine), args: group.args, ...scopeOf(machine) } as const;
+    return after(make(job, machine), ({ source }) => {
+      if (source !== undefined) group.boot = { profile, davitUrl, boot: source };
+      return source;
+    });
+  }
+
   #grubConfig(source: GrubSource, machine: AddressedMachine, request: GrubRequest): Rendered | undefined {
     const { labels, userAgent } = request;
     const boot = claimedSource(source, machine);
@@ -106,6 +126,18 @@ export class BootScripts {
     if (this.#options.isSigned !== true || !profile.isInstall) return undefined;
     const { selector, expressions } = group;
     return guardOf(labels, (name) => Object.hasOwn(selector, name) || expressions.some(({ key }) => key === name));
+  }
+}
+
+/** Returns the texts of a boot section, one a line, or the Profile's own config. */
+function textsOf(source: GrubSource): string {
+  switch (source.kind) {
+    case "kernel":
+      return [source.kernel, ...source.initrd, ...source.args.map(textOf)].join("\n");
+    case "config":
+      return source.config.body;
+    case "local":
+      return "";
   }
 }
 

@@ -1,9 +1,13 @@
-/** The condition `AssetsReady` of Profiles with `spec.assets`. Downloads change it between the controller's steps. */
+/**
+ * The condition `AssetsReady` of Profiles with `spec.assets`, and of Profiles whose machines wait for a missing file.
+ * Downloads and requests of machines change it between the controller's steps.
+ */
 
 import {
   type AssetState,
   type AssetStates,
   assetReasons,
+  type MissingFiles,
   type ProfileAsset,
 } from "../../model/objects/profile-asset.ts";
 import {
@@ -19,6 +23,8 @@ export interface AssetConditionsOptions {
   readonly view: () => Pick<SourceView, "get">;
   /** Undefined if davit has no assets directory. */
   readonly states: AssetStates | undefined;
+  /** Undefined if nobody records for which files machines wait. */
+  readonly missing: MissingFiles | undefined;
 }
 
 interface ShownAssets {
@@ -37,7 +43,7 @@ export class AssetConditions {
     this.#options = options;
   }
 
-  /** Returns an object's status with the condition, if the object is a Profile with assets. */
+  /** Returns an object's status with the condition, if the object is a Profile that has one. */
   added(name: ObjectName, status: ObjectStatus): ObjectStatus {
     const condition = this.#conditionOf(name);
     if (condition === undefined) {
@@ -54,18 +60,34 @@ export class AssetConditions {
 
   /** Returns the Profiles whose condition differs from the one that `added` returned last. */
   changed(): readonly ObjectName[] {
-    return [...this.#shown.values()].flatMap(({ name, condition: { reason, message } }) => {
+    const shown = [...this.#shown.values()].flatMap(({ name, condition: { reason, message } }) => {
       const now = this.#conditionOf(name);
       return now?.reason === reason && now.message === message ? [] : [name];
     });
+    const others = (this.#options.missing?.profiles ?? []).map(profileNamed);
+    return [...shown, ...others.filter((name) => !this.#shown.has(objectKey(name)))];
   }
 
   #conditionOf({ kind, namespace, name }: ObjectName): Condition | undefined {
     if (kind !== "Profile") return undefined;
-    const { view, states } = this.#options;
+    const { view, states, missing } = this.#options;
     const { assets = [] } = view().get("Profile", namespace, name)?.spec ?? {};
-    return assets.length === 0 ? undefined : conditionFor(assets, states);
+    const listed = assets.length === 0 ? undefined : conditionFor(assets, states);
+    const files = missing?.of(`${namespace}/${name}`) ?? [];
+    return files.length === 0 || listed?.status === "False" ? listed : missingCondition(files);
   }
+}
+
+function profileNamed(id: string): ObjectName {
+  const [namespace = "", name = ""] = id.split("/");
+  return { kind: "Profile", namespace, name };
+}
+
+function missingCondition(files: readonly string[]): Condition {
+  const named = files.slice(0, maxListed).map((path) => `"${path}"`);
+  const which = named.join(", ");
+  const message = `Machines wait and claim no install, because these files are not below --assets-dir: ${which}`;
+  return { type: "AssetsReady", status: "False", reason: "Missing", message };
 }
 
 const unknown: AssetState = { reason: "Waiting", message: "is not fetched before davit accepts the spec" };

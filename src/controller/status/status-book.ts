@@ -10,7 +10,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import type { AssetStates } from "../../model/objects/profile-asset.ts";
+import type { AssetStates, MissingFiles } from "../../model/objects/profile-asset.ts";
 import {
   heldReason,
   type ObjectName,
@@ -29,6 +29,7 @@ export interface StatusBookOptions {
   readonly source?: Pick<Source, "view">;
   /** See `ControllerOptions`. */
   readonly assets?: AssetStates | undefined;
+  readonly missing?: MissingFiles | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "resources"> & WorkQueueMetrics;
@@ -67,8 +68,8 @@ export class StatusBook {
 
   constructor(options: StatusBookOptions) {
     this.#options = options;
-    const { clock, metrics, source, assets: states } = options;
-    this.#assets = source && new AssetConditions({ view: () => source.view, states });
+    const { clock, metrics, source, assets: states, missing } = options;
+    this.#assets = source && new AssetConditions({ view: () => source.view, states, missing });
     this.#queue = new WorkQueue({ clock, keyOf: objectKey, name: "statuses", metrics });
     for (const kind of ownKinds) {
       for (const ready of readinesses) metrics.resources.set({ kind, ready }, 0);
@@ -154,9 +155,10 @@ export class StatusBook {
     }
   }
 
-  /** Shows Profiles again whose assets were fetched, or cannot be. */
+  /** Shows Profiles again whose assets were fetched or cannot be, or for whose files machines wait. */
   async #watchAssets(): Promise<void> {
-    if (this.#assets === undefined || this.#options.assets === undefined) return;
+    const { assets, missing } = this.#options;
+    if (this.#assets === undefined || (assets === undefined && missing === undefined)) return;
     for (;;) {
       await this.#options.clock.sleep(assetsMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;

@@ -15,6 +15,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import { claimParameter } from "../../render/boot/claimed-file.ts";
+import type { ScriptAsset } from "../../render/boot/named-assets.ts";
 import { Clients, type Holder } from "../client-shares.ts";
 import { maxOpenAssets, maxOpening } from "../connection-limit.ts";
 import { RequestError } from "../errors.ts";
@@ -22,7 +23,7 @@ import type { Answer, Exchange } from "../exchange.ts";
 import type { Route } from "../route-table.ts";
 import { AssetCache } from "./cache.ts";
 import { type AssetDigests, wantedDigest } from "./digests.ts";
-import { type Asset, AssetChanged, decodedPath, openAsset } from "./file.ts";
+import { type Asset, AssetChanged, decodedPath, hasDirectory, openAsset } from "./file.ts";
 import { Openings } from "./openings.ts";
 import { AssetPieces } from "./pieces.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
@@ -68,8 +69,13 @@ const nothingListed: ListedAssets = { lists: () => false, accepts: () => true };
 
 export interface AssetRoute extends Route {
   readonly answer: (exchange: Exchange) => Promise<Answer | undefined>;
+  /** See `ServedFiles`. It reads no file except to check a digest. */
+  readonly firstMissing: (assets: readonly ScriptAsset[]) => Promise<string | undefined>;
   readonly end: () => void;
 }
+
+/** A longer path of a missing asset shows only its beginning. */
+const maxShownPath = 128;
 
 /** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
 const maxLooks = 3;
@@ -143,6 +149,10 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
       await streams.enter(client, exchange.response);
       return await answerInPlace(root, client, exchange);
     },
+    firstMissing: async (assets) => {
+      for (const asset of assets) if (!(await isServed(root, asset, sending))) return shownPath(asset);
+      return undefined;
+    },
     end: () => streams.end(),
   };
 }
@@ -166,10 +176,18 @@ interface DownloadContext {
 const needsPlace = new RequestError("overloaded");
 
 async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
+  return await withUnchanged(sending, (once) => answerOnce(root, once, exchange));
+}
+
+/** Opens and uses an asset, and does so again if the asset is written meanwhile. @throws {RequestError} changing. */
+async function withUnchanged<Result>(
+  sending: DownloadContext,
+  use: (once: OneDownload) => Promise<Result>,
+): Promise<Result> {
   for (let look = 0; look < maxLooks; look++) {
     const opened = await sending.openings.enter();
     try {
-      return await answerOnce(root, { ...sending, opened }, exchange);
+      return await use({ ...sending, opened });
     } catch (error) {
       // Thrown only before anything was sent.
       if (!(error instanceof AssetChanged)) throw error;
@@ -186,19 +204,58 @@ interface OneDownload extends DownloadContext {
 }
 
 async function answerOnce(root: string, sending: OneDownload, exchange: Exchange): Promise<Answer | undefined> {
+  return await withChecked(root, exchange, sending, (asset) => answerWith(asset, sending, exchange));
+}
+
+/** The path and the query of a request, as sent. */
+type AssetRequest = Pick<Exchange, "path" | "rawQuery">;
+
+/** Opens an asset, checks its digest, and uses it. */
+async function withChecked<Result>(
+  root: string,
+  request: AssetRequest,
+  sending: OneDownload,
+  use: (asset: Asset) => Promise<Result>,
+): Promise<Result> {
   const { wanted, digests, hasPlace } = sending;
-  const digest = wantedDigest(exchange.rawQuery);
-  const asset = await openOrRefuse(root, exchange.path.slice(prefix.length), sending);
+  const digest = wantedDigest(request.rawQuery);
+  const asset = await openOrRefuse(root, request.path.slice(prefix.length), sending);
   try {
-    const name = decodedPath(exchange.path.slice(prefix.length));
+    const name = decodedPath(request.path.slice(prefix.length));
     const isChecked = digest !== undefined || wanted.lists(name);
     if (isChecked && !hasPlace && !digests.knows(asset)) throw needsPlace;
-    if (digest !== undefined) await checkDigest(asset, (sha256) => sha256 === digest, sending, exchange);
-    else if (wanted.lists(name)) await checkDigest(asset, (sha256) => wanted.accepts(name, sha256), sending, exchange);
-    return await answerWith(asset, sending, exchange);
+    if (digest !== undefined) await checkDigest(asset, (sha256) => sha256 === digest, sending, request);
+    else if (wanted.lists(name)) await checkDigest(asset, (sha256) => wanted.accepts(name, sha256), sending, request);
+    return await use(asset);
   } finally {
     await asset.handle.close();
   }
+}
+
+/**
+ * True if davit would send a file now, or if the location is that of a directory and may be.
+ * @throws {RequestError} overloaded.
+ */
+async function isServed(root: string | undefined, named: ScriptAsset, sending: DownloadContext): Promise<boolean> {
+  if (root === undefined) return false;
+  const [path = "", ...query] = named.location.split("?");
+  try {
+    if (named.mayBeDirectory && (await hasDirectory(root, path.slice(prefix.length)))) return true;
+    const request = { path, rawQuery: query.join("?") };
+    return await withUnchanged(sending, (once) => withChecked(root, request, once, async () => true));
+  } catch (error) {
+    if (error instanceof RequestError && error.reason === "overloaded") throw error;
+    // A URIError is a malformed escape, which the listener answers with 400.
+    const isKnown = error instanceof RequestError || error instanceof URIError;
+    if (!isKnown) sending.log.warn({ path, code: codeOf(error) }, "asset cannot be read, so it counts as missing");
+    return false;
+  }
+}
+
+/** Returns the path of an asset without its query, safe for a script of GRUB and for a terminal. */
+function shownPath({ location }: ScriptAsset): string {
+  const path = location.replace(/\?.*$/s, "").slice(0, maxShownPath).toWellFormed();
+  return path.replaceAll(/[^\w%+,./:=@~-]/gu, (letter) => Buffer.from(letter).toString("hex").replaceAll(/../g, "%$&"));
 }
 
 /** Checks an asset's digest. A request that waits for it delays no other opening. */
@@ -206,7 +263,7 @@ async function checkDigest(
   asset: Asset,
   accepts: (sha256: string) => boolean,
   { digests, opened }: OneDownload,
-  { path }: Exchange,
+  { path }: AssetRequest,
 ): Promise<void> {
   if (!digests.knows(asset)) opened();
   await digests.check(asset, accepts, path);

@@ -68,6 +68,23 @@ function segmentsOf(path: string): string[] {
   return path.replace(/^\/+/, "").split(/\/+/).map(decodeURIComponent);
 }
 
+/**
+ * True if a path names a directory that has assets, or may have some.
+ * @param root, path as in `openAsset`; slashes at the end count for nothing.
+ */
+export async function hasDirectory(root: string, path: string): Promise<boolean> {
+  const segments = path === "" ? [] : segmentsOf(path.replace(/\/+$/, ""));
+  if (!segments.every(isServedName)) return false;
+  try {
+    const realRoot = await realpath(root);
+    const place = await realpath(join(realRoot, ...segments));
+    return `${place}${sep}`.startsWith(realRoot + sep) && (await lstat(place)).isDirectory();
+  } catch (error) {
+    if (absentCodes.has(codeOf(error) ?? "")) return false;
+    throw error;
+  }
+}
+
 /** Returns the name that a path means, for a path that `openAsset` took. */
 export function decodedPath(path: string): string {
   return segmentsOf(path).join("/");

@@ -22,6 +22,8 @@ export interface RequestedMachine {
   readonly scriptSha256?: string | undefined;
   /** Why the machine gets nothing. */
   readonly refusal?: BootRefusal | undefined;
+  /** The path of the file that is missing, if that is why. */
+  readonly missing?: string | undefined;
 }
 
 /** What is known of a request when it begins. */

@@ -77,7 +77,7 @@ function digestOf(rendered: Rendered): string {
 function refused(error: unknown, { labels, rawQuery }: ConfigRequest, visit: MachineVisit): never {
   visit.machine =
     error instanceof BootError
-      ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason }
+      ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason, missing: error.asset }
       : { labels, rawQuery };
   throw error;
 }

@@ -42,7 +42,7 @@ export function recordRequest(
     durationMs,
     address,
     endpoint,
-    path: pathEndpoints.has(endpoint) ? path.slice(0, maxPathLength) : undefined,
+    path: pathEndpoints.has(endpoint) ? path.slice(0, maxPathLength) : machine?.missing,
     isHead,
     status,
     group: machine?.group,

@@ -1,7 +1,7 @@
 /** Formats the history: lines for a person, JSON for programs. Both escape what machines sent. */
 
 import { bootIdText } from "../../history/boot-ids.ts";
-import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
+import { type BootEnd, bootsOf, missingOf, type PastBoot, type StageOf } from "../../history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
@@ -130,7 +130,7 @@ function bootText(boot: PastBoot, stageOf: StageOf): string {
     return [
       `+${seconds(request.startedAtMs - startedAtMs)}`.padStart(12),
       stage.padEnd(12),
-      statusText(request),
+      statusText({ ...request, missing: missingOf(request) }),
       request.isCut ? `cut, ${bytesText(request)}` : bytesText(request),
       `${tenths(request.durationMs)} ms`,
       times,
@@ -154,10 +154,11 @@ export function endText(end: BootEnd): string {
   }
 }
 
-export function statusText({ status, refusal }: Pick<PastRequest, "status" | "refusal">): string {
-  const reason = refusalOf(refusal);
-  return reason === undefined ? String(status) : `${status} ${reason}`;
+export function statusText({ status, refusal, missing }: RefusedAnswer): string {
+  return [String(status), refusalOf(refusal), missing].filter((part) => part !== undefined).join(" ");
 }
+
+type RefusedAnswer = Pick<Extract<BootEnd, { readonly kind: "refused" }>, "status" | "refusal" | "missing">;
 
 export function bytesText({ sentBytes, ofBytes }: Pick<PastRequest, "sentBytes" | "ofBytes">): string {
   return ofBytes === undefined || ofBytes === sentBytes ? `${sentBytes} bytes` : `${sentBytes} of ${ofBytes} bytes`;

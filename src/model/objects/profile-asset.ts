@@ -24,6 +24,14 @@ export interface AssetStates {
   stateOf(asset: Pick<ProfileAsset, "name" | "sha256">): AssetState | undefined;
 }
 
+/** The files that davit lacked when a machine wanted to install, whether Profiles list them or not. */
+export interface MissingFiles {
+  /** Returns the paths, such as `/assets/linux`, that keep machines of a Profile (`namespace/name`) waiting now. */
+  of(profile: string): readonly string[];
+  /** The Profiles with such files. */
+  readonly profiles: readonly string[];
+}
+
 /** The path of the store's listener below which followers get assets. */
 export const storeAssetsPrefix = "/davit/v1/assets/";
 

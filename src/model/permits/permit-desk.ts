@@ -48,6 +48,8 @@ export interface MachineReport {
 export type ReportOutcome = "taken" | "unknown" | "final" | "tooMany" | "late";
 
 export interface PermitDesk {
+  /** True for a desk that asks another thread or process, whose ledger may be newer than the copy here. */
+  readonly isRemote?: true;
   /** Answers within a second. */
   ask(question: DeskAsk): Soon<DeskAnswer>;
   /** Answers within a second. It can only close a permit. @param address see `DeskAsk`. */

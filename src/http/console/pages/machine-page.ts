@@ -1,6 +1,6 @@
 /** The screen of one machine: its boots and where each stopped, why it gets its Group, and what it would get now. */
 
-import type { PastBoot, StageOf } from "../../../history/boots.ts";
+import { missingOf, type PastBoot, type StageOf } from "../../../history/boots.ts";
 import type { HistoryView, MachineHistory, PastRequest } from "../../../history/history-view.ts";
 import { toRfc3339 } from "../../../lib/clock.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
@@ -146,7 +146,7 @@ function requestHtml(request: PastRequest, stage: string, startedAtMs: number): 
   return html`<tr>
 <td>${seconds(request.startedAtMs - startedAtMs)}</td>
 <th scope="row">${isHead && "HEAD "}${stage}</th>
-<td>${statusText(request)}${isCut && ", cut"}</td>
+<td>${statusText({ ...request, missing: missingOf(request) })}${isCut && ", cut"}</td>
 <td>${bytesText(request)}</td>
 <td>${tenths(durationMs)} ms</td>
 <td>${times > 1 && `${times} within ${seconds(request.lastStartedAtMs - request.startedAtMs)}`}</td>

@@ -12,7 +12,14 @@ export interface StateFacts {
   readonly phase: MachinePhase | undefined;
   /** The machine's newest request; undefined if it never asked. */
   readonly last:
-    | { readonly status: number; readonly isCut: boolean; readonly refusal: string | undefined; readonly stage: string }
+    | {
+        readonly status: number;
+        readonly isCut: boolean;
+        readonly refusal: string | undefined;
+        readonly stage: string;
+        /** The path of the file for which the machine waits. */
+        readonly missing?: string | undefined;
+      }
     | undefined;
   /** How long ago that was, in milliseconds. */
   readonly ageMs: number;
@@ -42,6 +49,7 @@ const waitingReasons: ReadonlySet<string> = new Set<BootRefusal>([
   "unapproved",
   "noPermit",
   "late",
+  "assetMissing",
   "withheld",
   "busy",
 ]);
@@ -66,13 +74,20 @@ export function stateOf(facts: StateFacts): ReasonedState {
 }
 
 /** Returns the state of a machine whose last request failed; undefined for any other. */
-function refusedState({ status, refusal, stage, isCut }: NonNullable<StateFacts["last"]>): ReasonedState | undefined {
+function refusedState({
+  status,
+  refusal,
+  stage,
+  isCut,
+  missing,
+}: NonNullable<StateFacts["last"]>): ReasonedState | undefined {
   if (status < 400) return isCut ? { state: "failed", why: `cut in ${stage}` } : undefined;
   if (refusal === "held") return { state: "held", why: "held by its Machine or its Group" };
   if (refusal === "noMatch") return { state: "unknown", why: "no Group selects it" };
   // Some machines ask for configs that their Profile need not have.
   if (refusal === "noPart") return undefined;
-  const why = `${stage}: ${status} ${meaningOf(refusal)}`.trimEnd();
+  const what = missing === undefined ? meaningOf(refusal) : `${meaningOf(refusal)}: ${missing}`;
+  const why = `${stage}: ${status} ${what}`.trimEnd();
   const isWaiting = refusal === undefined ? status === 503 : waitingReasons.has(refusal);
   return { state: isWaiting ? "waiting" : "failed", why };
 }

@@ -4,6 +4,7 @@
  * time, however many browsers look.
  */
 
+import { missingOf } from "../../../history/boots.ts";
 import type { HistoryView, PastRequest, RecordedMachine } from "../../../history/history-view.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { nextTurn, Slices } from "../../../lib/slices.ts";
@@ -202,7 +203,7 @@ function seenPart(seen: RecordedMachine | undefined, group: string | undefined, 
 
 function lastOf({ last }: RecordedMachine, group: string | undefined, { stageOf }: RowContext): StateFacts["last"] {
   const { status, isCut, refusal } = last;
-  return { status, isCut, refusal: refusalOf(refusal), stage: stageOf(last, group) };
+  return { status, isCut, refusal: refusalOf(refusal), stage: stageOf(last, group), missing: missingOf(last) };
 }
 
 /** @param kind the beginning of the identity, with its slash. */
