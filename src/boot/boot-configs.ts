@@ -268,12 +268,16 @@ export class BootConfigs {
 
   /**
    * Makes a config for people, by what the ledger permits now.
-   * @throws {BootError} noPermit; also for a machine, if davit has no desk.
+   * @throws {BootError} noPermit; also for a machine, if davit has no desk. assetMissing, if the claim had to wait.
    */
   #shown(name: MachineConfigName, { machine, ask }: AskedCandidate, asking: AskedConfigRequest): Soon<MachineConfig> {
     const why = this.#whyNotShown(ask, asking.request.labels);
-    if (why === undefined) return this.#made(name, machine, { ...asking, reportToken: sampleToken });
-    throw new BootError("noPermit", { group: ask.group, profile: ask.profile, problem: permitRefusals[why] });
+    if (why !== undefined)
+      throw new BootError("noPermit", { group: ask.group, profile: ask.profile, problem: permitRefusals[why] });
+    const made = () => this.#made(name, machine, { ...asking, reportToken: sampleToken });
+    const isClaim = this.#permits === "shown" && this.#index.verdictOn(ask).kind === "claim";
+    if (!isClaim || (name !== "ipxe" && name !== "grub")) return made();
+    return after(this.#assertFiles(name, machine, asking), made);
   }
 
   #whyNotShown(ask: PermitAsk, labels: Labels): PermitRefusal | undefined {

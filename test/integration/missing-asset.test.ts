@@ -159,6 +159,8 @@ describe("a missing asset", { timeout: limitMs }, () => {
     await expect
       .poll(() => statusOf(davit), soon)
       .toContain("claim no install, because these files are not below --assets-dir");
+    const preview = await fetch(`${davit.opsUrl}/preview?${queryOf(1)}`);
+    expect(await preview.text()).toContain("asset missing: /assets/linux");
     const history = await fetch(`${davit.opsUrl}/history?mac=${macOf(1)}`);
     expect(await history.text()).toContain("503 assetMissing /assets/linux");
     const json = await fetch(`${davit.opsUrl}/history?mac=${macOf(1)}`, { headers: { accept: "application/json" } });

@@ -90,10 +90,12 @@ export class ExampleDavit {
     for (const { labels } of installers) await this.#putFiles(labels);
   }
 
-  /** Puts the files into the assets directory that the preview of a machine names. */
+  /** Puts each file into the assets directory that the preview of a machine says is missing. */
   async #putFiles(labels: Example["labels"]): Promise<void> {
-    const preview = await (await fetch(`${this.davit.opsUrl}/preview?${new URLSearchParams(labels)}`)).text();
-    for (const [path] of preview.matchAll(/\/assets\/[^\s"]+/g)) {
+    for (;;) {
+      const preview = await (await fetch(`${this.davit.opsUrl}/preview?${new URLSearchParams(labels)}`)).text();
+      const [, path] = /asset missing: (\/assets\/[\w./-]+)/.exec(preview) ?? [];
+      if (path === undefined) return;
       const place = join(this.#folder, path);
       await mkdir(dirname(place), { recursive: true });
       await writeFile(place, path);
