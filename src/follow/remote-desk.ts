@@ -5,14 +5,7 @@
  */
 
 import type { Soon } from "../lib/soon.ts";
-import {
-  isStillGranted,
-  type LedgerEntry,
-  type LedgerView,
-  recognised,
-  sealRefusal,
-  verdictOf,
-} from "../model/permits/permit.ts";
+import { isStillGranted, type LedgerEntry, type LedgerView, sealRefusal, verdictOf } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
 import {
   type Closing,
@@ -23,6 +16,7 @@ import {
   type PermitReply,
   permitPath,
 } from "../model/permits/permit-wire.ts";
+import { recognised } from "../model/permits/recognised.ts";
 import type { Writers } from "./writers.ts";
 
 export interface RemoteDeskOptions {

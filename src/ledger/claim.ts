@@ -119,7 +119,7 @@ export function plannedAdoption(
     profile,
     addresses: address === undefined ? [] : [address],
   };
-  const beside = recordingBeside(adopted, rest, writing);
+  const beside = recordingBeside({ ...adopted, ...spentWith(main, []) }, rest, writing);
   if (main === undefined) return { entry: adopted, commands: [...recording(adopted, main, added, writing), ...beside] };
   const isSame = added.length + rest.length === 0 && entries.every(({ state }) => state === "Installed");
   if (isSame) return undefined;

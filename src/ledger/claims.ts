@@ -4,8 +4,9 @@ import type { Clock } from "../lib/clock.ts";
 import { SharedBucket } from "../lib/shared-bucket.ts";
 import type { Soon } from "../lib/soon.ts";
 import { networkOf } from "../lib/text/address.ts";
-import { type LedgerEntry, recognised, sealRefusal, type Verdict, verdictOf } from "../model/permits/permit.ts";
+import { type LedgerEntry, sealRefusal, type Verdict, verdictOf } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../model/permits/permit-desk.ts";
+import { recognised } from "../model/permits/recognised.ts";
 import {
   areClaimedTogether,
   change,

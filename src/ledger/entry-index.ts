@@ -6,7 +6,8 @@
 import { MultiMap, Several } from "../lib/multi-map.ts";
 import type { LabelPair, Labels } from "../model/labels/labels.ts";
 import { identitiesOf } from "../model/objects/machine.ts";
-import { type LedgerEntry, recognised } from "../model/permits/permit.ts";
+import type { LedgerEntry } from "../model/permits/permit.ts";
+import { recognised } from "../model/permits/recognised.ts";
 
 /** An entry with its labels as look-ups need them. A changed entry is a new object. */
 export interface IndexedEntry {

@@ -10,8 +10,9 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Soon } from "../lib/soon.ts";
-import { type LedgerEntry, type NamedGrant, type ReportRules, recognised } from "../model/permits/permit.ts";
+import type { LedgerEntry, NamedGrant, ReportRules } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
+import { recognised } from "../model/permits/recognised.ts";
 import type { Store } from "../store/store.ts";
 import { Beginning } from "./beginning.ts";
 import { plannedAdoption } from "./claim.ts";

@@ -80,16 +80,17 @@ function documentsOf(state: Wishes): Documents {
   ];
 }
 
-/** True if these objects let the machine boot at all. */
+/** True if these objects let the machine boot at all. With two Machines, one of them approved, it may boot its disk. */
 function isFree({ groupHold, approval, machine }: Wishes): boolean {
-  if (groupHold || machine === "held" || machine === "twice") return false;
-  return !approval || machine === "approved";
+  if (groupHold || machine === "held") return false;
+  return !approval || machine === "approved" || machine === "twice";
 }
 
 /** True if these objects grant an install of this generation. */
 function grants(state: Wishes, generation: number): boolean {
   const isSure = state.profile === "installs" && !state.isOutdated && !state.isHalf && state.machine !== "refused";
-  return isFree(state) && isSure && !state.isAsleep && state.generation === generation;
+  const isOne = state.machine !== "twice";
+  return isFree(state) && isOne && isSure && !state.isAsleep && state.generation === generation;
 }
 
 type Step =

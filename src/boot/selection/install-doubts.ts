@@ -3,7 +3,8 @@
 import type { LabelFlaws, Labels } from "../../model/labels/labels.ts";
 import { matches } from "../../model/objects/group.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
-import { type ReportedLabel, recognised, stillCounts, verdictOf } from "../../model/permits/permit.ts";
+import { type ReportedLabel, stillCounts, verdictOf } from "../../model/permits/permit.ts";
+import { recognised } from "../../model/permits/recognised.ts";
 import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import type { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";

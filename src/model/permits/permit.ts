@@ -14,6 +14,7 @@
  */
 
 import type { LocalBoot } from "../local-boot.ts";
+import { recognised } from "./recognised.ts";
 
 /** A wish of an object: each of its machines may install once. */
 export interface InstallGrant {
@@ -212,60 +213,6 @@ export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   const { entries, isClear } = recognised(ask, ledger);
   if (!isClear) return unclearVerdict(ask, entries);
   return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
-}
-
-/** What the ledger knows of the machine of a request. */
-export interface Recognition {
-  /** False if the machine may be another one than that of the entries. Then it claims nothing, and no label counts. */
-  readonly isClear: boolean;
-  /** The entries of the machine: one or none, or several that a Machine joins. */
-  readonly entries: readonly LedgerEntry[];
-}
-
-/**
- * Recognises the machine of a request. An entry counts only for identities that a Machine lists, or that the entry has:
- * those of its claim or of its adoption. Nothing else joins two identities, because anybody can send both.
- *
- *   request    Machine lists   entries           it is clear
- *   u1, m1     -               -                 true: a new machine
- *   u1, m1     -               {u1,m1}           true
- *   m1         -               {u1,m1}           true
- *   u1, m1     -               {m1}              false: no entry has u1
- *   u1, m1     -               {u1,m2}           false
- *   u1, m1     m1              {m1}              true: the Machine lists m1, and no entry has u1
- *   u1, m1     m1              {m1}, {u1}        false
- *   u1, m1     m1              {u2,m1}           false
- *   u1, m1     u1, m1, m2      {u1}, {m1}, {m2}  true
- */
-export function recognised(
-  { identities, listed }: Pick<PermitAsk, "identities" | "listed">,
-  ledger: Pick<LedgerView, "entriesOf">,
-): Recognition {
-  if (listed !== undefined) return recognisedByMachine(identities, listed, ledger);
-  const entries = ledger.entriesOf(identities);
-  const [entry, ...others] = entries;
-  const isOf = (known: LedgerEntry) => identities.every((identity) => known.identities.includes(identity));
-  return { isClear: entry === undefined || (others.length === 0 && isOf(entry)), entries };
-}
-
-/** The Machine joins what it lists. It says nothing of another identity of the request. */
-function recognisedByMachine(
-  identities: readonly string[],
-  listed: readonly string[],
-  ledger: Pick<LedgerView, "entriesOf">,
-): Recognition {
-  const entries = ledger.entriesOf(listed);
-  const others = identities.filter((identity) => !listed.includes(identity));
-  const known = entries.flatMap((entry) => entry.identities);
-  const isClear =
-    ledger.entriesOf(others).every((entry) => entries.includes(entry)) &&
-    others.every((other) => known.includes(other) || !known.some((own) => kindOf(own) === kindOf(other)));
-  return { isClear, entries };
-}
-
-/** Returns `uuid` or `mac`. */
-function kindOf(identity: string): string {
-  return identity.slice(0, identity.indexOf("/"));
 }
 
 /** A machine that may be an installed one boots its disk: it does not wait for ever. */
