@@ -63,7 +63,7 @@ export interface AppOptions {
   /** Writes a line without its newline to standard output. */
   readonly writeLine: (line: string) => void;
   readonly clock: Clock;
-  /** Aborts when davit shall stop, even while it starts. */
+  /** Aborts when davit must stop, even while it starts. */
   readonly stop: AbortSignal;
   readonly version: string;
   /** The process's environment, which may configure access to the cluster. */

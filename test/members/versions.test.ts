@@ -1,6 +1,6 @@
 /**
- * Members that know different formats of batches, as in an upgrade of one after the other. A member here may say that it
- * knows only the first one.
+ * Members that know different formats of batches, as in an upgrade of one after the other. A member here may say that
+ * it knows only the first one.
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** Writes with a ttl whose answer comes late: the disk was slow. `test/members/ttl.test.ts` has slow etcds and clocks. */
+/** Writes with a ttl whose answer comes late, by a slow disk. `test/members/ttl.test.ts` has slow etcds and clocks. */
 
 import { expect, it } from "vitest";
 import type { AppendFile } from "../../src/lib/files/files.ts";
@@ -67,7 +67,7 @@ it.each(written)("$name whose answer is late has its whole ttl from the answer o
   await store.stop();
 });
 
-it("a refresh, an update and a swap whose answers are late have their whole ttl, and make one event at most", async () => {
+it("a refresh, an update and a swap whose answers are late have their whole ttl", async () => {
   const { files, clock, store } = await slowStore();
   await store.submit({ kind: "set", path, value: "1" });
   const late: readonly SingleCommand[] = [

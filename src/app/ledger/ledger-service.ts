@@ -29,7 +29,7 @@ import { ledgerFreshness } from "./ledger-freshness.ts";
 
 export interface LedgerServiceOptions {
   readonly config: ServeConfig;
-  /** Aborts when davit shall stop, even while it starts. */
+  /** Aborts when davit must stop, even while it starts. */
   readonly stop: AbortSignal;
   readonly log: Log;
   readonly clock: Clock;

@@ -31,7 +31,7 @@ export interface ServingCommand<Config extends ServiceConfig, Facts extends obje
     /** Writes a line without its newline to standard output, between the lines of the log. */
     readonly writeLine: (line: string) => void;
     readonly clock: Clock;
-    /** Aborts when davit shall stop, even while it starts. */
+    /** Aborts when davit must stop, even while it starts. */
     readonly stop: AbortSignal;
     readonly version: string;
     readonly environment: Environment;

@@ -60,8 +60,8 @@ export interface ExpireCommand {
 
 /**
  * Lets the node at `path` end `leftMs` after the record's time. The command is void if the node has no end, or was
- * changed after `modifiedIndex`. It is no change: the node keeps its indexes, and no watcher is notified. The store logs
- * it after a write that took long, so that the client has the whole ttl (`whole-ttl.ts`).
+ * changed after `modifiedIndex`. It is no change: the node keeps its indexes, and no watcher is notified. The store
+ * logs it after a write that took long, so that the client has the whole ttl (`whole-ttl.ts`).
  */
 export interface ExtendCommand {
   readonly kind: "extend";

@@ -238,7 +238,7 @@ export class SeenMembers {
    * Takes the leader's proof, once this member has delivered what the leader had then. The leader's time is later than
    * the question that it repeats, so the proof never looks too new.
    */
-  async #hearProof(atMs: number, askedAtMs: number, proof: Proof): Promise<void> {
+  async #hearProof(atMs: number, askedAtMs: number, proof: LeaderProof): Promise<void> {
     const { reached, clock, leaderClock, proof: listener } = this.#options;
     if (listener === undefined) return;
     const provenAtMs = proof.atMs + askedAtMs - atMs;
@@ -252,7 +252,7 @@ export class SeenMembers {
   }
 }
 
-interface Proof {
+interface LeaderProof {
   readonly atMs: number;
   readonly place: number;
 }
@@ -262,7 +262,7 @@ interface Beat {
   /** Absent until the leader's term has begun. */
   readonly time?: LeaderTime;
   readonly asked: StoredFields;
-  readonly proof?: Proof;
+  readonly proof?: LeaderProof;
 }
 
 /** Reads the leader's key. @throws {WalError} damaged. */

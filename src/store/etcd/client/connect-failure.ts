@@ -2,7 +2,7 @@
 
 import { codeOf } from "../../../lib/errors.ts";
 
-interface FailureDetails {
+interface ConnectFailureDetails {
   readonly isDenied?: boolean;
   readonly isEarlyEnd?: boolean;
   readonly cause?: unknown;
@@ -16,7 +16,7 @@ export class ConnectFailure extends Error {
   /** The other side took the connection and ended it. It may not speak the same protocol, or it stops right now. */
   readonly isEarlyEnd: boolean;
 
-  constructor(sentence: string, { isDenied = false, isEarlyEnd = false, cause }: FailureDetails = {}) {
+  constructor(sentence: string, { isDenied = false, isEarlyEnd = false, cause }: ConnectFailureDetails = {}) {
     super(sentence, { cause });
     this.isDenied = isDenied;
     this.isEarlyEnd = isEarlyEnd;
