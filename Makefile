@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-store-long test-large-asset test-members test-machines check fix build bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-chaos-mutants test-store-long test-large-asset test-members test-machines check fix build bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: dist test-dist release-dry-run bench-boot bench-start bench-memory bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -36,6 +36,9 @@ test-cluster-long: install ## remove 5,000 Groups in every way while their machi
 
 test-chaos: install ## attack davit as a person who edits, then grants: 50 seeds of 5 minutes, of a directory, a cluster and three members, two hours; ARGS="--seeds 4 --minutes 1" does less (needs make cluster-tools, rsync, vim)
 	@npm --silent run test:chaos -- $(ARGS)
+
+test-chaos-mutants: install ## attack copies of davit without one rule each, of which each must break: half an hour (needs rsync, vim)
+	@npm --silent run test:chaos-mutants -- $(ARGS)
 
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each
 	@npm --silent run test:members

@@ -225,20 +225,24 @@ export function spentAs(entry: LedgerEntry, { grant }: Pick<LedgerEntry, "grant"
   return { ...entry, ...spentWith(entry, [grant]) };
 }
 
-/** Returns what an entry has spent with these grants. A grant of a higher generation stays as it is. */
+/**
+ * Returns what an entry has spent with these grants. A grant of a higher generation stays as it is.
+ * @param untilMs of a grant that is spent by forgetting the machine: see `LedgerEntry.forgottenUntil`.
+ */
 export function spentWith(
-  entry: Pick<LedgerEntry, "spent" | "spentUntil"> | undefined,
-  grants: readonly SpentGrant[],
-): Required<Pick<LedgerEntry, "spent" | "spentUntil">> {
+  entry: Pick<LedgerEntry, "spent" | "forgottenUntil"> | undefined,
+  grants: readonly (SpentGrant & { readonly untilMs?: number | undefined })[],
+): Pick<LedgerEntry, "spent" | "forgottenUntil"> {
   const spent = new Map(Object.entries(entry?.spent ?? {}));
-  const spentUntil = new Map(Object.entries(entry?.spentUntil ?? {}));
+  const forgottenUntil = new Map(Object.entries(entry?.forgottenUntil ?? {}));
   for (const { key, generation, untilMs } of grants) {
     if ((spent.get(key) ?? 0) >= generation) continue;
     spent.set(key, generation);
-    if (untilMs === undefined) spentUntil.delete(key);
-    else spentUntil.set(key, untilMs);
+    if (untilMs === undefined) forgottenUntil.delete(key);
+    else forgottenUntil.set(key, untilMs);
   }
-  return { spent: Object.fromEntries(spent), spentUntil: Object.fromEntries(spentUntil) };
+  const kept = { forgottenUntil: forgottenUntil.size === 0 ? undefined : Object.fromEntries(forgottenUntil) };
+  return { spent: Object.fromEntries(spent), ...kept };
 }
 
 function latestFirst(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {

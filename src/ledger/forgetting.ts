@@ -50,7 +50,7 @@ export function plannedForgetting(
     state: "Failed",
     ...spentWith(
       entry,
-      open.map(({ key, grant: { generation, untilMs } }) => ({ key, generation, ...(untilMs && { untilMs }) })),
+      open.map(({ key, grant: { generation, untilMs } }) => ({ key, generation, untilMs })),
     ),
     changedAtMs: Math.max(writing.nowMs, entry.changedAtMs),
   };

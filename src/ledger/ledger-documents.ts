@@ -204,10 +204,10 @@ export function decodeEntry(text: string): LedgerEntry | undefined {
 }
 
 /** The members that an entry of an earlier davit lacks. Undefined if one is unreadable. */
-function addedOf({ revision, ...value }: JsonObject): Pick<LedgerEntry, "revision" | "spentUntil"> | undefined {
-  const spentUntil = optional(value.spentUntil, spentOf);
-  if (spentUntil === "unreadable" || !(revision === undefined || typeof revision === "string")) return undefined;
-  return { ...(revision !== undefined && { revision }), ...(spentUntil && { spentUntil }) };
+function addedOf({ revision, ...value }: JsonObject): Pick<LedgerEntry, "revision" | "forgottenUntil"> | undefined {
+  const forgottenUntil = optional(value.forgottenUntil, spentOf);
+  if (forgottenUntil === "unreadable" || !(revision === undefined || typeof revision === "string")) return undefined;
+  return { ...(revision !== undefined && { revision }), ...(forgottenUntil && { forgottenUntil }) };
 }
 
 /** Undefined if a member is unreadable. */
@@ -252,9 +252,8 @@ function spentOf(value: JsonValue | undefined): Record<string, number> | undefin
 
 function grantOf(value: JsonValue): SpentGrant | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { key, generation, untilMs } = value;
-  if (typeof key !== "string" || !isTime(generation) || !(untilMs === undefined || isTime(untilMs))) return undefined;
-  return { key, generation, ...(untilMs !== undefined && { untilMs }) };
+  const { key, generation } = value;
+  return typeof key === "string" && isTime(generation) ? { key, generation } : undefined;
 }
 
 function reportedOf(value: JsonValue): ReportedProgress | undefined {

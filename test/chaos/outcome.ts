@@ -36,7 +36,7 @@ export async function unsettled({ witness, davits, machines, world }: Outcome): 
 
 /** What an answer boots, or its status, with the reason of a 503. */
 function gotFrom({ status, body }: { readonly status: number; readonly body: string }) {
-  const kernel = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1];
+  const kernel = /^kernel \S*\/assets\/([^\s?]+)/m.exec(body)?.[1];
   const got = kernel ?? (/^exit/m.test(body) ? "local" : status);
   return { got, why: status === 503 ? ` (${body.trim()})` : "" };
 }

@@ -272,6 +272,6 @@ export function ignitionOf(revision: number): string {
 export function versionIn(body: string): Version | undefined {
   const config = /"\/(\w+)\.(\d+)\.(\d+)"/.exec(body);
   if (config !== null) return { kernel: config[1] ?? "", revision: Number(config[2]), configMap: Number(config[3]) };
-  const script = /\/assets\/(\w+)(?:"? "?rev=(\d+))?/.exec(body);
+  const script = /\/assets\/(\w+)(?:\?claim=[\w-]+)?(?:"? "?rev=(\d+))?/.exec(body);
   return script === null ? undefined : { kernel: script[1] ?? "", revision: Number(script[2] ?? -1) };
 }

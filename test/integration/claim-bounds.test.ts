@@ -18,7 +18,7 @@ const texts = new Map<string, string>();
 
 beforeAll(async () => {
   world = await InstallWorld.make();
-  await mkdir(world.at("assets"));
+  await mkdir(world.at("assets"), { recursive: true });
   await writeFile(world.at("assets", "k"), "kernel");
   await writeFile(world.at("assets", "i"), "initrd");
   const args = ["--assets-dir", world.at("assets"), "--boot-threads", "2"];
@@ -73,7 +73,7 @@ describe("a claim", () => {
     await expect.poll(() => ask(davit, "ipxe", n), slow).toMatch(/^200 .*keeps/s);
     expect(await report(n, "installed")).toBe(200);
     expect(await ask(davit, "ipxe", n)).toMatch(/exit/);
-    await put(`g${n}`, objects(`new${n}`, 1));
+    await put(`g${n}`, objects(`new${n}`, 1, new Date(Date.now() + 2 * hourMs).toISOString()));
     const seen = new Set<string>();
     const isDisk = async () => {
       const answers = await Promise.all([davit, follower].map((each) => ask(each, "ipxe", n)));

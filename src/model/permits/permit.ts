@@ -67,11 +67,8 @@ export interface LedgerEntry {
   readonly grant?: SpentGrant;
   /** The highest generation that each grant has spent on this machine. It stays when the object is deleted. */
   readonly spent: Readonly<Record<string, number>>;
-  /**
-   * The `until` of each generation in `spent`, in Unix milliseconds. An entry of an earlier davit lacks it for what it
-   * has spent before.
-   */
-  readonly spentUntil?: Readonly<Record<string, number>>;
+  /** The `until`, in Unix milliseconds, of grants that were spent by forgetting the machine, not by an install. */
+  readonly forgottenUntil?: Readonly<Record<string, number>> | undefined;
   /** Unix milliseconds by the ledger's clock: the last claim. */
   readonly claimedAtMs: number;
   /** Unix milliseconds by the ledger's clock: the last change of `state`. */
@@ -96,8 +93,6 @@ export interface LedgerEntry {
 export interface SpentGrant {
   readonly key: string;
   readonly generation: number;
-  /** As in `InstallGrant`; absent in an entry of an earlier davit. */
-  readonly untilMs?: number;
 }
 
 export interface ReportedProgress {
@@ -291,8 +286,7 @@ function openGrants(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: Led
   let why: PermitRefusal = "noGrant";
   for (const named of ask.grants) {
     const refusal = refusalFor(named, machine, ledger);
-    const { generation, untilMs } = named.grant;
-    if (refusal === undefined) open.push({ key: named.key, generation, ...(untilMs !== undefined && { untilMs }) });
+    if (refusal === undefined) open.push({ key: named.key, generation: named.grant.generation });
     else why = refusal;
   }
   return { open, why };
@@ -348,17 +342,18 @@ export function refusalFor(
 }
 
 /**
- * True if a machine has spent a grant, or the same one under another name: a Group or Machine that is renamed grants
- * nothing anew. Grants of the same kind are the same if generation and `until` are equal.
+ * True if a machine has spent a grant, or a grant of the same kind and generation under another name: a Group or Machine
+ * that is renamed grants nothing anew. A forgotten machine has spent every open grant, so there `until` must be equal,
+ * too.
  */
-export function hasSpent({ spent, spentUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
+export function hasSpent({ spent, forgottenUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
   if ((spent[key] ?? 0) >= grant.generation) return true;
   const kind = key.slice(0, key.indexOf("/") + 1);
   return Object.entries(spent).some(
     ([other, generation]) =>
       other.startsWith(kind) &&
       generation === grant.generation &&
-      (spentUntil[other] === undefined || spentUntil[other] === grant.untilMs),
+      (forgottenUntil[other] === undefined || forgottenUntil[other] === grant.untilMs),
   );
 }
 

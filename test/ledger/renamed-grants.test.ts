@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import type { InstallGrant, NamedGrant } from "../../src/model/permits/permit.ts";
+import { asked, claimed, grantOf, hourMs, macA, openDesk, uuidA } from "./desk.ts";
+
+describe("a grant under another name", () => {
+  const renamed = (named: NamedGrant, key: string, more: Partial<InstallGrant> = {}): NamedGrant => ({
+    key,
+    grant: { ...named.grant, ...more },
+  });
+
+  it("is spent by the machines that spent its generation, whatever its `until`", async () => {
+    const desk = await openDesk();
+    const group = grantOf(desk, { scope: "All" });
+    const untilMs = desk.clock.nowMs() + 2 * hourMs;
+    await claimed(desk, { grants: [group] });
+    await desk.clock.advance(61_000);
+    const grants = [renamed(group, "group/racks/new", { untilMs })];
+    expect(await asked(desk, { grants })).toBe("disk");
+    expect(await asked(desk, { grants: [renamed(group, "group/racks/new", { generation: 2 })] })).toBe("granted");
+    expect(await asked(desk, { grants, identities: ["mac/52:54:00:00:00:99"] })).toBe("granted");
+    await desk.stop();
+  });
+
+  it("is another grant of a forgotten machine, unless its `until` is the same, too", async () => {
+    const desk = await openDesk();
+    const open = renamed(grantOf(desk), "group/racks/open");
+    await desk.ledger.adoptMachine([uuidA, macA], "racks/web");
+    desk.ledger.grantsChanged([open]);
+    expect(await desk.ledger.forget([macA])).toBe("closed");
+    expect(await asked(desk, { grants: [renamed(open, "group/racks/new")] })).toBe("spent");
+    const untilMs = desk.clock.nowMs() + 2 * hourMs;
+    expect(await asked(desk, { grants: [renamed(open, "group/racks/other", { untilMs })] })).toBe("granted");
+    await desk.stop();
+  });
+});
