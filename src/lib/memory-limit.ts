@@ -30,11 +30,11 @@ export type ThreadLimits = ResourceLimits & { readonly maxOldGenerationSizeMb: n
  */
 export const jobLimits = {
   /** Makes slow configs. */
-  render: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 },
+  render: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 },
   /** Hashes assets. */
   digest: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },
   /** Tries what Groups render. */
-  trial: { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 },
+  trial: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 },
   /** Tries manifests of the console. */
   attempt: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8 },
 } as const satisfies Readonly<Record<string, ThreadLimits>>;

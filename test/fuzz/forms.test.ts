@@ -199,7 +199,13 @@ async function ledgerText({ opsUrl }: DavitProcess): Promise<string> {
   const [ledger, machines] = await Promise.all(
     ["/ledger", "/machines"].map(async (path) => await (await fetch(`${opsUrl}${path}`, { headers })).text()),
   );
-  return `${ledger?.replace(/"now": ?"[^"]*"/, "")}${machines}`;
+  return `${ledger?.replace(/"now": ?"[^"]*"/, "")}${JSON.stringify(recorded(machines ?? ""))}`;
+}
+
+/** The machines of objects and of the ledger, without what they send meanwhile. */
+function recorded(text: string): readonly object[] {
+  const { machines = [] } = JSON.parse(text) as { readonly machines?: readonly Record<string, unknown>[] };
+  return machines.filter(({ phase }) => phase !== undefined).map(({ seen, ...machine }) => machine);
 }
 
 /** Records the machine as installed, and then opens a grant for machines that are not. */
