@@ -104,7 +104,7 @@ bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): s
 faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes docs/operate/reliability.md (needs root, etcd-server, faketime and make cluster-tools)
 	@npm --silent run faults -- --write
 
-ttl-runs: install ## refresh keys with a ttl while three davits and three etcds have faults, a minute each: no key may end early; ARGS="--runs 10 paused" says how many, and of which faults (needs etcd-server)
+ttl-runs: install ## refresh keys with a ttl while three davits and three etcds have faults, a minute each: no key may end early; ARGS="--runs 10 paused" makes ten runs of the faults with this word (needs etcd-server)
 	@npm --silent run ttl-runs -- $(ARGS)
 
 bench-memory: install ## the memory of davit: idle, with objects, machines, followers and connections, ten minutes

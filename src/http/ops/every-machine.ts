@@ -19,7 +19,7 @@ export interface JoinedMachine {
   readonly seen: RecordedMachine | undefined;
 }
 
-/** The machines of the history, which their objects and entries take. */
+/** The machines of the history. Each object or entry takes those with its identities; the rest are listed alone. */
 class SeenMachines {
   readonly #byIdentity = new Map<string, RecordedMachine[]>();
   readonly #left = new Set<RecordedMachine>();

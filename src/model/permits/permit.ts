@@ -210,7 +210,7 @@ export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
 }
 
-/** A machine that may be an installed one boots its disk: it does not wait for ever. */
+/** A machine that may be an installed one boots its disk, so that it does not wait for ever. */
 function unclearVerdict({ purpose }: PermitAsk, entries: readonly LedgerEntry[]): Verdict {
   return purpose === "script" && entries.some(isInstalled)
     ? { kind: "disk", why: "ambiguousIdentity" }

@@ -259,7 +259,7 @@ export class Election {
         isTaken ? AbortSignal.any([this.#poked.signal, signal]) : signal,
       );
       if (signal.aborted) return;
-      // Whoever asks from now on is answered by the next heartbeat.
+      // The next heartbeat answers the members that ask from now on.
       this.#poked = new AbortController();
       if (this.#ownRevision !== undefined && this.fence === undefined) this.#depose();
       await this.#giveUpLeading();
