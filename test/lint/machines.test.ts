@@ -18,7 +18,7 @@ function numbers(count: number): readonly number[] {
   return Array.from({ length: count }, (_, at) => at);
 }
 
-/** What lint says of an input, a line each. */
+/** The findings of lint in an input, a line each. */
 async function linted(documents: readonly string[], ...words: readonly string[]): Promise<readonly string[]> {
   return linesOf((await runCommand(["lint", ...words], { input: [stream(...documents)] })).output);
 }

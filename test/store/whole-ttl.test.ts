@@ -14,7 +14,7 @@ import { openStore } from "../helpers/test-store.ts";
 const path = storePath("/a");
 const startMs = Date.UTC(2026, 0, 1);
 
-/** A disk of which each sync takes the next of some times. */
+/** A disk whose syncs take these times, one after the other. */
 class SlowFiles extends FaultFiles {
   readonly clock = new FakeClock(startMs);
   syncsMs: number[] = [];

@@ -153,7 +153,7 @@ function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   return [];
 }
 
-/** The words of a text that the kernel gets. Those of an initrd are a name and a mode, and name no installer. */
+/** The words that the kernel gets as arguments. Those after an initrd name no installer. */
 function argumentsIn(field: string, text: string): string {
   return isLocation(field) ? parseInitrd(text).rest : text;
 }

@@ -74,7 +74,7 @@ export interface AssetRoute extends Route {
   readonly end: () => void;
 }
 
-/** A longer path of a missing asset shows only its beginning. */
+/** Only this much of the path of a missing asset is shown. */
 const maxShownPath = 128;
 
 /** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
