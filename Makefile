@@ -37,7 +37,7 @@ test-cluster-long: install ## remove 5,000 Groups in every way while their machi
 test-chaos: install ## attack davit as a person who edits, then grants: 50 seeds of 5 minutes, of a directory, a cluster and three members, two hours; ARGS="--seeds 4 --minutes 1" does less (needs make cluster-tools, rsync, vim)
 	@npm --silent run test:chaos -- $(ARGS)
 
-test-chaos-mutants: install ## attack copies of davit without one rule each, of which each must break: half an hour (needs rsync, vim)
+test-chaos-mutants: install ## attack copies of davit that lack one rule each: the attack must find each of them, in half an hour (needs rsync, vim)
 	@npm --silent run test:chaos-mutants -- $(ARGS)
 
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each

@@ -227,7 +227,7 @@ export function spentAs(entry: LedgerEntry, { grant }: Pick<LedgerEntry, "grant"
 
 /**
  * Returns what an entry has spent with these grants. A grant of a higher generation stays as it is.
- * @param untilMs of a grant that is spent by forgetting the machine: see `LedgerEntry.forgottenUntil`.
+ * @param untilMs of a grant only if the machine is forgotten: see `LedgerEntry.forgottenUntil`.
  */
 export function spentWith(
   entry: Pick<LedgerEntry, "spent" | "forgottenUntil"> | undefined,

@@ -342,9 +342,9 @@ export function refusalFor(
 }
 
 /**
- * True if a machine has spent a grant, or a grant of the same kind and generation under another name: a Group or Machine
- * that is renamed grants nothing anew. A forgotten machine has spent every open grant, so there `until` must be equal,
- * too.
+ * True if a machine has spent a grant, or a grant of the same kind and generation under another name: a renamed Group
+ * or Machine grants no further install. The open grants of a forgotten machine count as spent, without an install. For
+ * these, `until` must be equal, too.
  */
 export function hasSpent({ spent, forgottenUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
   if ((spent[key] ?? 0) >= grant.generation) return true;
