@@ -153,19 +153,19 @@ const byTemplate: readonly BadValues[] = [
   },
   {
     set: "resources.limits.memory=1Gi",
-    told: "resources.limits.memory is 1Gi, which leaves 87 MiB for the heap beside assets.cacheBytes and jobs, and store.quotaBytes needs 512 MiB: raise the limit",
+    told: "resources.limits.memory is 1Gi, which leaves -81 MiB for the heap beside assets.cacheBytes and jobs, and store.quotaBytes needs 512 MiB: raise the limit",
   },
   {
     set: "store.quotaBytes=1073741824",
-    told: "resources.limits.memory is 1536Mi, which leaves 535 MiB for the heap beside assets.cacheBytes and jobs, and store.quotaBytes needs 6272 MiB",
+    told: "resources.limits.memory is 1792Mi, which leaves 591 MiB for the heap beside assets.cacheBytes and jobs, and store.quotaBytes needs 6272 MiB",
   },
   {
     set: "bootThreads=2",
-    told: "resources.limits.memory is 1536Mi, which leaves 231 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes and jobs, and store.quotaBytes needs 512 MiB",
+    told: "resources.limits.memory is 1792Mi, which leaves 259 MiB for the heap of each of 2 bootThreads beside assets.cacheBytes and jobs, and store.quotaBytes needs 512 MiB",
   },
   {
     set: "boot.replicas=1,boot.resources.limits.memory=600Mi",
-    told: "boot.resources.limits.memory is 600Mi, which leaves -4 MiB for the heap",
+    told: "boot.resources.limits.memory is 600Mi, which leaves -88 MiB for the heap",
   },
   {
     set: "assets.existingClaim=a,assets.image.reference=b",

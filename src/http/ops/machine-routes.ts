@@ -9,6 +9,7 @@ import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import type { History } from "../../history/history.ts";
 import type { HistoryView } from "../../history/history-view.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
+import { kindOf } from "../../model/permits/permit.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { joinedJson, joinedMachines, namedMachineJson, seenMachines } from "./every-machine.ts";
 import type { MachineBook } from "./machine-book.ts";
@@ -74,13 +75,17 @@ async function* listText(book: MachineBook, view: HistoryView): AsyncGenerator<s
   yield `${lines.join("")}\n]}\n`;
 }
 
-/** The highest generation of a grant that the ledger has seen, and the object's grant. */
+/**
+ * The object's grant, and the highest generation that the ledger has seen of a grant of this kind: a machine may come
+ * from another Group, and spends no generation twice.
+ */
 async function grantDetails(book: MachineBook, key: string): Promise<object> {
   const { ledger } = book;
   const slices = new Slices(sliceMachines * 50);
   let highest = ledger.endedGeneration(key);
   for (const { spent } of ledger.entries.values()) {
-    highest = Math.max(highest, Object.hasOwn(spent, key) ? (spent[key] ?? 0) : 0);
+    const ofKind = Object.entries(spent).filter(([other]) => other.startsWith(kindOf(key)));
+    highest = Math.max(highest, ...ofKind.map(([, generation]) => generation));
     if (slices.isOver(1)) await nextTurn();
   }
   const found = book.grantOf(key);

@@ -210,7 +210,7 @@ export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
 }
 
-/** A machine that may be an installed one boots its disk: it does not wait for ever. */
+/** A machine that may be an installed one boots its disk, so that it does not wait for ever. */
 function unclearVerdict({ purpose }: PermitAsk, entries: readonly LedgerEntry[]): Verdict {
   return purpose === "script" && entries.some(isInstalled)
     ? { kind: "disk", why: "ambiguousIdentity" }
@@ -342,19 +342,24 @@ export function refusalFor(
 }
 
 /**
- * True if a machine has spent a grant, or a grant of the same kind and generation under another name: a Group or Machine
- * that is renamed grants nothing anew. A forgotten machine has spent every open grant, so there `until` must be equal,
- * too.
+ * True if a machine has spent a grant: that of any object of the same kind whose generation is as high. So a Group or
+ * Machine that is renamed or copied grants nothing anew. A forgotten machine has spent every open grant: of those, only
+ * one with the same generation and `until` is the same under another name.
  */
 export function hasSpent({ spent, forgottenUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
   if ((spent[key] ?? 0) >= grant.generation) return true;
-  const kind = key.slice(0, key.indexOf("/") + 1);
-  return Object.entries(spent).some(
-    ([other, generation]) =>
-      other.startsWith(kind) &&
-      generation === grant.generation &&
-      (forgottenUntil[other] === undefined || forgottenUntil[other] === grant.untilMs),
-  );
+  const kind = kindOf(key);
+  return Object.entries(spent).some(([other, generation]) => {
+    if (!other.startsWith(kind)) return false;
+    const untilMs = forgottenUntil[other];
+    if (untilMs === undefined) return generation >= grant.generation;
+    return generation === grant.generation && untilMs === grant.untilMs;
+  });
+}
+
+/** The kind of a grant's key, with the slash behind it. A text without a kind is returned as it is. */
+export function kindOf(key: string): string {
+  return key.slice(0, key.indexOf("/") + 1) || key;
 }
 
 function isInstalled({ state }: LedgerEntry): boolean {
