@@ -37,7 +37,7 @@ test-cluster-long: install ## remove 5,000 Groups in every way while their machi
 test-chaos: install ## attack davit as a person who edits, then grants: 50 seeds of 5 minutes, of a directory, a cluster and three members, two hours; ARGS="--seeds 4 --minutes 1" does less (needs make cluster-tools, rsync, vim)
 	@npm --silent run test:chaos -- $(ARGS)
 
-test-chaos-mutants: install ## attack copies of davit without one rule each, of which each must break: half an hour (needs rsync, vim)
+test-chaos-mutants: install ## attack copies of davit that lack one rule each: the attack must find each of them, in half an hour (needs rsync, vim)
 	@npm --silent run test:chaos-mutants -- $(ARGS)
 
 test-members: install ## histories of three stores on three etcds under faults, checked by porcupine (needs make chart-tools), and the key API of each
@@ -104,7 +104,7 @@ bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): s
 faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes docs/operate/reliability.md (needs root, etcd-server, faketime and make cluster-tools)
 	@npm --silent run faults -- --write
 
-ttl-runs: install ## refresh keys with a ttl while three davits and three etcds have faults, a minute each: no key may end early; ARGS="--runs 10 paused" says how many, and of which faults (needs etcd-server)
+ttl-runs: install ## refresh keys with a ttl while three davits and three etcds have faults, a minute each: no key may end early; ARGS="--runs 10 paused" makes ten runs of the faults with this word (needs etcd-server)
 	@npm --silent run ttl-runs -- $(ARGS)
 
 bench-memory: install ## the memory of davit: idle, with objects, machines, followers and connections, ten minutes

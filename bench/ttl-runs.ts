@@ -1,7 +1,8 @@
 /**
- * `make ttl-runs`: clients refresh keys with a ttl in time, at three davits on three etcds, while one fault of
+ * `make ttl-runs`: clients refresh keys with a ttl in time at three davits on three etcds. Meanwhile, one fault of
  * `members-fault-kinds.ts` after the other happens. It reports each key that ended earlier than its ttl after the last
- * answer, less 100 ms. `--runs N` runs of a minute each; words choose the faults whose names have one of them.
+ * answer, less 100 ms. `--runs N` makes N runs of a minute each. Further words select the faults whose names contain
+ * one of them.
  */
 
 import { cpus } from "node:os";
@@ -15,10 +16,10 @@ const keysPerDavit = 6;
 const ttls = [1, 2, 4, 5];
 const pollMs = 150;
 const limitMs = 9_000;
-// The store promises the ttl less this.
+// The store may end a key this much before its ttl after the answer.
 const allowedMs = 100;
 
-/** When the last two turns of this process's event loop began: what it handles now has arrived after the first one. */
+/** When the last two turns of this process's event loop began. What it handles now arrived after the first of them. */
 const turnsMs: [number, number] = [0, 0];
 
 /** What one client knows of its key. */
@@ -132,7 +133,7 @@ async function main(): Promise<void> {
   const runs = flag < 0 ? membersFaults.length : Number(options[flag + 1]);
   const words = options.filter((_, at) => flag < 0 || (at !== flag && at !== flag + 1));
   const isChosen = ({ name }: MembersFault) => words.length === 0 || words.some((word) => name.includes(word));
-  // A restore discards acknowledged writes, and an operator does it.
+  // A restore discards acknowledged writes by design.
   const kinds = membersFaults.filter(({ name }) => !name.includes("restored")).filter(isChosen);
   setInterval(() => {
     turnsMs[0] = turnsMs[1];
@@ -142,7 +143,7 @@ async function main(): Promise<void> {
   let [losses, acknowledged] = [0, 0];
   for (let run = 0; run < runs; run++) {
     const kind = kinds[run % kinds.length];
-    if (kind === undefined) throw new Error("No fault has one of these words");
+    if (kind === undefined) throw new Error("No fault has one of these words in its name");
     const clients = await oneRun(kind);
     losses += clients.losses.length;
     acknowledged += clients.acknowledged;

@@ -79,7 +79,7 @@ async function knownMachines(ground: AuditGround): Promise<Iterable<KnownMachine
   return seen && withObjects(seen, ground.ledger);
 }
 
-/** Adds the labels and further identities of Machines, and the Machines that were never seen. */
+/** Adds the labels and further identities of Machines, and Machines that were never seen. */
 function* withObjects(seen: Iterable<KnownMachine>, { objects }: LedgerService): Generator<KnownMachine> {
   const own = new Map<string, MachineSpec>();
   for (const [, { spec }] of objects.machines()) for (const each of spec.identities) own.set(each, spec);

@@ -41,7 +41,7 @@ export interface BootConfigsOptions extends BootScriptsOptions, DavitUrlOptions 
   readonly slowWork?: Pick<SlowWork, "make"> | undefined;
   /** Decides about installs that need a permit. Without it, davit refuses them. */
   readonly permits?: Permits | undefined;
-  /** The files that machines load. A machine spends no permit while one of its script is missing. */
+  /** The files that machines load. A machine spends no permit while a file of its script is missing. */
   readonly files?: ServedFiles | undefined;
 }
 

@@ -29,7 +29,7 @@ export class DavitUrls {
     this.#tls = tlsAuthority && `https://${tlsAuthority}`;
   }
 
-  /** Every URL of davit that a script may have: with the default port, and without it. */
+  /** Every URL of davit that a script may have, with and without a default port. */
   get own(): readonly string[] {
     const urls = [this.plain, ...(this.#tls === undefined ? [] : [this.#tls])];
     return [...new Set(urls.flatMap((url) => [url, new URL(url).origin]))];

@@ -46,7 +46,7 @@ export interface ControllerOptions {
   readonly ledger?: LedgerFacts | undefined;
   /** How far the assets of Profiles are; undefined without an assets directory. */
   readonly assets?: AssetStates | undefined;
-  /** The files for which machines wait that want to install. */
+  /** The missing files that keep machines from an install. */
   readonly missing?: MissingFiles | undefined;
   /** The requests of machines; undefined if nothing records them. */
   readonly sightings?: Sightings | undefined;

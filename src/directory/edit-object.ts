@@ -1,7 +1,7 @@
 /**
  * Edits an object in the text of a manifest. It replaces and inserts as few characters as it can, so comments, layout
- * and every other object stay byte for byte. It reads the result again: a result that says anything else than the edit
- * is refused, such as with aliases.
+ * and every other object stay byte for byte. It parses the result again, and refuses one with any other change, as
+ * aliases can cause.
  */
 
 import { isDeepStrictEqual } from "node:util";

@@ -81,7 +81,7 @@ function checkedReply(question: DeskAsk, reply: PermitReply): DeskAnswer {
   return isRight ? { kind: "granted", entry, reportToken } : late;
 }
 
-/** True if the entry counts for the machine. A writer of an earlier version does not know the rule. */
+/** True if the entry counts for the machine (`recognised`). A writer of an earlier version does not check this. */
 function isOf(question: DeskAsk, entry: LedgerEntry): boolean {
   const entriesOf = (identities: readonly string[]) =>
     identities.some((identity) => entry.identities.includes(identity)) ? [entry] : [];

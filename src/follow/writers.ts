@@ -92,7 +92,7 @@ export class Writers {
     }
   }
 
-  /** Does a work when there is a connection for it. */
+  /** Runs `work` when a connection is free. */
   async #inTurn<Result>(client: string | undefined, work: () => Promise<Result>): Promise<Result> {
     if (this.#running < maxConnections) this.#running += 1;
     else await new Promise<void>((resolve) => this.#queue.push([client ?? ""], resolve));

@@ -213,7 +213,7 @@ function bootAnswer(error: BootError, path: string): ErrorAnswer {
   return plainAnswer(bootStatuses[error.reason], wordsOf(error), path, { report: bootReport(error), retrySeconds });
 }
 
-/** Adds what to do where the boot section is right for iPXE, so that whoever looks at `/grub` need not read the log. */
+/** Adds what to do where the boot section is right for iPXE alone, so that the answer of `/grub` is enough. */
 function wordsOf({ message, cause }: BootError): string {
   if (!(cause instanceof RenderError && forIpxe.has(cause.reason))) return message;
   return `${message}: ${renderReasons[cause.reason].replace("Render GRUB config: ", "")}`;

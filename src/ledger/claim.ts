@@ -33,7 +33,7 @@ export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "grou
 /**
  * Plans a claim. All entries of the machine spend the grants. The install itself is that of the entry that changed
  * last; an install of the others ends. The entry gets all identities that the Machine lists, or without a Machine those
- * of the request. If there are too many, an entry beside it has the rest.
+ * of the request. If there are too many, another entry has the rest.
  * @param entries of the machine, as `recognised` returns them if it is clear.
  */
 export function plannedClaim(
@@ -227,7 +227,7 @@ export function spentAs(entry: LedgerEntry, { grant }: Pick<LedgerEntry, "grant"
 
 /**
  * Returns what an entry has spent with these grants. A grant of a higher generation stays as it is.
- * @param untilMs of a grant that is spent by forgetting the machine: see `LedgerEntry.forgottenUntil`.
+ * @param untilMs of a grant only if the machine is forgotten: see `LedgerEntry.forgottenUntil`.
  */
 export function spentWith(
   entry: Pick<LedgerEntry, "spent" | "forgottenUntil"> | undefined,

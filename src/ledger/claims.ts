@@ -198,7 +198,7 @@ export class InstallClaims {
 
   /**
    * Records a machine of an adopted Group, in the background. A machine that has an entry gets no further identity:
-   * anybody can send one, and this machine and another one would become one.
+   * anybody can send one, and so could join two machines.
    */
   #note(question: DeskAsk): void {
     if (!this.#isToAdopt(question)) return;

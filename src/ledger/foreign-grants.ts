@@ -1,4 +1,4 @@
-/** Reports that a new ledger has begun, by the grants that still name another one. */
+/** Reports grants that name another ledger than the present one: a new ledger has begun since they were made. */
 
 import { toRfc3339 } from "../lib/clock.ts";
 import type { NamedGrant } from "../model/permits/permit.ts";
@@ -8,7 +8,7 @@ type ForeignLedger = Pick<KnownLedger, "id" | "meta" | "isUsed" | "nowMs">;
 
 /**
  * Returns the line for the operator; undefined if every grant names the present ledger. Grants that are over count only
- * while the ledger is unused: later they are history.
+ * while the ledger is unused. Later they are ignored.
  */
 export function foreignGrants(ledger: ForeignLedger, grants: readonly NamedGrant[]): string | undefined {
   const { id, meta, isUsed, nowMs } = ledger;

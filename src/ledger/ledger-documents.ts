@@ -203,7 +203,7 @@ export function decodeEntry(text: string): LedgerEntry | undefined {
   };
 }
 
-/** The members that an entry of an earlier davit lacks. Undefined if one is unreadable. */
+/** Reads the members that an entry of an earlier davit lacks. Undefined if one is unreadable. */
 function addedOf({ revision, ...value }: JsonObject): Pick<LedgerEntry, "revision" | "forgottenUntil"> | undefined {
   const forgottenUntil = optional(value.forgottenUntil, spentOf);
   if (forgottenUntil === "unreadable" || !(revision === undefined || typeof revision === "string")) return undefined;

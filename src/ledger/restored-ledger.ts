@@ -1,5 +1,6 @@
 /**
- * What a restore takes of the ledger in a backup. The ledger is older than the lost one, so it may only close permits:
+ * Selects what a restore takes from the ledger of a backup. The ledger is older than the lost one, so it may only close
+ * permits:
  *
  * - The ledger itself is not restored: another one begins, and no grant names it.
  * - Each machine counts as installed, even if its install had failed or had not ended: it may have succeeded since.

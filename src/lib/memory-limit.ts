@@ -11,7 +11,7 @@ import type { Log } from "./log.ts";
 
 const mebibyte = 2 ** 20;
 /**
- * What an idle davit needs beside its heap: buffers of requests, and the collector of garbage. The pages of the program
+ * What an idle davit needs beside its heap: buffers of requests, and the garbage collector. The pages of the program
  * are not counted, because the kernel can drop them. Measured by `make bench-memory`.
  */
 const baseBytes = 64 * mebibyte;
@@ -24,9 +24,9 @@ export const youngMebibytes = 48;
 export type ThreadLimits = ResourceLimits & { readonly maxOldGenerationSizeMb: number };
 
 /**
- * The limits of the threads that do jobs beside those that answer machines. A job that needs more gets no answer, and
- * davit continues. The texts of the largest configs (8 MiB) take 64 MiB of them, and an attempt of the console over
- * 10,000 Groups takes 96 MiB.
+ * The limits of the threads for jobs, which run beside those that answer machines. A job that needs more fails, and
+ * davit continues. The texts of the largest configs (8 MiB) need 64 MiB of old objects, and a manifest of the console
+ * over 10,000 Groups needs 96 MiB.
  */
 export const jobLimits = {
   /** Makes slow configs. */

@@ -1,7 +1,7 @@
 /**
- * A rate limit with fair shares: as `TokenBucket`, but a client that takes one token after the other leaves half of the
- * burst to the others. So a newcomer nearly always gets a token at once, and a client that asks alone still gets the
- * whole rate.
+ * A rate limit that clients share: a `TokenBucket` in which a client that takes one token after the other leaves half
+ * of the burst to the others. So a new client nearly always gets a token at once, and a client that asks alone still
+ * gets the whole rate.
  */
 
 import { Shares } from "./shares.ts";
@@ -9,11 +9,11 @@ import type { TokenBucketOptions } from "./token-bucket.ts";
 
 export class SharedBucket {
   readonly #options: TokenBucketOptions;
-  /** The tokens that are not back yet. */
+  /** The tokens that are taken and not yet returned. */
   readonly #shares: Shares;
   /** Who took them, the earliest first. */
   readonly #takers: (string | undefined)[] = [];
-  /** Monotonic: until when tokens have come back. */
+  /** When the last token was returned, by the monotonic clock. */
   #returnedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: TokenBucketOptions) {
@@ -23,7 +23,7 @@ export class SharedBucket {
 
   /**
    * Takes a token if there is one for this client.
-   * @param client undefined for a client that only the rate for all limits.
+   * @param client undefined for a request that counts only for the rate of all clients.
    */
   tryTake(client: string | undefined): boolean {
     this.#giveBack();

@@ -48,8 +48,8 @@ export function installFindings(
 }
 
 /**
- * Finds grants that name another ledger than the grant that ends last. davit has one ledger, so after a new one has
- * begun, only the grants made since then count. One finding for each other ledger.
+ * Finds grants for another ledger than that of the grant with the latest `until`, which is probably davit's own. Each
+ * other ledger is one finding.
  */
 function otherLedgers(manifests: Manifests, nowMs: number): readonly LintFinding[] {
   const granting = [...manifests.view.all("Group"), ...manifests.view.all("Machine")].flatMap((object) => {
@@ -60,9 +60,9 @@ function otherLedgers(manifests: Manifests, nowMs: number): readonly LintFinding
   const byLedger = Map.groupBy(others, ({ ledger }) => ledger);
   return [...byLedger].flatMap(([ledger, [first, ...more]]) => {
     if (newest === undefined || first === undefined || ledger === newest.ledger) return [];
-    const what = `spec.install.ledger is ${ledger}${more.length === 0 ? "" : `, as of ${more.length} more grants`}`;
+    const what = `spec.install.ledger is ${ledger}${more.length === 0 ? "" : ` (and in ${more.length} more grants)`}`;
     const later = `the grant of ${objectText(newest.object)}, which ends later, names ${newest.ledger}`;
-    const text = `${what}, and ${later}: davit has one ledger, so grant again by davit machine install`;
+    const text = `${what}, but ${later}: davit has one ledger, so grant again by davit machine install`;
     return [toFinding(manifests, first.object, { code: "other-ledger", field: "spec.install.ledger", text })];
   });
 }
@@ -115,7 +115,7 @@ function isForeign(text: string): boolean {
 interface GrantFacts {
   /** The Profile that the grant is for; undefined if it is unknown. */
   readonly profile: ProfileObject | undefined;
-  /** Follows the Profile in the text. */
+  /** The text after the name of the Profile. */
   readonly whose: string;
   readonly nowMs: number;
 }
@@ -136,12 +136,12 @@ function grantFaults(
 }
 
 function useless(profile: ProfileObject, whose: string): Fault {
-  const what = `spec.install grants an install, and ${objectText(profile)}${whose} has no install`;
-  const text = `${what}, so it grants nothing: add spec.install to the Profile, or remove it here`;
+  const what = `spec.install grants an install, but ${objectText(profile)}${whose} has no install`;
+  const text = `${what}, so the grant has no effect: add spec.install to the Profile, or remove it here`;
   return { code: "useless-grant", field: "spec.install", text };
 }
 
-/** Finds an end that is past or too far ahead, in the words of the condition `Permitted`. */
+/** Finds an `until` that is over or too far ahead. The text is that of the condition `Permitted`. */
 function ended(grant: InstallGrant, nowMs: number): readonly Fault[] {
   const why = untilRefusal(grant, nowMs);
   return why === undefined ? [] : [{ code: "asleep-grant", field: "spec.install.until", text: permitRefusals[why] }];

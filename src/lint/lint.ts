@@ -28,7 +28,7 @@ export interface LintOptions extends Pick<TrialOptions, "progress"> {
   readonly readsInput: boolean;
   /** Undefined if lint need not search for assets. */
   readonly lookAt: AssetOptions["lookAt"] | undefined;
-  /** Unix milliseconds. Grants may have ended, or end too late. */
+  /** The present time in Unix milliseconds, with which lint compares the ends of grants. */
   readonly nowMs: number;
 }
 

@@ -12,7 +12,7 @@ export interface PlacedMachine {
   readonly machine: MachineObject;
   /** True if the labels of the Machine select no Group: see `MachineDocument.tenant`. */
   readonly isTenant: boolean;
-  /** The Group by each of its macs: nearly always the same one. None if no Group selects the Machine. */
+  /** The Groups that its macs select, nearly always one. Empty if no Group selects the Machine. */
   readonly groups: readonly GroupObject[];
 }
 

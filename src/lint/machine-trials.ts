@@ -65,7 +65,7 @@ function tried(inputs: TrialInputs, input: TrialInput, tools: TrialTools): reado
   return trial === "untried" ? [] : trial;
 }
 
-/** What the Machine itself defines for templates: see `MachineSamples`. */
+/** The metadata and labels of the Machine, for templates: see `MachineSamples`. */
 function samplesOf({ namespace, name, spec: { labels, metadata } }: MachineObject): TrialInput["samples"] {
   return { ...metadata, machine: { name, namespace, labels: { ...labels } } };
 }
@@ -87,7 +87,7 @@ function batchesOf(machines: readonly PlacedMachine[]): readonly AlikeMachines[]
 /** A text without a mark of boot scripts, YAML, JSON or templates. Templates print two such texts alike. */
 const plainText = /^[\w.:/-]+$/;
 
-/** Names with their kinds of values. Only texts that may break a result count as they are. */
+/** Names with the kinds of their values. Only a text that may break a result stands for itself. */
 function shapeOf(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(shapeOf);
   if (isJsonObject(value)) {

@@ -22,7 +22,7 @@ export function machinesText([first, ...others]: readonly ObjectName[]): string 
   return others.length === 0 ? name : `${name} and ${others.length} more`;
 }
 
-/** The finding of the condition `Identified`, in its words. */
+/** The finding for the condition `Identified`, with the text of that condition. */
 function sharedIdentity(manifests: Manifests, machine: MachineObject): readonly LintFinding[] {
   const rival = manifests.machineIdentities.rivalOf(machine);
   if (rival === undefined) return [];
@@ -77,7 +77,7 @@ function machinesByLabel(machines: readonly PlacedMachine[]): ReadonlyMap<string
   return found;
 }
 
-/** What Groups ask of each label. The Groups are in the order of their names. */
+/** The conditions of Groups on each label. The Groups are in the order of their names. */
 function wishesByKey(groups: Iterable<GroupObject>): ReadonlyMap<string, readonly Wish[]> {
   const wishes = new Map<string, Wish[]>();
   for (const group of [...groups].toSorted((a, b) => (objectKey(a) < objectKey(b) ? -1 : 1))) {

@@ -1,6 +1,6 @@
 /**
- * Finds texts that a config hides in another form: base64, gzip in base64, and percent escapes. matchbox serves them as
- * they are, and only the machine decodes them.
+ * Finds texts that a config has in encoded form: base64, gzip in base64, and percent escapes. matchbox serves them
+ * encoded, and only the machine decodes them.
  */
 
 import { constants, gunzipSync } from "node:zlib";
@@ -12,10 +12,10 @@ export interface HiddenText {
 }
 
 const maxDecodedBytes = 16 * 1024 * 1024;
-// Such as a unit in the base64 of a gzip file of an Ignition config.
+// For example a systemd unit in gzip in base64 in an Ignition config.
 const maxDepth = 3;
 
-/** Returns the hidden texts, including those in hidden texts. Most of them are decoded words and mean nothing. */
+/** Returns the decoded texts, also from inside of decoded texts. Most of them are ordinary words and mean nothing. */
 export function hiddenTexts(source: string, depth = maxDepth): readonly HiddenText[] {
   const forms = [...encodedRuns(source), ...escapedRuns(source)];
   return forms.flatMap(({ text, offset }) => {

@@ -129,7 +129,7 @@ class ProfileImport {
       for (const text of texts) this.#lookForUrl(boot, field, text);
     }
     const literal = (text: string) => literalTemplate(text, this.#context.replaceUrl);
-    // matchbox and iPXE take the words after a kernel for arguments. GRUB and lint read them only in `args`.
+    // matchbox and iPXE read the words after a kernel as arguments. davit expects arguments in `args`.
     const { rest } = parseInitrd(kernel);
     const file = kernel
       .trimEnd()
@@ -158,8 +158,8 @@ class ProfileImport {
     for (const { text, offset } of hiddenTexts(source)) {
       const url = replaceUrl !== undefined && hasUrl(text, replaceUrl) ? replaceUrl : matchboxUrlIn(text);
       if (url === undefined) continue;
-      const what = `an encoded part leads to ${shown(url)}, and is not changed`;
-      findings.warn(path, `${what}: if that is the matchbox, write davit's URL into it`, positionAt(source, offset));
+      const what = `an encoded part has the URL ${shown(url)}, which the import does not change`;
+      findings.warn(path, `${what}: if it is that of matchbox, write davit's URL into it`, positionAt(source, offset));
     }
   }
 

@@ -47,7 +47,7 @@ export function withLaterScript(sighting: MachineSighting, script: SightedScript
   return script === undefined || script.atMs <= atMs ? sighting : { ...sighting, script };
 }
 
-/** False for a request that contradicts a Machine: it has a uuid or mac, and the Machine lists others of this kind. */
+/** False for a request with a uuid or mac if the Machine lists only others of this kind. */
 export function mayBeSightingOf(
   { identities }: Pick<MachineSighting, "identities">,
   listed: readonly string[],

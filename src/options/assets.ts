@@ -15,7 +15,7 @@ export const assetOptions = {
     ...switchOption(
       "assets-dotfiles",
       "serve files whose names begin with a dot, such as .treeinfo, in directories below --assets-dir; never " +
-        "directories such as .git, and no usual names of credentials such as .netrc",
+        "directories such as .git, or usual names of credentials such as .netrc",
     ),
     needs: needsDirectory,
   },

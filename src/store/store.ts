@@ -196,7 +196,7 @@ export class Store {
 
   /**
    * Executes a command. It resolves when the command is on disk and applied, and followers are notified. A node with a
-   * ttl then has its whole ttl left, but 100 ms.
+   * ttl then has its whole ttl left, less at most 100 ms.
    * @param options only for a batch.
    * @throws {StoreError} for a refused command; logFailed when the log fails; quotaExceeded before anything is logged.
    */

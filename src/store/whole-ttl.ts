@@ -22,9 +22,9 @@ export interface WholeTtlOptions {
   readonly extend: (command: ExtendCommand) => Promise<unknown>;
 }
 
-// davit promises the ttl but 100 ms. What is left of them is for the way of the answer.
+// davit promises the ttl less 100 ms. The other 50 ms are for the way of the answer to the client.
 const mayLackMs = 50;
-// The next `extend` may take twice as long as the last one. A node lives longer than its ttl by this at most.
+// The next `extend` may take twice as long as the last one. A node outlives its ttl by this at most.
 const maxSpareMs = 1_000;
 // As long as a write may wait for etcd.
 const giveUpMs = 7_000;
@@ -39,7 +39,7 @@ export class WholeTtl {
 
   /**
    * Executes a command with a ttl, once this member knows the leader's clock.
-   * @param ttlSeconds of the command; undefined for a command without.
+   * @param ttlSeconds of the command; undefined for a command without a ttl.
    * @param submit executes the command. @throws {StoreError} what `submit` throws; logFailed.
    */
   async keep(ttlSeconds: number | undefined, submit: () => Promise<Applied>): Promise<Applied> {
@@ -96,4 +96,4 @@ export class WholeTtl {
   }
 }
 
-const written = "Writing a key with a ttl: the write may be there";
+const written = "Writing a key with a ttl (the key may be written)";

@@ -1,4 +1,4 @@
-/** A permit is not spent while a file of the script is missing, and nobody looks for files without a claim. */
+/** A permit is not spent while a file of the script is missing. Without a claim, davit checks no files. */
 
 import { expect, it } from "vitest";
 import type { BootConfigsOptions } from "../../src/boot/boot-configs.ts";
@@ -22,7 +22,7 @@ const ungranted = groupDocument("lab/node", { selector: { mac } });
 const synced = syncedDocument();
 const kernel = "kernel /assets/linux";
 
-/** The files that davit has, and each look for one. */
+/** The files that davit has, and each check of one. */
 function shelf(...there: readonly string[]) {
   const looks: string[] = [];
   const files: BootConfigsOptions["files"] = {
@@ -47,7 +47,7 @@ it.each(["ipxe", "grub"] as const)("no file, no claim at /%s; with the files, on
   expect(world.ledger.entries).toHaveLength(1);
 });
 
-it("nobody looks for files without a claim", async () => {
+it("checks no files without a claim", async () => {
   const { files, looks } = shelf();
   const claimed = gateWorld([profileDocument("lab/web", install), group(), synced], { files });
   claimed.ledger.entries = [entry()];
@@ -66,7 +66,7 @@ it("nobody looks for files without a claim", async () => {
   expect(looks).toEqual([]);
 });
 
-it("a Group that changes during the look gets no claim by its former grant", async () => {
+it("a Group that changes during the check gets no claim by its former grant", async () => {
   const world = gateWorld([profileDocument("lab/web", install), group(), synced]);
   const files = {
     firstMissing: async () => {
@@ -79,7 +79,7 @@ it("a Group that changes during the look gets no claim by its former grant", asy
   expect(world.ledger.entries).toEqual([]);
 });
 
-it("a desk elsewhere may know an open permit that this copy refuses: it claims only after the look", async () => {
+it("a desk elsewhere may know an open permit that this copy refuses: it claims only after the check", async () => {
   const documents = [profileDocument("lab/web", install), group(), synced];
   const writer = gateWorld(documents);
   const copy = gateWorld(documents);
@@ -95,7 +95,7 @@ it("a desk elsewhere may know an open permit that this copy refuses: it claims o
   expect([asked, writer.ledger.entries]).toEqual([[false], []]);
   await answerOf(configsOver(copy.index, { permits, ...shelf(...both) }), asMac);
   expect([asked, writer.ledger.entries.length]).toEqual([[false, false, true], 1]);
-  // A machine that waits costs one question and no look.
+  // A machine that waits costs one question and no check.
   writer.ledger.entries = [entry({ state: "Failed" })];
   const { files, looks } = shelf(...both);
   expect(await answerOf(configsOver(copy.index, { permits, files }), asMac)).toMatch(/^noPermit: .* has spent/);

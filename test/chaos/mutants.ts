@@ -1,6 +1,6 @@
 /**
- * Shows that the attack finds what it looks for: `node test/chaos/mutants.ts --seeds 6 --minutes 3`. It attacks a copy of
- * davit for each rule of the first law that it takes out. Each copy must break, and davit itself is not touched.
+ * Checks that the attack finds violations: `node test/chaos/mutants.ts --seeds 6 --minutes 3`. For each of some rules,
+ * it attacks a copy of davit that lacks the rule. The attack must find a violation in each copy.
  */
 
 import { spawn } from "node:child_process";
@@ -60,7 +60,7 @@ for (const mutant of mutants) {
 console.log(`${mutants.length} mutants: ${survivors} not found`);
 process.exitCode = survivors === 0 ? 0 : 1;
 
-/** Attacks a copy with these changes. Returns what the attack wrote. */
+/** Attacks a copy with these changes. Returns the lines that the attack wrote. */
 async function attacked({ changes }: Mutant): Promise<readonly string[]> {
   const copy = await mkdtemp(join(tmpdir(), "davit-mutant-"));
   try {
@@ -85,7 +85,7 @@ async function attacked({ changes }: Mutant): Promise<readonly string[]> {
   }
 }
 
-/** @throws {Error} if davit no longer has this text: then the mutant is no mutant. */
+/** @throws {Error} unless the file has the text exactly once: then correct the mutant. */
 async function change(path: string, from: string, to: string): Promise<void> {
   const text = await readFile(path, "utf8");
   if (text.split(from).length !== 2) throw new Error(`${path} does not have once: ${from}`);

@@ -66,7 +66,7 @@ describe("davit machine install --write", () => {
   it.each([
     ["group/racks/wbe", [], "defines Group racks/wbe: correct the name, the directory or the file"],
     ["group/web", [], "defines Group default/web"],
-    ["group/web", ["--namespace", "racks", "--print"], "Both --print and --write: give one of them"],
+    ["group/web", ["--namespace", "racks", "--print"], "Both --print and --write are given: choose one"],
   ])("refuses %s %j", async (word, options, problem) => {
     const before = await readFile(webFile(), "utf8");
     const { code, errors } = await bed().run("install", word, "--write", objects, ...options);
@@ -83,7 +83,7 @@ describe("davit machine install --write", () => {
     expect(unknown.errors).toBe("Group racks/db: davit does not know it: create it first, or correct the name\n");
     await writeFile(webFile(), group.replace(/spec:.*/s, "metadata2: &m {generation: 2}\nspec:\n  install: *m\n"));
     const alias = await bed().run("install", "group/racks/web", "--write", objects);
-    expect(alias.errors).toContain("cannot be edited alone, such as with an alias: use --print");
+    expect(alias.errors).toContain("cannot be edited without other changes, such as because of an alias: use --print");
   });
 });
 

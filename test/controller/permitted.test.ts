@@ -72,7 +72,7 @@ describe("a Group's condition Permitted", () => {
     expect(under.statuses.ready("Group/node1")).toBe("Ready");
   });
 
-  it("says what a list of MAC addresses counts", async () => {
+  it("says that each MAC address of a list counts", async () => {
     const values = ["52:54:00:00:02:0a", "52:54:00:00:02:0b"];
     const expressions = [{ key: "mac", operator: "In", values }] as const;
     await listed(profileObject(), withGrant(grant, { selector: {}, expressions }));

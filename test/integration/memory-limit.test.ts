@@ -64,7 +64,7 @@ it("tries manifests of the console in little memory, and refuses what needs more
   };
   for (let count = 0; count < 3; count += 1) expect(await ask(largeConfigs)).toContain("/generic/p31</code> 200");
   expect(await ask(manyValues)).toContain(
-    "davit stopped: with the present objects, the manifest needs too much memory",
+    "davit ended the attempt: with the present objects, the manifest needs too much memory",
   );
   expect(await ask(largeConfigs)).toContain("/generic/p31</code> 200");
   expect(await peakMebibytes(davit.pid)).toBeLessThan(800);

@@ -138,7 +138,7 @@ describe("a machine with a grant", { timeout: limitMs }, () => {
     expect(await stateOf(davit)).toBe("");
   });
 
-  it("boots its disk without a look at the files", async () => {
+  it("boots its disk without a check of the files", async () => {
     await put("linux");
     const davit = await serveGranted();
     expect(await bootOf(davit)).toBe(installs);

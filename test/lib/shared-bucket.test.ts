@@ -10,7 +10,7 @@ describe("a bucket of 10 tokens, with 5 a second", () => {
     bucket = new SharedBucket({ clock, perSecond: 5, burst: 10 });
   });
 
-  /** Asks so often. @returns how many tokens the client got. */
+  /** Asks this many times. @returns how many tokens the client got. */
   function taken(client: string | undefined, attempts = 100): number {
     return Array.from({ length: attempts }, () => bucket.tryTake(client)).filter(Boolean).length;
   }

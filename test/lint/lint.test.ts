@@ -121,7 +121,7 @@ describe("a list of MAC addresses for an installer", () => {
     `apiVersion: davit.dev/v1alpha1\nkind: Machine\nmetadata: {name: ${name}}\n` +
     `spec: {identity: {macs: ${JSON.stringify(macs)}}}\n`;
 
-  it("is told of until Machines list each address", async () => {
+  it("is reported until Machines list each address", async () => {
     const found = [expect.stringMatching(`no Machine lists ${a}, so each of the 2 MAC addresses may install once`)];
     expect(await told(installer, select())).toEqual(found);
     expect(await told(installer, select(), machine("one", b))).toEqual(found);
@@ -129,7 +129,7 @@ describe("a list of MAC addresses for an installer", () => {
     expect(await told(installer, select(), machine("one", a), machine("two", b))).toEqual([]);
   });
 
-  it("is not told of if a uuid names the machine, or nothing installs by a permit", async () => {
+  it("is not reported if a uuid names the machine, or nothing installs by a permit", async () => {
     expect(await told(installer, select('matchLabels: {uuid: "4c4c4544-0042-3510-8052-b4c04f4e4a32"}, '))).toEqual([]);
     const live = profileText("web", "  boot: {kernel: /assets/k, initrd: [/assets/i], efiInitrd: true}");
     expect(await told(live, select())).toEqual([]);

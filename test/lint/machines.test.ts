@@ -18,7 +18,7 @@ function numbers(count: number): readonly number[] {
   return Array.from({ length: count }, (_, at) => at);
 }
 
-/** What lint says of an input, a line each. */
+/** The findings of lint in an input, a line each. */
 async function linted(documents: readonly string[], ...words: readonly string[]): Promise<readonly string[]> {
   return linesOf((await runCommand(["lint", ...words], { input: [stream(...documents)] })).output);
 }
@@ -117,8 +117,8 @@ it("a grant of a Group whose Profile has no install opens nothing", async () => 
   const group = `${workers}  ${asleep}\n`;
   const lines = await linted([profile, group]);
   expect(lines).toEqual([
-    "<stdin>:13:3: warning: Group default/workers: spec.install grants an install, and Profile default/web has no " +
-      "install, so it grants nothing: add spec.install to the Profile, or remove it here (useless-grant)",
+    "<stdin>:13:3: warning: Group default/workers: spec.install grants an install, but Profile default/web has no " +
+      "install, so the grant has no effect: add spec.install to the Profile, or remove it here (useless-grant)",
   ]);
 });
 
@@ -126,8 +126,8 @@ it("a grant of a Machine whose Profile has no install opens nothing", async () =
   const lines = await linted([profile, workers, machineText(1, `  labels: {role: workers}\n  ${asleep}\n`)]);
   expect(lines).toEqual([
     expect.stringContaining(
-      "warning: Machine default/node-1: spec.install grants an install, and Profile default/web of its Group has no " +
-        "install, so it grants nothing: add spec.install to the Profile, or remove it here (useless-grant)",
+      "warning: Machine default/node-1: spec.install grants an install, but Profile default/web of its Group has no " +
+        "install, so the grant has no effect: add spec.install to the Profile, or remove it here (useless-grant)",
     ),
   ]);
 });
@@ -156,7 +156,7 @@ it("grants of a former ledger are one finding", async () => {
   const machines = numbers(3).map((at) => machineText(at, `  labels: {role: workers}\n${grant("00000000", 1)}`));
   const lines = await linted([installer, `${workers}${grant("9f3c0a52", 2)}`, ...machines]);
   expect(lines).toEqual([
-    "<stdin>:24:28: advice: Machine default/node-0: spec.install.ledger is 00000000, as of 2 more grants, and the grant of " +
+    "<stdin>:24:28: advice: Machine default/node-0: spec.install.ledger is 00000000 (and in 2 more grants), but the grant of " +
       "Group default/workers, which ends later, names 9f3c0a52: davit has one ledger, so grant again by davit machine " +
       "install (other-ledger)",
   ]);

@@ -40,7 +40,7 @@ describe("what differs from matchbox is told as a warning", () => {
     ...hidden.map(([name, text]) => ({
       name: `a URL of the kind of matchbox's in ${name}`,
       tree: { ...good, "generic/worker.tmpl": `a: b\n  c: ${text}\n` },
-      finding: `generic/worker.tmpl:2:6: warning: an encoded part leads to "http://mb:8080", and is not changed: if that is the matchbox, write davit's URL into it`,
+      finding: `generic/worker.tmpl:2:6: warning: an encoded part has the URL "http://mb:8080", which the import does not change: if it is that of matchbox, write davit's URL into it`,
     })),
     {
       name: "two groups for the same machines",

@@ -14,7 +14,7 @@ import { openStore } from "../helpers/test-store.ts";
 const path = storePath("/a");
 const startMs = Date.UTC(2026, 0, 1);
 
-/** A disk of which each sync takes the next of some times. */
+/** A disk whose syncs take these times, one after the other. */
 class SlowFiles extends FaultFiles {
   readonly clock = new FakeClock(startMs);
   syncsMs: number[] = [];
@@ -106,7 +106,7 @@ it("a write that took longer than its ttl is not acknowledged", async () => {
   files.syncsMs = [2_000, 0, 0];
   await expect(store.submit({ kind: "set", path, value: "1", ttlSeconds: 1 })).rejects.toMatchObject({
     refusal: "logFailed",
-    causeText: expect.stringMatching(/the write may be there: .* try again$/),
+    causeText: expect.stringMatching(/the key may be written\): .* try again$/),
   });
   await store.stop();
 });

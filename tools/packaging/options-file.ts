@@ -18,7 +18,7 @@ const head = `# Options of davit.service, as environment variables: remove the "
 # DAVIT_MANIFESTS to nothing, and DAVIT_KUBERNETES=true.
 `;
 
-// What the scripts of the package make.
+// Files that the scripts of the package make.
 const ofPackage = [["DAVIT_OPS_TOKEN_FILE", "/etc/davit/ops-token"]] as const;
 
 /** Returns the text of the file. */

@@ -15,7 +15,7 @@
 {{- /*
   The limit of one heap. Seven eighths of what the memory limit leaves beside the cache of assets and the threads for jobs
   are for the boot threads. `auto` counts as one. The first takes 64 MiB beside its heap, and each further one 24 MiB, for
-  buffers of requests and the collector of garbage. Each heap has the same size, and 48 MiB of it are for young objects,
+  buffers of requests and the garbage collector. Each heap has the same size, and 48 MiB of it are for young objects,
   which the limit does not count. The threads for jobs of `davit boot` make slow configs and hash assets, and those of
   `davit serve` also try Groups and manifests (src/lib/memory-limit.ts). Takes root, resources and component, which
   is `serve` or `boot`. Returns "" without a limit, or for a limit in an unknown unit.

@@ -9,7 +9,7 @@ import type { Log } from "../../lib/log.ts";
 import type { MissingFiles } from "../../model/objects/profile-asset.ts";
 
 const keptMs = 60_000;
-/** The most files; the oldest one is forgotten first. A person reads no longer list. */
+/** The most files. davit forgets the oldest one first. */
 const maxFiles = 32;
 
 interface MissingAsset {
@@ -28,12 +28,12 @@ export class MissingAssets implements MissingFiles {
     this.#log = log;
   }
 
-  /** Takes an answer to a machine. */
+  /** Records the missing file of an answer to a machine. */
   saw({ missing: path, group, profile = "" }: Pick<RequestedMachine, "missing" | "group" | "profile">): void {
     if (path === undefined) return;
     const key = `${profile} ${path}`;
     if (!this.#current.some((file) => file.path === path && file.profile === profile))
-      this.#log.warn({ path, group, profile }, "asset missing, its machines wait and claim no install");
+      this.#log.warn({ path, group, profile }, "asset missing: its machines wait and claim no install");
     this.#files.delete(key);
     this.#files.set(key, { path, profile, atMs: this.#clock.monotonicMs() });
     const [oldest] = this.#files.keys();
@@ -52,7 +52,7 @@ export class MissingAssets implements MissingFiles {
   get attention(): readonly string[] {
     return this.#current.map(
       ({ path, profile }) =>
-        `asset missing: "${path}", with which Profile "${profile}" installs: machines wait: put it below --assets-dir`,
+        `asset missing: "${path}", for which machines of Profile "${profile}" wait: put it below --assets-dir`,
     );
   }
 

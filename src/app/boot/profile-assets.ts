@@ -26,7 +26,7 @@ export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests
   >;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
-  /** Takes the downloads that name a claim. */
+  /** Records the downloads whose URLs name a claim. */
   readonly desk?: Pick<PermitDesk, "report"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -37,7 +37,7 @@ export interface BootAssets {
   readonly route: AssetRoute;
   /** Undefined without an assets directory. */
   readonly fetcher: AssetFetcher | undefined;
-  /** The files for which machines wait that want to install. */
+  /** The missing files that keep machines from an install. */
   readonly missing: MissingAssets;
 }
 

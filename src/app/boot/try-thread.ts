@@ -24,7 +24,7 @@ const resourceLimits = jobLimits.attempt;
 /** 20,000 Groups take some seconds. */
 const presetLimitMs = 30_000;
 const idleMs = 30_000;
-/** In characters of all objects. Objects become ten times as large in the thread, which also has a limit. */
+/** In characters of all objects. In the thread, objects become ten times as large, and its memory is limited. */
 const maxLength = 16 * 1024 * 1024;
 /** So many characters take about a millisecond. */
 const sliceLength = 200_000;

@@ -63,10 +63,7 @@ export async function openSharedLedger(options: SharedStoreOptions): Promise<Sto
   return await openAt(prefix, { ...options, mayBegin: true, compact: false });
 }
 
-/**
- * Opens a store, and waits for as long as etcd does not answer or has no quorum. So members and etcds may start in any
- * order.
- */
+/** Opens a store. Waits while etcd does not answer or has no quorum, so members and etcds may start in any order. */
 async function openAt(prefix: string, options: OpenAtOptions): Promise<Store> {
   const { clock, log, stop } = options;
   for (let said = ""; ; ) {

@@ -16,7 +16,7 @@ import {
 } from "../../model/objects/machine.ts";
 import type { NamedGrant } from "../../model/permits/permit.ts";
 
-/** What of a Machine takes part in selection. */
+/** The parts of a Machine that take part in selection. */
 interface SelectingPart {
   readonly uuids: readonly string[];
   readonly macs: readonly string[];
@@ -252,7 +252,7 @@ function toMachine(namespace: string, name: string, document: MachineDocument): 
   };
 }
 
-/** Returns what of a Machine takes part in selection. */
+/** Returns the parts of a Machine that take part in selection. */
 export function selectingPart({ identities, labels }: Pick<MachineSpec, "identities" | "labels">): SelectingPart {
   return {
     uuids: valuesOf("uuid", identities),

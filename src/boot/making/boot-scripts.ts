@@ -153,7 +153,7 @@ function isFor<Text extends Pick<KeptText, "profile" | "davitUrl">>(
   return text?.profile === profile && text.davitUrl === davitUrl;
 }
 
-/** Names the claim in a script that davit has written itself: in a Profile's own script it cannot know the files. */
+/** Names the claim in a script that davit has written. It does not know the files of a Profile's own script. */
 function claimedScript(script: KeptText, { profile, davitUrl, claim }: AddressedMachine): Rendered {
   if (claim === undefined || profile.content.boot?.kind !== "kernel") return script;
   return { body: scriptWithClaim(script.body, claim, davitUrl), contentType: script.contentType };

@@ -23,13 +23,13 @@ export interface ClaimQuestion {
   readonly assertFiles: () => Soon<unknown>;
 }
 
-/** Asks the desk for a script. Before the machine spends its permit, the files are checked. */
+/** Asks the desk for a script. Checks the files before the machine spends its permit. */
 export function askWithFiles({ desk, question, verdict, assertFiles }: ClaimQuestion): Soon<DeskAnswer> {
   const claim = () => after(assertFiles(), () => desk.ask(question));
   if (!question.mayClaim) return desk.ask(question);
   if (verdict.kind === "claim") return claim();
   if (verdict.kind !== "refused" || desk.isRemote !== true) return desk.ask(question);
-  // The desk may know a newer ledger, in which the permit is open. So it must not claim at once.
+  // The desk may know a newer ledger, in which the permit is open. So the first question must not claim.
   return after(desk.ask({ ...question, mayClaim: false }), (answer) => {
     if (answer.kind === "late") return answer;
     if (answer.kind !== "refused") return desk.ask(question);

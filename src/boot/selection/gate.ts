@@ -82,7 +82,7 @@ export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId:
     case "granted":
       if (ask.purpose === "script" && !isStillGranted(ask, answer.entry, ledgerId))
         throw new BootError("late", subject);
-      // The ledger's writer has another version of the Profile.
+      // Here the writer of the ledger has another revision of the Profile.
       if (!isOfRevision(ask, answer.entry)) throw new BootError("late", subject);
       return "install";
     case "disk":

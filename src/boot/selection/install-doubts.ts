@@ -58,7 +58,7 @@ function waitsForMachine(
   return begun.kind !== "granted" || ask.grants.every(({ key }) => key !== begun.entry.grant?.key);
 }
 
-/** Returns what the ledger has against an Install, besides what a permit says. */
+/** Returns the doubts about an Install that come from the ledger, except those of a permit. */
 function ledgerDoubt(
   chosen: ChosenGroup,
   profile: BootProfile,
@@ -70,7 +70,7 @@ function ledgerDoubt(
   const identities = identitiesOf(asked);
   const { isClear } = recognised({ identities, ...(machine && { listed }) }, ledger);
   const hasPlan = profile.content.install !== undefined;
-  // With an install plan, the permit says this, and more of it.
+  // With an install plan, the verdict on the permit covers this.
   if (!isClear && !hasPlan) return "otherMachine";
   const entries = ledger.entriesOf([...new Set([...listed, ...identities])]);
   const mayHaveReports = ledger.hasReports === true || known.takesReports;

@@ -15,7 +15,7 @@ interface Surroundings {
 }
 
 /**
- * Returns the disk for an installed machine: it may have another board or card, and does not wait for ever. Its
+ * Returns the disk for an installed machine. It may have a new board or network card, and must not wait for ever. Its
  * question can claim nothing.
  * @param plan of the Group's Profile, if the machine asks for a script.
  * @throws {BootError} ambiguous for all other machines, and if a barrier of the Group or a missing approval makes it

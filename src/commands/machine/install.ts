@@ -44,7 +44,7 @@ export const installMachines = workCommand({
   help: () =>
     machineHelp(
       `machine install ${grantable}`,
-      "Sets spec.install of a Group or Machine, in the cluster or its file: each machine may install once.",
+      "Sets spec.install of a Group or Machine, in the cluster or its file: each of its machines may install once.",
       installOptions,
     ),
   readConfig: (args, environment, paths) => {
@@ -97,8 +97,8 @@ interface NewGrant {
 }
 
 /**
- * @param seen the generation of the object in the cluster or its file, and whether the object surely exists. Else davit
- *   must know the object.
+ * @param seen the generation of the object in the cluster or its file, and whether the object surely exists. If it may
+ *   not, davit must know the object.
  */
 async function newGrant(
   config: OperationsOptions & { readonly until: Until; readonly scope: InstallScope | undefined },

@@ -48,7 +48,7 @@ function objectCommand({ verb, spec, done }: ObjectVerb) {
     help: () =>
       machineHelp(
         `machine ${verb} ${anyObject}`,
-        `Sets ${specText(spec)} of a Machine, in the cluster or with --write in its file.`,
+        `Sets ${specText(spec)} of a Machine in the cluster, or in its file (--write).`,
         objectOptions,
       ),
     readConfig: (args, environment, paths) => {
@@ -102,7 +102,7 @@ export function patchTarget(
 
 /** The problem of two options that exclude each other. */
 export function targetProblems({ print, write }: Pick<PatchTarget, "print" | "write">): readonly string[] {
-  return print && write !== undefined ? ["Both --print and --write: give one of them"] : [];
+  return print && write !== undefined ? ["Both --print and --write are given: choose one"] : [];
 }
 
 /** Changes an object, or prints the change if that is asked for or nothing names a cluster. */

@@ -91,7 +91,7 @@ export const showLedger = workCommand({
 
 /** The forms of a machine's name. */
 export const anyMachine = "MAC|UUID|[NAMESPACE/]NAME";
-/** The same, and what is only good for looking: anybody on the network can send a serial number. */
+/** The same and serial numbers, for commands that change nothing: anybody on the network can send a serial number. */
 const shownMachine = `${anyMachine}|SERIAL`;
 
 async function printLedger(operations: OperationsOptions, output: "table" | "json", host: Host): Promise<number> {

@@ -51,7 +51,7 @@ export async function fileOf(directory: string, place: ObjectPlace): Promise<Obj
 export async function writeObject({ path, text }: ObjectFile, place: ObjectPlace, spec: JsonObject): Promise<void> {
   const outcome = editObject(text, formatOf(path), { name: place, spec });
   if (outcome.kind !== "edited") {
-    const why = `${nameOf(place)} cannot be edited alone, such as with an alias`;
+    const why = `${nameOf(place)} cannot be edited without other changes, such as because of an alias`;
     throw new StartError(`"${path}" is not changed: ${why}: use --print, and write the lines yourself`);
   }
   try {
@@ -88,6 +88,6 @@ async function replace(path: string, before: string, after: string): Promise<voi
 }
 
 function reasonOf(error: unknown): string {
-  if (codeOf(error) === "EPERM") return "the file would get another owner: run the command as its owner";
+  if (codeOf(error) === "EPERM") return "the new file would have another owner: run the command as the file's owner";
   return readSentence(error) ?? String(codeOf(error) ?? "it cannot be written");
 }

@@ -62,7 +62,6 @@ async function readPath(
     const { tree } = await readBackup(() => diskFiles.readPieces(from), place).catch((error: unknown) => {
       throw diskFailure("Reading", from, error);
     });
-    // A backup has the ledger, too.
     const isObject = ([path]: readonly [string, string]) => !path.startsWith(`${ledgerRootPath}/`);
     const stored = [...filesAmong(tree.walk(storePath(davitRoot)))].filter(isObject);
     const texts = new Map<string, string>(stored);

@@ -114,7 +114,7 @@ function readLintConfig(args: readonly string[], environment: Environment, paths
 
 function lintHelp(): string {
   const purpose = [
-    "Reports mistakes in Profiles, Groups and Machines, and in what they name, before a machine meets them.",
+    "Reports mistakes in Profiles, Groups and Machines, and in what they name, before a machine boots.",
     "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
   ];
   return helpOf(

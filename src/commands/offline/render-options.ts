@@ -37,7 +37,7 @@ const renderOptions = {
     flag: "endpoint",
     value: [...renderedEndpoints, namedPart, "all"].join("|"),
     preset: "ipxe",
-    help: "what the machine asks for, with the labels as its query; all needs --output, and leaves out chain.ipxe",
+    help: "what the machine asks for; the labels are its query; all needs --output, and leaves out chain.ipxe",
     read: one(readEndpoint),
   } satisfies Option<RenderedEndpoint | "all">,
   output: newDirectoryOption(

@@ -45,7 +45,7 @@ export const history = workCommand({
   },
 });
 
-/** One label finds all that a machine has sent, also with other labels. The first one that is known counts. */
+/** One label finds all requests of a machine, also those with other labels. The first known label counts. */
 function historyLabels(labels: ReadonlyMap<string, string>): LabelPairs {
   const name = ["mac", "uuid", "serial", "hostname"].find((each) => labels.has(each));
   return name === undefined ? [] : [[name, labels.get(name) ?? ""]];

@@ -23,7 +23,7 @@ interface RunningApp<Facts extends object> {
 }
 
 export interface ServingCommand<Config extends ServiceConfig, Facts extends object> extends CommandLine<Config> {
-  /** The threads for jobs that it has, besides the one for assets. */
+  /** The threads for jobs, besides the one for assets. */
   readonly jobs: readonly JobKind[];
   readonly createApp: (options: {
     readonly config: Config;

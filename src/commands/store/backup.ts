@@ -108,7 +108,7 @@ async function* fromDirectory(path: string): AsyncIterable<Uint8Array> {
   }
 }
 
-/** The ledger of a data directory. A davit serves both or none, so the lock of the directory is enough. */
+/** The ledger of a data directory. One davit serves store and ledger, so the lock of the directory is enough. */
 async function ledgerBeside(path: string): Promise<BesideTree | undefined> {
   const directory = join(path, "ledger");
   if ((await listSegments(diskFiles, directory)).length === 0) return undefined;

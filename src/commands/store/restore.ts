@@ -71,7 +71,7 @@ async function restoreTo(
   );
 }
 
-/** Keeps everything but davit's own documents. */
+/** Keeps everything except davit's own documents. */
 function ofUsers(node: StoredNode): StoredNode | undefined {
   return isAtOrBelow(node.path, storePath(davitRoot)) ? undefined : node;
 }

@@ -1,8 +1,8 @@
 /**
  * Enrols unknown machines: a machine that a Group with `enroll` takes, and that no Machine names, gets a Machine that
- * waits for a person. It approves and grants nothing. Anybody in the boot network can invent machines, so their number
- * and their rate are limited and shared by client, and those that nobody touches go after a day. Without a place for
- * Machines, such as a directory of files, the machines are only listed.
+ * waits for a person. It approves and grants nothing. Anybody in the boot network can invent machines. So their number
+ * and rate are limited, clients share them, and davit deletes a Machine after a day if nobody has changed it. Without a
+ * place for Machines, as with a directory of files, davit only lists the machines.
  */
 
 import type { Clock } from "../../lib/clock.ts";

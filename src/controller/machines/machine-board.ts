@@ -169,7 +169,7 @@ export class MachineBoard {
     const identities = document?.spec.identities ?? [];
     const newest = sightings?.newestWith(identities);
     const mistaken = newest && this.#mistaken(id, newest);
-    // What a request had that may be of another machine shows nothing of this one.
+    // The request may be of another machine, so it shows nothing about this one.
     const sighting = mistaken === undefined ? sightings?.of(identities) : undefined;
     const [entry] = ledger?.entriesOf(identities) ?? [];
     const group = this.#groupOf(sighting?.group ?? entry?.group);

@@ -60,7 +60,7 @@ export class Sightings {
     return newest && found.reduce((shown, { script }) => withLaterScript(shown, script), newest);
   }
 
-  /** Returns the newest sighting with one of these identities, of whatever machine. */
+  /** Returns the newest sighting with one of these identities, whichever machine it was. */
   newestWith(identities: readonly string[]): MachineSighting | undefined {
     return this.#with(identities)[0];
   }

@@ -47,7 +47,7 @@ export class GroupGrants {
   }
 }
 
-/** A grant for a list of MAC addresses says what it counts. */
+/** A grant for a list of MAC addresses says that each address counts. */
 function withCards(condition: Condition, { spec }: GroupDocument): Condition {
   if (condition.status !== "True" || listedMacs(spec).length === 0) return condition;
   const text = "Each MAC address of the list counts as a machine, unless one Machine lists several of them";

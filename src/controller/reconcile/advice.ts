@@ -153,7 +153,7 @@ function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   return [];
 }
 
-/** The words of a text that the kernel gets. Those of an initrd are a name and a mode, and name no installer. */
+/** The words that the kernel gets as arguments. Those after an initrd name no installer. */
 function argumentsIn(field: string, text: string): string {
   return isLocation(field) ? parseInitrd(text).rest : text;
 }
@@ -184,12 +184,12 @@ function textsOf(spec: ProfileSpec): readonly BootText[] {
   return [...bootTexts(spec).map(([field, text]): BootText => [`boot.${field}`, text]), ...ofParts];
 }
 
-/** Advice on labels without a value in a URL. A machine that sends them so is like one without a name. */
+/** Advice on labels without a value in a URL: davit cannot identify a machine that sends them. */
 function emptiedAdvice(texts: readonly BootText[]): readonly Advice[] {
   return texts.flatMap(([field, text]) => {
     const [, name] = /[?&](uuid|mac|serial)=(?:[&\s"']|$)/.exec(text) ?? [];
     if (name === undefined) return [];
-    const cure = `if Flux or envsubst has taken \${${name}}, write $\${${name}}`;
+    const cure = `if Flux or envsubst has replaced \${${name}}, write $\${${name}}`;
     return [{ code: "emptied-token", field: `spec.${field}`, text: `${field} has ${name}= without a value: ${cure}` }];
   });
 }

@@ -23,7 +23,7 @@ export interface AssetConditionsOptions {
   readonly view: () => Pick<SourceView, "get">;
   /** Undefined if davit has no assets directory. */
   readonly states: AssetStates | undefined;
-  /** Undefined if nobody records for which files machines wait. */
+  /** Undefined if missing files are not recorded. */
   readonly missing: MissingFiles | undefined;
 }
 

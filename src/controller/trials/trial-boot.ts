@@ -122,7 +122,7 @@ function forGrub(boot: FilledKernel): FilledKernel {
   };
 }
 
-/** The locations that only a template's result shows to be foreign to GRUB. The Profile's status has the other ones. */
+/** The locations foreign to GRUB that only a template's result shows. The Profile's status has the other ones. */
 function locationFaults(
   texts: readonly (readonly [FaultPlace, string])[],
   variables: Variables,

@@ -74,7 +74,7 @@ export interface AssetRoute extends Route {
   readonly end: () => void;
 }
 
-/** A longer path of a missing asset shows only its beginning. */
+/** Only this much of the path of a missing asset is shown. */
 const maxShownPath = 128;
 
 /** How often davit opens a file that changes before its first bytes are sent. Then davit gives up and answers 503. */
@@ -179,7 +179,7 @@ async function answer(root: string, sending: DownloadContext, exchange: Exchange
   return await withUnchanged(sending, (once) => answerOnce(root, once, exchange));
 }
 
-/** Opens and uses an asset, and does so again if the asset is written meanwhile. @throws {RequestError} changing. */
+/** Opens and uses an asset. Repeats this if the asset is written meanwhile. @throws {RequestError} changing. */
 async function withUnchanged<Result>(
   sending: DownloadContext,
   use: (once: OneDownload) => Promise<Result>,
@@ -320,8 +320,8 @@ function noteDownload({ desk, clients }: DownloadContext, { request, response, r
 }
 
 /**
- * Returns the request that a GRUB means which checks signatures: it puts `.sig` behind the whole URL, so behind the
- * claim.
+ * Returns the request that GRUB means. A GRUB that checks signatures appends `.sig` to the whole URL, so to the claim
+ * in its query.
  */
 function asMeant(exchange: Exchange): Exchange {
   const isOfSignature = signatureAfterClaim.test(exchange.rawQuery);

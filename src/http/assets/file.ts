@@ -70,7 +70,7 @@ function segmentsOf(path: string): string[] {
 
 /**
  * True if a path names a directory that has assets, or may have some.
- * @param root, path as in `openAsset`; slashes at the end count for nothing.
+ * @param root, path as in `openAsset`; slashes at the end are ignored.
  */
 export async function hasDirectory(root: string, path: string): Promise<boolean> {
   const segments = path === "" ? [] : segmentsOf(path.replace(/\/+$/, ""));

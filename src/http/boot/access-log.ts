@@ -22,7 +22,7 @@ export interface RequestedMachine {
   readonly scriptSha256?: string | undefined;
   /** Why the machine gets nothing. */
   readonly refusal?: BootRefusal | undefined;
-  /** The path of the file that is missing, if that is why. */
+  /** The path of the missing file, if the request was refused because of one. */
   readonly missing?: string | undefined;
 }
 

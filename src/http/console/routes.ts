@@ -52,7 +52,7 @@ const shownScreens: readonly Screen[] = [
 const htmlText = "text/html; charset=utf-8";
 const formType = "application/x-www-form-urlencoded";
 const maxFormBytes = 64 * 1024;
-/** More browsers than people look; further ones get pages that do not change. One user has at most half of them. */
+/** The most live pages; a further browser gets pages that do not change. One user has at most half of them. */
 const maxLive = 64;
 
 /** What a page may load: only the console's own files. No other page may frame it. */

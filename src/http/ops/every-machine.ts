@@ -10,16 +10,16 @@ import { findMachine, identityOf } from "./find-machine.ts";
 import type { MachineBook } from "./machine-book.ts";
 import { type MachineSubject, machineDetailsJson, machineJson, subjectOf, subjectsOf } from "./machine-report.ts";
 
-/** How many machines that have sent one uuid, serial number or host name are looked at. */
+/** How many machines with the same uuid, serial number or host name this looks at. */
 export const mostAlike = 50;
 
-/** A machine; at least one of the two is there. */
+/** A machine; it has at least one of the two. */
 export interface JoinedMachine {
   readonly subject: MachineSubject | undefined;
   readonly seen: RecordedMachine | undefined;
 }
 
-/** The machines of the history, which their objects and entries take. */
+/** The machines of the history. Each object or entry takes those with its identities; the rest are listed alone. */
 class SeenMachines {
   readonly #byIdentity = new Map<string, RecordedMachine[]>();
   readonly #left = new Set<RecordedMachine>();
@@ -33,7 +33,7 @@ class SeenMachines {
     }
   }
 
-  /** Returns the one that was seen last with these identities, without those that contradict them, and takes all. */
+  /** Takes all machines with these identities. Returns the one seen last, without those that contradict them. */
   take(identities: readonly string[]): RecordedMachine | undefined {
     const found = identities.flatMap((identity) => this.#byIdentity.get(identity) ?? []);
     const own = found.filter(({ labels }) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities));

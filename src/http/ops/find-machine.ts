@@ -1,4 +1,4 @@
-/** Finds a machine by what surely names it. */
+/** Finds a machine by the name of its Machine, a MAC address or a uuid. */
 
 import { isOwnUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { identity as identityText } from "../../model/objects/machine.ts";

@@ -190,7 +190,7 @@ function refused(path: string, error: BootError): Rendering {
   return { path, status, contentType, ...shown, ...(problem !== undefined && { problem }) };
 }
 
-/** Copies the start of a long body: V8 keeps the whole of a text as long as there is a slice of it. */
+/** Copies the start of a long body: V8 keeps a whole text in memory as long as a slice of it exists. */
 function startOf(body: string): string {
   return body.length > maxShownLength ? Buffer.from(body.slice(0, maxShownLength)).toString() : body;
 }

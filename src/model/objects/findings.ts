@@ -154,11 +154,11 @@ const selectionFindings = {
     "Give the one that should win a priority or another label, or remove the other one",
   ),
   "duplicate-identity": error(
-    "Two Machines list the same uuid or mac: its machine waits, because it may be either",
+    "Two Machines list the same uuid or mac: the machine that sends it may be either, so it waits",
     "Remove it from one of the two",
   ),
   "unselected-label": warning(
-    "No Group selects a label of Machines, and Groups ask for other values of it, or for a label of a like name",
+    "No Group selects a label of a Machine, but a Group selects another value of it, or a label of a similar name",
     "Correct the label or the selector, or add a Group",
   ),
   "catch-all": advice(
@@ -200,12 +200,12 @@ const usageFindings = {
     "Replace the token, or set boot.grubScript. Machines that boot by iPXE need nothing",
   ),
   "emptied-token": warning(
-    `A URL has uuid=, mac= or serial= without a value, as if a substitution had taken iPXE's \${uuid}`,
+    `A URL has uuid=, mac= or serial= without a value: a tool such as Flux may have replaced iPXE's \${uuid}`,
     `Write $\${uuid}, or exclude the object from the substitution (docs/operate/gitops.md)`,
   ),
   "foreign-location": advice(
-    "A kernel or initrd has a location, or words after it, that only iPXE knows: /grub answers 500",
-    "Do as the message says. Machines that boot by iPXE need nothing",
+    "A kernel or initrd has a location that only iPXE can load, or an initrd has words after it: /grub answers 500",
+    "Correct it as the finding says. Machines that boot by iPXE need nothing",
   ),
   "unchecked-digest": advice(
     "A kernel or initrd has a sha256, but is not below /assets/: nothing checks it",
@@ -220,19 +220,19 @@ const usageFindings = {
     "Report by {{davit.report}} at the end of the installer (docs/use/install-once.md)",
   ),
   "asleep-grant": advice(
-    "A grant opens no install: it names no ledger or no end, or its end is past or more than seven days ahead",
+    "A grant opens no install: it has no ledger or no until, or until is over or more than seven days ahead",
     "Run davit machine install group/NAME or machine/NAME, or copy the patch of the condition Permitted",
   ),
   "separate-cards": advice(
     "A Group whose Profile has install lists MAC addresses that no Machine lists: each may install once",
-    "List the network cards of one machine in one Machine. If they are machines of their own, nothing is to do",
+    "If several are network cards of one machine, list them in one Machine. Separate machines need nothing",
   ),
   "other-ledger": advice(
-    "A grant names another ledger than the one that ends last: grants of a former ledger open nothing",
-    "Compare it with davit machine ledger, and run davit machine install group/NAME or machine/NAME",
+    "Grants name different ledgers. davit has one ledger, and a grant that names another one opens no install",
+    "Compare the id with davit machine ledger, then run davit machine install group/NAME or machine/NAME",
   ),
   "useless-grant": warning(
-    "A Group or Machine grants an install, and the Profile has no install: the grant is never asked for",
+    "A Group or Machine grants an install, but the Profile has no install: the grant has no effect",
     "Add install to the Profile (docs/use/install-once.md), or remove the grant",
   ),
   "foreign-install-asset": advice(

@@ -243,7 +243,7 @@ export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "sele
 }
 
 /**
- * Returns the MAC addresses of a list. The ledger takes each for a machine of its own. None if the selector names one
+ * Returns the MAC addresses of a list. The ledger counts each as a separate machine. None if the selector names one
  * address or a uuid.
  */
 export function listedMacs({ selector, expressions = [] }: SelectorSpec): readonly string[] {

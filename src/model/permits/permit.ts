@@ -210,7 +210,7 @@ export function verdictOf(ask: PermitAsk, ledger: LedgerView): Verdict {
   return ask.purpose === "config" ? configVerdict(ask, entries, ledger) : scriptVerdict(ask, entries, ledger);
 }
 
-/** A machine that may be an installed one boots its disk: it does not wait for ever. */
+/** A machine that may be an installed one boots its disk, so that it does not wait for ever. */
 function unclearVerdict({ purpose }: PermitAsk, entries: readonly LedgerEntry[]): Verdict {
   return purpose === "script" && entries.some(isInstalled)
     ? { kind: "disk", why: "ambiguousIdentity" }
@@ -342,9 +342,9 @@ export function refusalFor(
 }
 
 /**
- * True if a machine has spent a grant, or a grant of the same kind and generation under another name: a Group or Machine
- * that is renamed grants nothing anew. A forgotten machine has spent every open grant, so there `until` must be equal,
- * too.
+ * True if a machine has spent a grant, or a grant of the same kind and generation under another name: a renamed Group
+ * or Machine grants no further install. The open grants of a forgotten machine count as spent, without an install. For
+ * these, `until` must be equal, too.
  */
 export function hasSpent({ spent, forgottenUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
   if ((spent[key] ?? 0) >= grant.generation) return true;

@@ -147,7 +147,7 @@ export function areNamesakes(group: Group, other: Group): boolean {
 }
 
 /**
- * True for namesakes on a machine with these labels. If it has several values of a label, they are also Groups of equal
+ * True for namesakes on a machine with these labels. If it has several values of a label, so are Groups of equal
  * priority that name it by different values: {mac=m1} and {mac In (m2,m3)}.
  */
 export function areNamesakesFor(group: Group, other: Group, labels: Labels): boolean {

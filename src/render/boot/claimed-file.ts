@@ -1,7 +1,7 @@
 /**
  * Names a claim in the URL of the last file that a boot script loads from davit's assets. A machine that has read this
- * file has the whole script, and the claim says which machine it was: an address does not, because several machines may
- * share one.
+ * file has the whole script. The claim identifies the machine. An address does not, because several machines may share
+ * one.
  */
 
 import { parseInitrd } from "./initrd.ts";

@@ -1,6 +1,7 @@
 /**
  * Reads a kernel or an initrd of a Profile: a location, with an optional `--name NAME` before it, which names the file
- * in iPXE. Words after it are arguments of a kernel. For an initrd, iPXE makes a file of this name and mode of it.
+ * in iPXE. Words after a kernel are its arguments. Words after an initrd are the path and mode of a file that iPXE
+ * makes of it.
  */
 
 import type { KernelBoot } from "../../model/objects/profile.ts";

@@ -1,4 +1,4 @@
-/** Predicts what Ignition says of the URL of a `source` (its config/v3_6/types/url.go, and the Go library dataurl). */
+/** Checks the URL of a `source` as Ignition does (its config/v3_6/types/url.go, and the Go library dataurl). */
 
 interface Scheme {
   /** The first minor version of specification 3 that has it. */

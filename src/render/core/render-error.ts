@@ -28,7 +28,8 @@ export const renderReasons = {
   badArgument: "Render template: this helper cannot use the value it was given",
   budget: "Render template: stopped after 100,000 block steps or as much other work",
   resultTooLarge: "Render template: result is larger than 8 MiB",
-  stopped: "Render config: stopped after 10 s, or because memory ran out: make its text or metadata smaller",
+  stopped:
+    "Render config: stopped after 10 s, or because its thread ran out of memory: make its text or metadata smaller",
   controlCharacter: "Render boot: kernel, initrd or argument has a control character",
   emptyKernel: "Render boot: kernel is empty",
   bootTooLarge: "Render boot: kernel, initrds and arguments take more than 64 KiB",

@@ -50,7 +50,7 @@ const chainSettings: readonly LabelPair[] = [
   ...["net0/mac", "net1/mac", "net2/mac", "net3/mac"].map((name): LabelPair => [name, `\${${name}:hexhyp}`]),
 ];
 
-/** The labels that iPXE sends after `/chain.ipxe`, and not after `/boot.ipxe`. */
+/** The labels that iPXE sends after `/chain.ipxe` but not after `/boot.ipxe`. */
 export const chainOnlyLabels: ReadonlySet<string> = new Set(
   chainSettings.map(([name]) => name).filter((name) => !bootLabels.has(name)),
 );

@@ -9,7 +9,7 @@ import type { StoredNode } from "../tree/tree-walk.ts";
 import { EventRing } from "../watch/event-ring.ts";
 import { type BackupHead, BackupReader, framedBackup } from "./format.ts";
 
-/** Another store. A backup has a part of it, at the same paths: the main store has nothing there. */
+/** A store beside the main one. A backup includes a part of it at the same paths, where the main store has nothing. */
 export interface BesideTree {
   readonly tree: Tree;
   /** The path of the part. */

@@ -26,7 +26,7 @@ import { saveBackup } from "./file.ts";
 export interface BackupScheduleOptions {
   readonly store: {
     readonly identity: LogIdentity;
-    /** Its size, 0 without any key: davit takes no backup before the first one. */
+    /** Its size; 0 without keys. davit takes no backup before the first key. */
     readonly bytes: number;
     backup(): AsyncIterable<Uint8Array>;
     onLeadership(listener: (isLeading: boolean) => void): void;

@@ -17,8 +17,8 @@ export interface NewRun {
 }
 
 /**
- * True for a mark: a command that makes no change and records its time, or another end of a node. `Lineage` ignores a
- * mark without a `run`.
+ * True for a mark: a command that changes no node. It records its time alone, or another end of a node. `Lineage`
+ * ignores a mark without a `run`.
  */
 export function isMark(command: Command): boolean {
   return command.kind === "extend" || (command.kind === "batch" && command.commands.length === 0);

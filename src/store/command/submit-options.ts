@@ -1,5 +1,3 @@
-/** How a command is logged. */
-
 import type { ProposeOptions } from "../core/log-port.ts";
 import type { Command } from "./command.ts";
 

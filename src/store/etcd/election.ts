@@ -200,8 +200,8 @@ export class Election {
   }
 
   /**
-   * Removes the leader's key if no leader has it: somebody overwrote it, and so it has no lease. A leader that lives
-   * would write it again, so this waits for a lease's time. @returns true if it is gone. @throws {EtcdError}
+   * Removes the leader's key if no leader has it: somebody overwrote it, and so it has no lease. A live
+   * leader writes it again, so this waits for the time of a lease. @returns true if it is gone. @throws {EtcdError}
    */
   async #removedStranger({ key, lease, modRevision }: EtcdKey): Promise<boolean> {
     const { client, clock, leaseSeconds, log } = this.#options;
@@ -259,7 +259,7 @@ export class Election {
         isTaken ? AbortSignal.any([this.#poked.signal, signal]) : signal,
       );
       if (signal.aborted) return;
-      // Whoever asks from now on is answered by the next heartbeat.
+      // The next heartbeat answers the members that ask from now on.
       this.#poked = new AbortController();
       if (this.#ownRevision !== undefined && this.fence === undefined) this.#depose();
       await this.#giveUpLeading();

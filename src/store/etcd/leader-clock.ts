@@ -6,9 +6,9 @@
  * arrives, but late by its time on the way. So the best of the last heartbeats counts: after a slow one, the keys that
  * clients write at this member would end early.
  *
- * A heartbeat may lie in etcd for seconds before this member reads it. So it also repeats the time of a question that
- * this member asked before. The leader made the reading after that question, so the question says how late the reading
- * is at most: `behindMs`.
+ * A heartbeat may lie in etcd for seconds before this member reads it. So it also repeats the time at which this member
+ * asked its last question. The leader made the reading after that question, so the reading is at most as old as the
+ * question: `behindMs`.
  */
 
 import type { LogTime } from "../core/log-port.ts";
@@ -19,7 +19,7 @@ const keptReadings = 16;
 // Each of two readings is rounded down to a millisecond.
 const roundingMs = 2;
 
-/** What is added to the own clock, as a heartbeat shows it: the leader's clock is between the two. */
+/** What to add to the own clock, as a heartbeat shows it. The leader's clock is between the two results. */
 interface Offsets {
   readonly leastMs: number;
   /** Infinity if the leader answered no question. */

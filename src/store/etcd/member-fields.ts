@@ -1,6 +1,6 @@
 /**
  * Reads the keys of the members and of the leader. Anybody with access to etcd may write anything there. So davit
- * ignores and reports what no davit writes: such a key is of no member, and ends none.
+ * ignores and reports a key that no davit wrote: it stands for no member, and no member ends because of it.
  */
 
 import { WalError } from "../core/log-port.ts";

@@ -156,7 +156,7 @@ export class OwnMember {
     return bytesOf(JSON.stringify({ ...self, run, askedAtMs, format: formats.known }));
   }
 
-  /** True if another run wrote the key. What no davit wrote is taken over. */
+  /** True if another run wrote the key. This run overwrites a key that no davit wrote. */
   #isOthers(key: EtcdKey): boolean {
     const run = fieldsOf(key)?.run;
     return typeof run === "string" && run !== this.#options.run;

@@ -37,7 +37,7 @@ export interface Overwriting extends Writing {
 
 export interface Extension {
   readonly path: StorePath;
-  /** That of the node's last change. */
+  /** The index of the node's last change. */
   readonly modifiedIndex: number;
   /** How long the node lives after the record's time. */
   readonly leftMs: number;

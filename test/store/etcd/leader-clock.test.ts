@@ -50,7 +50,7 @@ describe("LeaderClock", () => {
     clock.heard({ atMs: 5_900, term: 1 }, 1_200);
     expect(clock.now().atMs).toBe(5_900);
     expect(clock.behindMs).toBe(300 + 2);
-    // This one lay somewhere for long, and shows nothing new.
+    // This heartbeat was on its way for long, and shows nothing new.
     ownMs = 1_900;
     clock.heard({ atMs: 5_950, term: 1 }, 1_200);
     expect([clock.now().atMs, clock.behindMs]).toEqual([6_300, 300 + 2]);

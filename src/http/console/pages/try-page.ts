@@ -159,7 +159,7 @@ const failures: Readonly<Record<Exclude<TryOutcome["kind"], "tried">, string>> =
   busy: "Another manifest is tried now: try again in some seconds.",
   late: "davit stopped: the manifest took too long.",
   lost:
-    "davit stopped: with the present objects, the manifest needs too much memory. " +
+    "davit ended the attempt: with the present objects, the manifest needs too much memory. " +
     "Try fewer objects at a time, or check it with davit lint.",
   notReading: "Only the davit that reads the source can try a manifest: look there.",
 };

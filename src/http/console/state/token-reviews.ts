@@ -1,7 +1,8 @@
 /**
- * Asks the API server whose Kubernetes tokens visitors have. Few reviews run at a time, so that whoever guesses tokens
- * does not load the API server. The others wait: tokens that were admitted before take turns with new ones, and so do
- * the clients of each. So nobody who guesses tokens ends a session or keeps others from signing in.
+ * Asks the API server to which accounts the Kubernetes tokens of visitors belong. Few reviews run at a time, so that
+ * whoever guesses tokens does not load the API server. The others wait: tokens that were admitted before take turns
+ * with new ones, and in each of the two kinds, clients take turns. So nobody who guesses tokens ends a session or keeps
+ * others from signing in.
  */
 
 import { LRUCache } from "lru-cache";
@@ -12,11 +13,11 @@ import type { CallerReview, ClusterCallers } from "../../../model/cluster-caller
 import { tokenDigest } from "../../bearer-tokens.ts";
 import type { Holder } from "../../client-shares.ts";
 
-/** For so long an account's rights are not asked again. */
+/** How long the API server's answer about an account counts. */
 export const reviewMs = 30_000;
 export const maxReviews = 1_024;
 const maxRunning = 4;
-/** The most tokens that are new and wait or are asked about. One client has at most half of these places. */
+/** The most reviews of new tokens that wait or run. One client has at most half of these places. */
 const maxNew = 64;
 
 export class TokenReviews {

@@ -27,7 +27,7 @@ import { maxReviews, reviewMs, TokenReviews } from "./token-reviews.ts";
 export interface Visitor {
   /** For people: an account's name, or where the visitor's right comes from. */
   readonly name: string;
-  /** The user who shares sessions and live pages with others: an account, or the owner of a token of a token file. */
+  /** The user, for shares of sessions and live pages: an account, or the owner of a token of a token file. */
   readonly user: string;
   /** True if the visitor may correct the ledger. */
   readonly mayChangeLedger: boolean;

@@ -205,7 +205,7 @@ class EtcdFailures {
     this.#last = error;
     this.#mayBeDone ||= error.mayBeDone;
     this.#denials = error.reason === "denied" ? this.#denials + 1 : 0;
-    // What etcd itself says is a better reason than an endpoint that is down.
+    // A reason from etcd itself is better than that of an endpoint that is down.
     const isBetter = isWhole && (error.isAnswer || !(this.#informative?.isAnswer ?? false));
     if (isBetter || this.#informative === undefined) this.#informative = error;
   }

@@ -199,7 +199,7 @@ function openSocket(url: URL, tls: EtcdTls): Socket {
   });
 }
 
-/** True if a server answers a greeting of TLS. davit sends nothing else, so it checks no certificate here. */
+/** True if a server answers a TLS handshake. davit sends no data, so it checks no certificate here. */
 function speaksTls(url: URL, limit: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connectTls({ ...placeOf(url), rejectUnauthorized: false });
