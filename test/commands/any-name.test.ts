@@ -1,7 +1,7 @@
 /** Machines by any of their names: of the object, MAC address, uuid and serial number; also those that were only seen. */
 
 import { expect, it } from "vitest";
-import { entry, machine } from "../http/fake-machines.ts";
+import { entry, machine, openGrant, plan } from "../http/fake-machines.ts";
 import { machinesBed } from "./machines-under-test.ts";
 
 const bed = machinesBed();
@@ -61,6 +61,49 @@ it.each([otherMac, "PF3ABC13"])("davit machine show finds %s of a machine that w
   expect(code).toBe(0);
   expect(output).toContain("machine    no Machine object\n");
   expect(output).toContain("group      racks/db\n");
+});
+
+const webBoot = {
+  group: "racks/web",
+  profile: "racks/flatcar",
+  isHeld: false,
+  needsApproval: false,
+  revision: "r1",
+  grants: [],
+  plan,
+};
+
+it("davit machine show says why a machine waits that was only seen", async () => {
+  bed().record(`mac=${otherMac}`, { group: "racks/web" });
+  bed().fake.boots.set(`mac/${otherMac}`, webBoot);
+  const { output } = await bed().run("show", otherMac);
+  expect(output).toContain("profile    racks/flatcar\nphase      Waiting\n");
+  expect(output).toContain("next boot  503, no spec.install of its Group or its Machine grants an install\n");
+  bed().fake.boots.set(`mac/${otherMac}`, { ...webBoot, group: "racks/other" });
+  expect((await bed().run("show", otherMac)).output).not.toContain("next boot");
+});
+
+it.each([
+  ["Failed", "503, its uuid and its mac are known as different machines"],
+  ["Installed", "its disk: its uuid and its mac are known as different machines"],
+] as const)("davit machine show judges a %s machine by all that it has sent", async (state, next) => {
+  bed().fake.entries.push(entry("1", { identities: [`mac/${otherMac}`], state }));
+  const grants = [{ key: "group/racks/web", grant: openGrant({ scope: "All" }) }];
+  bed().fake.boots.set(`mac/${otherMac}`, { ...webBoot, grants });
+  expect((await bed().run("show", otherMac)).output).toContain("next boot  an install: a grant is open\n");
+  bed().record(`mac=${otherMac}&uuid=${uuid}`, { group: "racks/web" });
+  expect((await bed().run("show", otherMac)).output).toContain(`next boot  ${next}`);
+  expect((await bed().run("list")).output).toMatch(new RegExp(`racks/flatcar +${state} `));
+});
+
+it.each([
+  ["hold: true", { isHeld: true }],
+  ["approved Machine", { needsApproval: true }],
+])("davit machine show names a missing release or approval before an open grant: %s", async (why, given) => {
+  bed().fake.entries.push(entry("1", { identities: [`mac/${otherMac}`], state: "Failed" }));
+  const grants = [{ key: "group/racks/web", grant: openGrant() }];
+  bed().fake.boots.set(`mac/${otherMac}`, { ...webBoot, grants, ...given });
+  expect((await bed().run("show", otherMac)).output).toMatch(new RegExp(`^next boot  503, .*${why}`, "m"));
 });
 
 it("davit machine show takes no serial number that two machines have sent", async () => {
