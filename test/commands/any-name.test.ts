@@ -133,6 +133,19 @@ it("davit preview takes the identities of a Machine that was never seen", async 
   expect(JSON.parse(output).labels).toEqual({ uuid, mac });
 });
 
+it.each(["", "?"])("davit preview takes a machine's query, with %j before it", async (before) => {
+  const query = `${before}uuid=${uuid}&mac=${sent}&domain=&hostname=a%20b&net0/mac=${sent}`;
+  const { output } = await bed().runAny("preview", query, "role=web", "--output", "json");
+  expect(JSON.parse(output).labels).toEqual({
+    uuid,
+    mac,
+    domain: "",
+    hostname: "a b",
+    "net0/mac": sent,
+    role: "web",
+  });
+});
+
 it.each(["history", "preview"])("davit %s says where to find the names", async (command) => {
   fill();
   expect(await bed().runAny(command, "node8")).toMatchObject({
