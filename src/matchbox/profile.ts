@@ -4,6 +4,7 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
+import { hiddenTexts } from "../lib/text/hidden-texts.ts";
 import type { JsonObject } from "../model/json.ts";
 import { endpointOf, type TemplateField, templateParts } from "../model/objects/profile.ts";
 import { apiVersion } from "../model/objects/source.ts";
@@ -17,7 +18,6 @@ import type { ImportFindings } from "./findings.ts";
 import { shown } from "./findings.ts";
 import { translateGoTemplate, type VariableUse } from "./go-to-handlebars.ts";
 import { hasUrl, literalTemplate } from "./handlebars-text.ts";
-import { hiddenTexts } from "./hidden-texts.ts";
 import type { DataDirectory } from "./input.ts";
 import { JsonFields, type JsonFile } from "./json-fields.ts";
 import { dataPath } from "./paths.ts";

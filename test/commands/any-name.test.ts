@@ -1,7 +1,7 @@
 /** Machines by any of their names: of the object, MAC address, uuid and serial number; also those that were only seen. */
 
 import { expect, it } from "vitest";
-import { entry, machine } from "../http/fake-machines.ts";
+import { entry, machine, openGrant, plan } from "../http/fake-machines.ts";
 import { machinesBed } from "./machines-under-test.ts";
 
 const bed = machinesBed();
@@ -63,6 +63,49 @@ it.each([otherMac, "PF3ABC13"])("davit machine show finds %s of a machine that w
   expect(output).toContain("group      racks/db\n");
 });
 
+const webBoot = {
+  group: "racks/web",
+  profile: "racks/flatcar",
+  isHeld: false,
+  needsApproval: false,
+  revision: "r1",
+  grants: [],
+  plan,
+};
+
+it("davit machine show says why a machine waits that was only seen", async () => {
+  bed().record(`mac=${otherMac}`, { group: "racks/web" });
+  bed().fake.boots.set(`mac/${otherMac}`, webBoot);
+  const { output } = await bed().run("show", otherMac);
+  expect(output).toContain("profile    racks/flatcar\nphase      Waiting\n");
+  expect(output).toContain("next boot  503, no spec.install of its Group or its Machine grants an install\n");
+  bed().fake.boots.set(`mac/${otherMac}`, { ...webBoot, group: "racks/other" });
+  expect((await bed().run("show", otherMac)).output).not.toContain("next boot");
+});
+
+it.each([
+  ["Failed", "503, its uuid and its mac are known as different machines"],
+  ["Installed", "its disk: its uuid and its mac are known as different machines"],
+] as const)("davit machine show judges a %s machine by all that it has sent", async (state, next) => {
+  bed().fake.entries.push(entry("1", { identities: [`mac/${otherMac}`], state }));
+  const grants = [{ key: "group/racks/web", grant: openGrant({ scope: "All" }) }];
+  bed().fake.boots.set(`mac/${otherMac}`, { ...webBoot, grants });
+  expect((await bed().run("show", otherMac)).output).toContain("next boot  an install: a grant is open\n");
+  bed().record(`mac=${otherMac}&uuid=${uuid}`, { group: "racks/web" });
+  expect((await bed().run("show", otherMac)).output).toContain(`next boot  ${next}`);
+  expect((await bed().run("list")).output).toMatch(new RegExp(`racks/flatcar +${state} `));
+});
+
+it.each([
+  ["hold: true", { isHeld: true }],
+  ["approved Machine", { needsApproval: true }],
+])("davit machine show names a missing release or approval before an open grant: %s", async (why, given) => {
+  bed().fake.entries.push(entry("1", { identities: [`mac/${otherMac}`], state: "Failed" }));
+  const grants = [{ key: "group/racks/web", grant: openGrant() }];
+  bed().fake.boots.set(`mac/${otherMac}`, { ...webBoot, grants, ...given });
+  expect((await bed().run("show", otherMac)).output).toMatch(new RegExp(`^next boot  503, .*${why}`, "m"));
+});
+
 it("davit machine show takes no serial number that two machines have sent", async () => {
   fill();
   bed().record(`mac=${otherMac}&serial=PF3ABC12`, {});
@@ -88,6 +131,19 @@ it("davit preview takes the identities of a Machine that was never seen", async 
   bed().fake.machines.push(machine("racks/node7", { identities: [`uuid/${uuid}`, `mac/${mac}`] }));
   const { output } = await bed().runAny("preview", "node7", "--output", "json");
   expect(JSON.parse(output).labels).toEqual({ uuid, mac });
+});
+
+it.each(["", "?"])("davit preview takes a machine's query, with %j before it", async (before) => {
+  const query = `${before}uuid=${uuid}&mac=${sent}&domain=&hostname=a%20b&net0/mac=${sent}`;
+  const { output } = await bed().runAny("preview", query, "role=web", "--output", "json");
+  expect(JSON.parse(output).labels).toEqual({
+    uuid,
+    mac,
+    domain: "",
+    hostname: "a b",
+    "net0/mac": sent,
+    role: "web",
+  });
 });
 
 it.each(["history", "preview"])("davit %s says where to find the names", async (command) => {

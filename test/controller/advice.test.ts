@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { groupAdvice, profileAdvice } from "../../src/controller/reconcile/advice.ts";
 import { reconcileProfile } from "../../src/controller/reconcile/reconcile-profile.ts";
@@ -7,6 +8,10 @@ import { groupSpec, kernelBoot, profileObject } from "./objects.ts";
 
 function ofBoot(boot: Partial<KernelBoot>): readonly string[] {
   return profileAdvice({ boot: { ...kernelBoot, ...boot }, templates: {} }).map(({ text }) => text);
+}
+
+function gzipped(text: string): string {
+  return gzipSync(text).toString("base64");
 }
 
 function ofGroup(group: Partial<GroupSpec>): readonly string[] {
@@ -66,6 +71,11 @@ describe("advice on a Profile", () => {
     ["ignition", "ExecStart=/usr/bin/coreos-installer install /dev/sda", "coreos-installer"],
     ["generic/setup", "coreos-install -d {{disk}}", "coreos-install"],
     ["cloudConfig", "kairos-agent manual-install --device auto", "kairos-agent"],
+    ["generic", "flatcar-install \\\n  -d /dev/sda", "flatcar-install"],
+    ["ignition", JSON.stringify("flatcar-install \\\n  -d /dev/sda"), "flatcar-install"],
+    ["ignition", "data:,flatcar-install%20-d%20/dev/sda", "flatcar-install"],
+    ["ignition", `data:;base64,${btoa("#!/bin/sh\nflatcar-install -d /dev/sda")}`, "flatcar-install"],
+    ["ignition", `data:;base64,${gzipped("#!/bin/sh\nflatcar-install -d /dev/sda")}`, "flatcar-install"],
   ] as const)("finds a command in %s: %s", (part, text, command) => {
     const template = { kind: "inline", text, raw: false } as const;
     const advice = profileAdvice({ templates: { [part]: template } });
@@ -76,6 +86,14 @@ describe("advice on a Profile", () => {
 
   it.each(["coreos-installer iso customize", "my-flatcar-install x", "see coreos-install."])("not in %s", (text) => {
     expect(profileAdvice({ templates: { ignition: { kind: "inline", text, raw: false } } })).toEqual([]);
+  });
+
+  it("decodes no more than a config can need", () => {
+    const bomb = gzipped(`${" ".repeat(300_000)}flatcar-install -d /dev/sda`);
+    const many = `${`"${gzipped("nothing")}" `.repeat(64)}"${gzipped("flatcar-install -d /dev/sda")}"`;
+    for (const text of [bomb, many]) {
+      expect(profileAdvice({ templates: { ignition: { kind: "inline", text, raw: false } } })).toEqual([]);
+    }
   });
 
   it("tells once of an installer in scripts", () => {

@@ -63,7 +63,7 @@ describe("a Group's condition Permitted", () => {
       what: "a grant for more than a week",
       install: { ...grant, untilMs: beganMs + 8 * 24 * hourMs },
       is: "False TooFarAhead",
-      text: `spec.install.until is more than seven days ahead: the grant is asleep. To permit it: ${patchOf(4)}`,
+      text: `spec.install.until is more than seven days ahead, so the grant is asleep: set an earlier until. To permit it: ${patchOf(4)}`,
     },
   ])("shows $what, which does not make it unready", async ({ install, is, text }) => {
     await listed(profileObject(), withGrant(install));

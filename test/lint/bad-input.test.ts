@@ -139,6 +139,11 @@ describe("as a process, `davit lint`", () => {
     expect(ran).toMatchObject({ code: 0, output: "" });
   });
 
+  it("takes - as a file: standard input", async () => {
+    const ran = await runProcess(["lint", "-"], groupText("g"));
+    expect(ran).toMatchObject({ code: 1, output: expect.stringMatching(/^<stdin>:.*missing-profile/) });
+  });
+
   it("says in one sentence that what it tells cannot be written", async () => {
     const line = `"${process.execPath}" "${davitProgram}" lint --manifests "${folder}" > /dev/full`;
     const ran = promisify(execFile)("sh", ["-c", line]);

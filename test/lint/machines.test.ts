@@ -144,7 +144,7 @@ it("a grant with an end that is past, or too far ahead, opens nothing", async ()
   const open = machineText(2, `  labels: {role: workers}\n  ${grant(inAnHour)}\n`);
   const lines = await linted([installer, `${workers}  ${grant("2099-01-01T00:00:00Z")}\n`, past, open]);
   expect(lines).toEqual([
-    "<stdin>:16:46: advice: Group default/workers: spec.install.until is more than seven days ahead: the grant is asleep (asleep-grant)",
+    "<stdin>:16:46: advice: Group default/workers: spec.install.until is more than seven days ahead, so the grant is asleep: set an earlier until (asleep-grant)",
     "<stdin>:24:46: advice: Machine default/node-1: spec.install.until is over: raise the generation and set a later until (asleep-grant)",
   ]);
 });

@@ -102,7 +102,8 @@ const nextTexts: Readonly<Record<string, string>> = {
 
 function nextText({ next, why }: JsonObject): string {
   const known = typeof next === "string" && Object.hasOwn(nextTexts, next) ? nextTexts[next] : undefined;
-  return known ?? `503, ${textOf(why)}`;
+  if (known === undefined) return `503, ${textOf(why)}`;
+  return why === undefined ? known : `${known}: ${textOf(why)}`;
 }
 
 function grantText({ key, generation, until, scope, isOpen, why }: JsonObject): string {

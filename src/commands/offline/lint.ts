@@ -99,11 +99,11 @@ type LintConfig = Values<typeof lintOptions>;
  * @throws {ConfigError} with every problem.
  */
 function readLintConfig(args: readonly string[], environment: Environment, paths: Paths): LintConfig {
-  const at = args.findIndex((arg) => arg.startsWith("-"));
+  const at = args.findIndex((arg) => arg.startsWith("-") && arg !== inputMark);
   const files = at < 0 ? args : args.slice(0, at);
   const read = readTable(lintOptions, args.slice(files.length), environment, true);
   const { values } = read;
-  const absent = files.filter((path) => !paths.isFile(path) && !paths.isDirectory(path));
+  const absent = files.filter((path) => path !== inputMark && !paths.isFile(path) && !paths.isDirectory(path));
   const problems = [
     ...read.problems,
     ...ruleProblems(lintOptions, read, paths),

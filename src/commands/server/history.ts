@@ -78,7 +78,7 @@ export async function askedPairs(
 
 /** Returns the label that a word means; undefined for a word without a meaning. */
 function pairOf(word: string): [name: string, value: string] | undefined {
-  const [, name, value] = /^([A-Za-z][\w.-]*)=(.*)$/s.exec(word) ?? [];
+  const [, name, value] = /^([A-Za-z][\w./-]*)=(.*)$/s.exec(word) ?? [];
   if (name !== undefined && value !== undefined) return [name, value];
   if (normalizeMac(word) !== undefined) return ["mac", word];
   if (isUuid(word)) return ["uuid", word];

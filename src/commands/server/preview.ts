@@ -18,7 +18,8 @@ export const preview = workCommand({
       previewOptions,
     ),
   readConfig: (args, environment, paths) => {
-    const { words, values, problems } = readMachineOptions(previewOptions, args, environment, paths);
+    const { words: given, values, problems } = readMachineOptions(previewOptions, args, environment, paths);
+    const words = given.flatMap(labelsOfQuery);
     const bad = words.find((word) => !isQuestion(word));
     if (bad !== undefined) problems.push(`Bad label "${bad}": give a machine's name, or LABEL=VALUE`);
     return configWithout(problems, { ...values, words });
@@ -34,3 +35,9 @@ export const preview = workCommand({
     return 0;
   },
 });
+
+/** Splits a query with several labels, such as a copied one, into its labels. Every other word stays. */
+function labelsOfQuery(word: string): readonly string[] {
+  const isQuery = /^\??[^\s=&?]+=[^&]*(?:&[^\s=&]+=[^&]*)+$/.test(word);
+  return isQuery ? [...new URLSearchParams(word)].map(([name, value]) => `${name}=${value}`) : [word];
+}

@@ -189,7 +189,7 @@ function emptiedAdvice(texts: readonly BootText[]): readonly Advice[] {
   return texts.flatMap(([field, text]) => {
     const [, name] = /[?&](uuid|mac|serial)=(?:[&\s"']|$)/.exec(text) ?? [];
     if (name === undefined) return [];
-    const cure = `if Flux or envsubst has replaced \${${name}}, write $\${${name}}`;
+    const cure = `if a tool has replaced \${${name}}, exclude the object from it, or write $\${${name}} for Flux`;
     return [{ code: "emptied-token", field: `spec.${field}`, text: `${field} has ${name}= without a value: ${cure}` }];
   });
 }

@@ -1,4 +1,6 @@
-/** Finds kernel arguments that belong to an installer. Pure. */
+/** Finds kernel arguments that belong to an installer, and commands of configs that install. Pure. */
+
+import { hiddenTexts } from "../../lib/text/hidden-texts.ts";
 
 /** The arguments of one installer: whole names, without `=` and a value, and beginnings of names. */
 interface InstallerArguments {
@@ -33,13 +35,25 @@ const installers: readonly InstallerArguments[] = [
   { installer: "Proxmox VE", names: ["proxmox-start-auto-installer"] },
 ];
 
-// What a unit or a script of a config runs to write a system to a disk.
-const installerCommand = /(?<![\w-])(flatcar-install|coreos-installer|coreos-install|kairos-agent)\s+(?=[-\w"'$])/g;
+// What a unit or a script of a config runs to write a system to a disk. Its arguments may be on the next line, also in JSON.
+const installerCommand =
+  /(?<![\w-])(flatcar-install|coreos-installer|coreos-install|kairos-agent)(?=\s)(?:\s|\\n?)+(?=[-\w"'$])/g;
 // Other commands of these programs write no disk.
 const harmless = /^(?:download|list|iso|pxe|help|version|upgrade|start|state|-h\b|--help|--version)/;
 
-/** The first command in a config that installs a system; undefined if there is none. */
-export function installerCommandIn(text: string): string | undefined {
+// Butane compresses and encodes the files of a config. Every change of a Profile decodes them again.
+const hiddenLimits = { depth: 1, gzipBytes: 256 * 1024, gzipFiles: 64 };
+
+/**
+ * The first command in a config that installs a system, also in a file that is compressed or encoded; undefined if there
+ * is none.
+ */
+export function installerCommandIn(config: string): string | undefined {
+  const texts = [config, ...hiddenTexts(config, hiddenLimits).map(({ text }) => text)];
+  return texts.map(plainCommandIn).find((command) => command !== undefined);
+}
+
+function plainCommandIn(text: string): string | undefined {
   const found = [...text.matchAll(installerCommand)].find(({ 0: command, index }) => {
     return !harmless.test(text.slice(index + command.length));
   });

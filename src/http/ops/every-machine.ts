@@ -67,7 +67,7 @@ export function* joinedMachines(book: MachineBook | undefined, seen: SeenMachine
 /** Returns the line of a machine in the list. */
 export function joinedJson(book: MachineBook, { subject, seen }: JoinedMachine): object {
   const found = seen && { ...seen, addresses: [seen.address] };
-  const known = subject === undefined ? seenOnlyJson(seen) : machineJson(book, subject);
+  const known = subject === undefined ? seenOnlyJson(seen) : machineJson(book, withSent(subject, seen));
   return { ...known, seen: found && seenJson(found) };
 }
 
@@ -87,8 +87,14 @@ export function namedMachineJson(book: MachineBook, view: HistoryView | undefine
   const identities = identitiesOf(found.labels);
   const known = identities.map((each) => findMachine(book, textAfterKind(each))).find((each) => each !== undefined);
   if (known !== undefined) return withSeen(book, known, view);
-  const last = found.requests.findLast(({ group }) => group !== undefined);
-  return { ...seenOnlyJson({ labels: found.labels, group: last?.group }), seen: seenJson(found) };
+  const group = found.requests.findLast((each) => each.group !== undefined)?.group;
+  const boot = book.bootOf(identities);
+  // By labels that the ledger does not know, the machine may get another Group.
+  const isSure = boot?.plan !== undefined && boot.group === group;
+  const details = isSure
+    ? machineDetailsJson(book, { object: undefined, identities, entries: [] })
+    : seenOnlyJson({ labels: found.labels, group });
+  return { ...details, seen: seenJson(found) };
 }
 
 function findByPlainName(book: MachineBook, name: string): MachineSubject | undefined {
@@ -103,7 +109,12 @@ function withSeen(book: MachineBook, subject: MachineSubject, view: HistoryView 
   const found = identities.flatMap((identity) => view?.find(labelsOf(identity), mostAlike) ?? []);
   const own = found.filter(({ labels }) => mayBeSightingOf({ identities: identitiesOf(labels) }, identities));
   const [latest] = own.toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs);
-  return { ...machineDetailsJson(book, subject), seen: latest && seenJson(latest) };
+  return { ...machineDetailsJson(book, withSent(subject, latest)), seen: latest && seenJson(latest) };
+}
+
+function withSent(subject: MachineSubject, seen: Pick<RecordedMachine, "labels"> | undefined): MachineSubject {
+  const sent = seen === undefined ? [] : identitiesOf(seen.labels);
+  return sent.length === 0 ? subject : { ...subject, sent };
 }
 
 /** A machine without an object, an entry and a phase. Its Group is that of its last request. */

@@ -19,6 +19,8 @@ export interface MachineSubject {
   readonly identities: readonly string[];
   /** The latest change is first. */
   readonly entries: readonly LedgerEntry[];
+  /** What a machine without an object has sent last, if that is known: more than the ledger knows is a doubt. */
+  readonly sent?: readonly string[];
   /** Set for a machine that has neither an object nor an entry. */
   readonly pending?: PendingMachine;
 }
@@ -91,7 +93,7 @@ export function machineDetailsJson(book: MachineBook, subject: MachineSubject) {
     origin: object?.document.origin,
     isRefused: object?.document.refused,
     labels: object?.document.spec.labels,
-    permit: boot && permitJson(permitOf(book, subject, boot)),
+    permit: boot && nextBootJson(book, subject, boot),
     grants: boot?.grants.map((named) => grantJson(book.ledger, named)),
     entries: entries.map((entry) => ({
       id: entry.id,
@@ -143,18 +145,30 @@ function isApproved(object: NamedMachine | undefined): boolean {
   return object?.document.spec.approved === true && object.document.refused !== true;
 }
 
-function permitOf(book: MachineBook, { object, identities }: MachineSubject, boot: MachineBoot): Verdict | undefined {
+/** A hold and a missing approval come before every permit. */
+function nextBootJson(book: MachineBook, subject: MachineSubject, boot: MachineBoot) {
+  const { object } = subject;
+  const isHeld = boot.isHeld || object?.document.spec.hold === true;
+  if (isHeld) return { next: "refused", why: "its Machine or its Group has hold: true" } as const;
+  if (boot.needsApproval && !isApproved(object)) {
+    return { next: "refused", why: "its Group needs an approved Machine: davit machine approve" } as const;
+  }
+  return permitJson(permitOf(book, subject, boot));
+}
+
+function permitOf(book: MachineBook, subject: MachineSubject, boot: MachineBoot): Verdict | undefined {
+  const { object, sent, identities } = subject;
   const { plan, grants, group, profile, revision } = boot;
   if (plan === undefined) return undefined;
-  const listed = object === undefined ? {} : { listed: identities };
-  const ask: PermitAsk = { purpose: "script", identities, ...listed, grants, plan, group, profile, revision };
+  const asking = object === undefined ? { identities: sent ?? identities } : { identities, listed: identities };
+  const ask: PermitAsk = { purpose: "script", ...asking, grants, plan, group, profile, revision };
   return verdictOf(ask, book.ledger);
 }
 
 function permitJson(verdict: Verdict | undefined) {
   if (verdict === undefined) return undefined;
-  const { kind } = verdict;
-  return { next: kind, why: kind === "refused" ? permitRefusals[verdict.why] : undefined };
+  const why = verdict.kind === "refused" || verdict.kind === "disk" ? verdict.why : undefined;
+  return { next: verdict.kind, why: why && permitRefusals[why] };
 }
 
 function installJson({ state, grant, claimedAtMs, changedAtMs }: LedgerEntry) {

@@ -201,7 +201,7 @@ const usageFindings = {
   ),
   "emptied-token": warning(
     `A URL has uuid=, mac= or serial= without a value: a tool such as Flux may have replaced iPXE's \${uuid}`,
-    `Write $\${uuid}, or exclude the object from the substitution (docs/operate/gitops.md)`,
+    `Exclude the object from the substitution, or write $\${uuid} for Flux (docs/operate/gitops.md)`,
   ),
   "foreign-location": advice(
     "A kernel or initrd has a location that only iPXE can load, or an initrd has words after it: /grub answers 500",

@@ -168,7 +168,7 @@ export const permitRefusals = {
   noLedgerNamed: "spec.install.ledger is missing: the grant is asleep",
   otherLedger: "spec.install.ledger names another ledger: the grant is asleep",
   noUntil: "spec.install.until is missing: the grant is asleep",
-  tooFarAhead: "spec.install.until is more than seven days ahead: the grant is asleep",
+  tooFarAhead: "spec.install.until is more than seven days ahead, so the grant is asleep: set an earlier until",
   ended: "spec.install.until is over: raise the generation and set a later until",
   spent: "the machine has spent this generation: raise it to install again",
   installed: "the machine is installed, and spec.install.scope is NeverInstalled",
