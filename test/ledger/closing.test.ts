@@ -85,23 +85,6 @@ describe("an asset that was read", () => {
   });
 });
 
-describe("a claim of another Profile, or of another revision", () => {
-  it.each([
-    ["Profile", { profile: "racks/wipe" }],
-    ["revision", { revision: "r2" }],
-  ])("gives no config and repeats no script: another %s", async (_, other) => {
-    const desk = await openDesk();
-    const grants = [grantOf(desk)];
-    await claimed(desk, { grants });
-    for (const purpose of ["script", "config"] as const) {
-      expect(await asked(desk, { grants, purpose, ...other })).toBe("otherProfile");
-    }
-    expect(await asked(desk, { grants, purpose: "config" })).toBe("granted");
-    expect(await asked(desk, { purpose: "config", ...other })).toBe("otherProfile");
-    await desk.stop();
-  });
-});
-
 describe("a machine that an operator forgets", () => {
   it("spends every grant that is open, even one for new machines", async () => {
     const desk = await openDesk();

@@ -7,6 +7,7 @@ import type { Labels } from "../../model/labels/labels.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
 import {
   type InstallPlan,
+  isOfClaim,
   isOfRevision,
   isStillGranted,
   type LedgerView,
@@ -82,8 +83,8 @@ export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId:
     case "granted":
       if (ask.purpose === "script" && !isStillGranted(ask, answer.entry, ledgerId))
         throw new BootError("late", subject);
-      // Here the writer of the ledger has another revision of the Profile.
-      if (!isOfRevision(ask, answer.entry)) throw new BootError("late", subject);
+      // Here the writer of the ledger has another revision of the Profile, or another Group.
+      if (!isOfRevision(ask, answer.entry) || !isOfClaim(ask, answer.entry)) throw new BootError("late", subject);
       return "install";
     case "disk":
       if (ask.purpose === "script") return "disk";

@@ -178,6 +178,7 @@ export const permitRefusals = {
   otherProfile:
     "the machine's install began with another Profile, or before this one changed: raise the generation to install " +
     "by this one",
+  otherGroup: "the machine's install began in another Group: raise the generation of this one to install by it",
   noAddress: "the text is only for the address that has claimed the install, and one of the two is not known",
   otherAddress: "the text is only for the address that has claimed the install, and another one asks",
   closed: "another address has asked for the text: it is closed until the next install",
@@ -221,7 +222,8 @@ function configVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: 
   const entry = latestOf(entries);
   if (entry === undefined) return refused("notClaimed");
   if (!isUnderWay(entry, ledger.nowMs)) return refused("over");
-  return isOfRevision(ask, entry) ? { kind: "granted", entry } : refused("otherProfile");
+  if (!isOfRevision(ask, entry)) return refused("otherProfile");
+  return isOfClaim(ask, entry) ? { kind: "granted", entry } : refused("otherGroup");
 }
 
 /** True if an install began with this revision of the Profile. */
@@ -230,6 +232,20 @@ export function isOfRevision(
   entry: Pick<LedgerEntry, "profile" | "revision">,
 ): boolean {
   return entry.profile === profile && (entry.revision === undefined || entry.revision === revision);
+}
+
+/**
+ * True if an install began in this Group, or if the objects still have its grant, under any name. Otherwise the Group
+ * has never granted this install, and its metadata may name other disks.
+ */
+export function isOfClaim(
+  { group, grants }: Pick<PermitAsk, "group" | "grants">,
+  { group: claiming, grant: spent }: Pick<LedgerEntry, "group" | "grant">,
+): boolean {
+  return (
+    group === claiming ||
+    grants.some((named) => named.grant.generation === spent?.generation && kindOf(named.key) === kindOf(spent.key))
+  );
 }
 
 function scriptVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: LedgerView): Verdict {
@@ -346,7 +362,8 @@ export function refusalFor(
  * Machine that is renamed or copied grants nothing anew. A forgotten machine has spent every open grant: of those, only
  * one with the same generation and `until` is the same under another name.
  */
-export function hasSpent({ spent, forgottenUntil = {} }: LedgerEntry, { key, grant }: NamedGrant): boolean {
+export function hasSpent({ spent, forgottenUntil = {} }: LedgerEntry, named: NamedGrant): boolean {
+  const { key, grant } = named;
   if ((spent[key] ?? 0) >= grant.generation) return true;
   const kind = kindOf(key);
   return Object.entries(spent).some(([other, generation]) => {
