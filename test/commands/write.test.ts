@@ -1,6 +1,6 @@
 /** `davit machine ... --write`: changes of objects in files. */
 
-import { chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { machine, openGrant } from "../http/fake-machines.ts";
@@ -61,6 +61,16 @@ describe("davit machine install --write", () => {
     expect((await bed().run("install", "group/racks/web", "--write", objects)).code).toBe(0);
     expect(await readFile(target, "utf8")).toContain("generation: 10   # the last one\n");
     expect(await readlink(join(objects, "link.yaml"))).toBe(target);
+  });
+
+  it("writes through no link beside the file, and leaves nothing there", async () => {
+    const elsewhere = join(bed().folder, "elsewhere");
+    await writeFile(elsewhere, "precious\n");
+    await symlink(elsewhere, join(objects, "racks", ".web.yaml.davit"));
+    expect((await bed().run("install", "group/racks/web", "--write", objects)).code).toBe(0);
+    expect(await readFile(elsewhere, "utf8")).toBe("precious\n");
+    expect(await readFile(webFile(), "utf8")).toContain("generation: 3   # the last one\n");
+    expect(await readdir(join(objects, "racks"))).toEqual([".web.yaml.davit", "web.yaml"]);
   });
 
   it.each([

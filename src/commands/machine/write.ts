@@ -1,5 +1,6 @@
 /** Changes an object in its file: `--write`. */
 
+import { randomBytes } from "node:crypto";
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { editObject, objectIn } from "../../directory/edit-object.ts";
@@ -70,12 +71,15 @@ async function read(path: string): Promise<string> {
   }
 }
 
-/** Writes a file beside the old one, with its owner and mode, and renames it. davit ignores names with a dot. */
+/**
+ * Writes a file beside the old one, with its owner and mode, and renames it. davit ignores names with a dot. The file is
+ * always a new one: a link of that name could lead anywhere, and another command may be writing.
+ */
 async function replace(path: string, before: string, after: string): Promise<void> {
   const { mode, uid, gid } = await stat(path);
-  const beside = join(dirname(path), `.${basename(path)}.davit`);
+  const beside = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.davit`);
   try {
-    await writeFile(beside, after, { mode });
+    await writeFile(beside, after, { mode, flag: "wx" });
     await chmod(beside, mode);
     const made = await stat(beside);
     if (made.uid !== uid || made.gid !== gid) await chown(beside, uid, gid);
