@@ -4,6 +4,7 @@
  */
 
 import { hash } from "node:crypto";
+import { claimTokenOf } from "../lib/claim-token.ts";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels/labels.ts";
@@ -296,8 +297,9 @@ export class BootConfigs {
   }
 
   #renderFor(name: MachineConfigName, candidate: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
-    const { request, make, reportToken: claim } = asking;
+    const { request, make, reportToken } = asking;
     const { group, profile } = candidate;
+    const claim = reportToken && claimTokenOf(reportToken);
     const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport), claim };
     switch (name) {
       case "ipxe":

@@ -4,6 +4,7 @@
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { claimTokenOf } from "../lib/claim-token.ts";
 import type { LedgerEntry } from "../model/permits/permit.ts";
 
 const idBytes = 8;
@@ -32,6 +33,12 @@ export function entryIdOf(token: string): string | undefined {
 export function isTokenOf(key: TokenKey, entry: Pick<LedgerEntry, "id" | "grant">, token: string): boolean {
   if (entry.grant === undefined || !tokenForm.test(token)) return false;
   return timingSafeEqual(Buffer.from(token, "base64url").subarray(idBytes), proofOf(key, entry));
+}
+
+/** As `isTokenOf`, for the token of `claimTokenOf`. */
+export function isClaimTokenOf(key: TokenKey, entry: Pick<LedgerEntry, "id" | "grant">, token: string): boolean {
+  if (entry.grant === undefined || !tokenForm.test(token)) return false;
+  return timingSafeEqual(Buffer.from(token), Buffer.from(claimTokenOf(reportTokenOf(key, entry))));
 }
 
 function proofOf({ ledgerId, secret }: TokenKey, { id, grant }: Pick<LedgerEntry, "id" | "grant">): Buffer {

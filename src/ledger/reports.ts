@@ -9,7 +9,7 @@ import { change } from "./claim.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import type { Decision, LedgerLog } from "./ledger-log.ts";
 import { reported } from "./report.ts";
-import { entryIdOf, isTokenOf, type TokenKey } from "./report-token.ts";
+import { entryIdOf, isClaimTokenOf, isTokenOf, type TokenKey } from "./report-token.ts";
 
 export interface ReportsOptions {
   readonly known: KnownLedger;
@@ -41,7 +41,7 @@ export class Reports {
   async report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome> {
     const { log } = this.#options;
     if (!reportStates.includes(report.state)) return "unknown";
-    const entry = this.#entryOf(token);
+    const entry = this.#entryOf(token, report);
     if (entry === undefined) return "unknown";
     if (!this.#limitOf(entry.id).tryTake() || !this.#all.tryTake()) return "tooMany";
     const outcome = await log.inTime(log.carryOut(() => this.#decide(token, report, address)));
@@ -50,7 +50,7 @@ export class Reports {
 
   #decide(token: string, report: MachineReport, address: string | undefined): Decision<ReportOutcome> {
     const { log, rulesOf } = this.#options;
-    const entry = this.#entryOf(token);
+    const entry = this.#entryOf(token, report);
     if (entry === undefined) return { kind: "closing", commands: [], result: "unknown" };
     const { writing } = log;
     const { nowMs } = writing;
@@ -60,10 +60,12 @@ export class Reports {
     return { kind: "closing", commands, result: "taken" };
   }
 
-  #entryOf(token: string): LedgerEntry | undefined {
+  #entryOf(token: string, report: MachineReport): LedgerEntry | undefined {
     const entry = this.#options.known.entries.get(entryIdOf(token) ?? "");
     const key = this.#options.tokenKey();
-    return entry !== undefined && key !== undefined && isTokenOf(key, entry, token) ? entry : undefined;
+    if (entry === undefined || key === undefined) return undefined;
+    const isOfEntry = isTokenOf(key, entry, token) || (isOnlyBeginning(report) && isClaimTokenOf(key, entry, token));
+    return isOfEntry ? entry : undefined;
   }
 
   #limitOf(id: string): TokenBucket {
@@ -72,4 +74,9 @@ export class Reports {
     this.#each.set(id, limit);
     return limit;
   }
+}
+
+/** True for a report that says nothing but that the install begins. */
+function isOnlyBeginning({ state, ...more }: MachineReport): boolean {
+  return state === "installing" && Object.values(more).every((value) => value === undefined);
 }

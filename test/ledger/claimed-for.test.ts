@@ -1,7 +1,8 @@
 /** What a claim is for: one revision of a Profile, and one Group. */
 
 import { describe, expect, it } from "vitest";
-import { asked, claimed, grantOf, openDesk } from "./desk.ts";
+import { claimTokenOf } from "../../src/lib/claim-token.ts";
+import { asked, claimed, grantOf, macA, openDesk } from "./desk.ts";
 
 describe("a claim of another Profile, or of another revision", () => {
   it.each([
@@ -47,6 +48,24 @@ describe("a claim in another Group", () => {
     const grants = [{ ...grantOf(desk), key: "machine/racks/one" }];
     await claimed(desk, { grants });
     expect(await asked(desk, { ...other, grants })).toBe("granted");
+    await desk.stop();
+  });
+});
+
+describe("the token in a script", () => {
+  it("says only that the install begins, and is not the report token", async () => {
+    const desk = await openDesk();
+    const { reportToken } = await claimed(desk, { grants: [grantOf(desk)] });
+    const token = claimTokenOf(reportToken);
+    expect(token).toMatch(/^[\w-]{32}$/);
+    for (const state of ["progress", "installed", "failed", "booted"] as const)
+      expect(await desk.ledger.report(token, { state }, undefined)).toBe("unknown");
+    for (const more of [{ labels: { role: "gone" } }, { message: "m" }, { progress: 1 }])
+      expect(await desk.ledger.report(token, { state: "installing", ...more }, undefined)).toBe("unknown");
+    expect(await desk.ledger.report(token, { state: "installing" }, undefined)).toBe("taken");
+    expect(desk.ledger.known.entriesOf([macA])[0]?.state).toBe("Installing");
+    expect(await desk.ledger.report(claimTokenOf(token), { state: "installing" }, undefined)).toBe("unknown");
+    expect(await desk.ledger.report(reportToken, { state: "installed" }, undefined)).toBe("taken");
     await desk.stop();
   });
 });
