@@ -106,7 +106,10 @@ function isServedDotfile(name: string): boolean {
 }
 
 const unfinished = /\.[0-9a-f]{8}$/;
-const credentialNames = "aws bash docker env git gnupg ht kube netrc npmrc pgpass pypirc ssh vault".split(" ");
+const credentialNames = [
+  ..."authinfo aws bash boto curlrc docker env git gnupg ht kube msmtprc my\\.cnf mylogin\\.cnf netrc npmrc".split(" "),
+  ..."pass pgpass pip pypirc rhosts s3cfg ssh terraform vault wgetrc yarnrc".split(" "),
+];
 const credentialWords = "credential history key password secret token".split(" ");
 const credentials = new RegExp(`^\\.(?:${credentialNames.join("|")}|.*(?:${credentialWords.join("|")}))`, "i");
 
