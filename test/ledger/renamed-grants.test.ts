@@ -21,6 +21,22 @@ describe("a grant under another name", () => {
     await desk.stop();
   });
 
+  it("is spent by a machine that has spent a higher generation since, also after a restart", async () => {
+    const desk = await openDesk();
+    const first = grantOf(desk, { scope: "All" });
+    const second = grantOf(desk, { scope: "All", generation: 2 });
+    for (const grant of [first, second]) {
+      const { reportToken } = await claimed(desk, { grants: [grant] });
+      await desk.ledger.report(reportToken, { state: "installed" }, undefined);
+    }
+    await desk.stop();
+    const next = await openDesk({ files: desk.files.reopened(), clock: desk.clock });
+    for (const grant of [first, second])
+      expect(await asked(next, { grants: [renamed(grant, "group/racks/new")] })).toBe("disk");
+    expect(await asked(next, { grants: [renamed(first, "group/racks/new", { generation: 3 })] })).toBe("granted");
+    await next.stop();
+  });
+
   it("is another grant of a forgotten machine, unless its `until` is the same, too", async () => {
     const desk = await openDesk();
     const open = renamed(grantOf(desk), "group/racks/open");

@@ -8,7 +8,7 @@ describe("a claim in the URL of a file", () => {
   it.each([
     { files: ["/assets/k"], expected: ["/assets/k?claim=T"] },
     { files: ["/assets/k", "/assets/a", "/assets/b"], expected: ["/assets/k", "/assets/a", "/assets/b?claim=T"] },
-    { files: ["/assets/k", "http://other/assets/i"], expected: ["/assets/k?claim=T", "http://other/assets/i"] },
+    { files: ["/assets/k", "http://other/assets/i"], expected: ["/assets/k", "http://other/assets/i"] },
     { files: [`${davitUrl}/assets/k?sha256=1`], expected: [`${davitUrl}/assets/k?sha256=1&claim=T`] },
     {
       files: ["/assets/k", "--name /assets/i /assets/i"],
@@ -16,7 +16,7 @@ describe("a claim in the URL of a file", () => {
     },
     { files: ["/assets/k", "/assets/i /etc/i mode=755"], expected: ["/assets/k", "/assets/i?claim=T /etc/i mode=755"] },
     { files: ["/assets/k#x", "/assetsx/i"], expected: ["/assets/k#x", "/assetsx/i"] },
-  ])("is in the last one of davit's assets: $files", ({ files, expected }) => {
+  ])("is in the last one, if it is one of davit's assets: $files", ({ files, expected }) => {
     expect(claimed(...files)).toEqual(expected);
   });
 

@@ -72,8 +72,8 @@ async function read(path: string): Promise<string> {
 }
 
 /**
- * Writes a file beside the old one, with its owner and mode, and renames it. davit ignores names with a dot. The file is
- * always a new one: a link of that name could lead anywhere, and another command may be writing.
+ * Writes a file beside the old one, with its owner and mode, and renames it. davit ignores names with a dot. The file
+ * is always a new one: a link of that name could lead anywhere, and another command may be writing.
  */
 async function replace(path: string, before: string, after: string): Promise<void> {
   const { mode, uid, gid } = await stat(path);

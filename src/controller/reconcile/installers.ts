@@ -35,7 +35,8 @@ const installers: readonly InstallerArguments[] = [
   { installer: "Proxmox VE", names: ["proxmox-start-auto-installer"] },
 ];
 
-// What a unit or a script of a config runs to write a system to a disk. Its arguments may be on the next line, also in JSON.
+// What a unit or a script of a config runs to write a system to a disk. Its arguments may be on the next line, also in
+// JSON.
 const installerCommand =
   /(?<![\w-])(flatcar-install|coreos-installer|coreos-install|kairos-agent)(?=\s)(?:\s|\\n?)+(?=[-\w"'$])/g;
 // Other commands of these programs write no disk.
@@ -45,8 +46,8 @@ const harmless = /^(?:download|list|iso|pxe|help|version|upgrade|start|state|-h\
 const hiddenLimits = { depth: 1, gzipBytes: 256 * 1024, gzipFiles: 64 };
 
 /**
- * The first command in a config that installs a system, also in a file that is compressed or encoded; undefined if there
- * is none.
+ * The first command in a config that installs a system, also in a file that is compressed or encoded; undefined if
+ * there is none.
  */
 export function installerCommandIn(config: string): string | undefined {
   const texts = [config, ...hiddenTexts(config, hiddenLimits).map(({ text }) => text)];

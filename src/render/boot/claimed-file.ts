@@ -1,7 +1,7 @@
 /**
- * Names a claim in the URL of the last file that a boot script loads from davit's assets. A machine that has read this
- * file has the whole script. The claim identifies the machine. An address does not, because several machines may share
- * one.
+ * Names a claim in the URL of the last file that a boot script loads, if it is one of davit's assets. A machine that
+ * has read this file has all that the script loads. The claim identifies the machine. An address does not, because
+ * several machines may share one.
  */
 
 import { parseInitrd } from "./initrd.ts";
@@ -10,13 +10,14 @@ import { parseInitrd } from "./initrd.ts";
 export const claimParameter = "claim";
 
 /**
- * Returns the files of a boot section, with the claim in the URL of the last one that is in davit's assets.
+ * Returns the files of a boot section, with the claim in the URL of the last one if it is in davit's assets.
  * @param files the kernel and the initrds, as `renderBoot` returns them.
  * @param davitUrl see `MakerScope`.
  */
 export function withClaim(files: readonly string[], claim: string, davitUrl: string): readonly string[] {
-  const last = files.findLastIndex((file) => assetOf(file, davitUrl) !== undefined);
-  return files.map((file, at) => (at === last ? named(file, assetOf(file, davitUrl) ?? "", claim) : file));
+  const last = files.at(-1);
+  const location = last && assetOf(last, davitUrl);
+  return last === undefined || location === undefined ? files : [...files.slice(0, -1), named(last, location, claim)];
 }
 
 /** As `withClaim`, for the script that `renderIpxe` has made of these files. */
