@@ -33,13 +33,14 @@ const mutants: readonly Mutant[] = [
     ],
   },
   {
-    rule: "a config is of the revision that was claimed",
+    rule: "a config is of the revision and the Group that were claimed",
     changes: [
       {
         file: "src/model/permits/permit.ts",
         from: "return entry.profile === profile && (entry.revision === undefined || entry.revision === revision);",
         to: "return entry.profile !== undefined || profile === revision;",
       },
+      { file: "src/model/permits/permit.ts", from: "group === claiming ||", to: "group !== '' || claiming === '' ||" },
     ],
   },
 ];
