@@ -40,7 +40,11 @@ const mutants: readonly Mutant[] = [
         from: "return entry.profile === profile && (entry.revision === undefined || entry.revision === revision);",
         to: "return entry.profile !== undefined || profile === revision;",
       },
-      { file: "src/model/permits/permit.ts", from: "group === claiming ||", to: "group !== '' || claiming === '' ||" },
+      {
+        file: "src/model/permits/permit.ts",
+        from: "if (ask.group === entry.group || isStillGranted(ask, entry, ledger.id)) return true;",
+        to: "if (ask.group !== '' || isStillGranted(ask, entry, ledger.id)) return true;",
+      },
     ],
   },
 ];

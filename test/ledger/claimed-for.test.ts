@@ -35,6 +35,18 @@ describe("a claim in another Group", () => {
     await desk.stop();
   });
 
+  it.each([
+    ["asleep", { ledger: "ffffffff" }],
+    ["over", { untilMs: 1 }],
+  ])("gives no config of a Group whose own grant of this generation is %s", async (_, more) => {
+    const desk = await openDesk();
+    const grant = grantOf(desk);
+    await claimed(desk, { grants: [grant] });
+    const own = { key: "group/racks/all-disks", grant: { ...grant.grant, ...more } };
+    expect(await asked(desk, { ...other, grants: [own] })).toBe("otherGroup");
+    await desk.stop();
+  });
+
   it("gives the configs of a Group that has the same grant: it was renamed", async () => {
     const desk = await openDesk();
     const grant = grantOf(desk);

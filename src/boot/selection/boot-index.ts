@@ -203,7 +203,7 @@ export class BootIndex implements FeedListener {
     if (isDisk || ask === undefined) return machine;
     const subject = { group: machine.group.id, profile: machine.profile.id };
     if (pass === undefined) throw new BootError("noPermit", { ...subject, problem: permitRefusals.noDesk });
-    return openedBy(ask, pass, this.ledger?.id) === "disk" ? this.#disks.of(machine, plan) : machine;
+    return openedBy(ask, pass, this.ledger) === "disk" ? this.#disks.of(machine, plan) : machine;
   }
 
   /** Returns the Machines that a request names, wherever they count. */

@@ -10,6 +10,7 @@ import {
   isOfClaim,
   isOfRevision,
   isStillGranted,
+  type LedgerEntry,
   type LedgerView,
   type NamedGrant,
   type PermitAsk,
@@ -74,17 +75,14 @@ function grantsOf({ id, permits }: BootGroup, machine: BootMachine | undefined):
  * @returns how the machine boots.
  * @throws {BootError} noPermit or late.
  */
-export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId: LedgerView["id"]): "install" | "disk" {
+export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledger?: LedgerView): "install" | "disk" {
   const subject = { group: ask.group, profile: ask.profile };
   // The objects changed while the desk decided. The machine asks again, and the desk decides by the new ones.
   if (ask.group !== asked.group || ask.profile !== asked.profile || ask.purpose !== asked.purpose)
     throw new BootError("late", subject);
   switch (answer.kind) {
     case "granted":
-      if (ask.purpose === "script" && !isStillGranted(ask, answer.entry, ledgerId))
-        throw new BootError("late", subject);
-      // Here the writer of the ledger has another revision of the Profile, or another Group.
-      if (!isOfRevision(ask, answer.entry) || !isOfClaim(ask, answer.entry)) throw new BootError("late", subject);
+      if (!isFor(ask, answer.entry, ledger)) throw new BootError("late", subject);
       return "install";
     case "disk":
       if (ask.purpose === "script") return "disk";
@@ -94,6 +92,15 @@ export function openedBy(ask: PermitAsk, { ask: asked, answer }: Pass, ledgerId:
     case "late":
       throw new BootError("late", subject);
   }
+}
+
+/**
+ * True if a claim is for these objects. The writer of the ledger may have another revision of the Profile, or be an
+ * earlier davit, which compares neither revision nor Group.
+ */
+function isFor(ask: PermitAsk, entry: LedgerEntry, ledger: LedgerView | undefined): boolean {
+  if (ask.purpose === "script" && !isStillGranted(ask, entry, ledger?.id)) return false;
+  return isOfRevision(ask, entry) && (ledger === undefined || isOfClaim(ask, entry, ledger));
 }
 
 /** Boots from the disk that stand in for Profiles. */

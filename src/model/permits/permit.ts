@@ -223,7 +223,7 @@ function configVerdict(ask: PermitAsk, entries: readonly LedgerEntry[], ledger: 
   if (entry === undefined) return refused("notClaimed");
   if (!isUnderWay(entry, ledger.nowMs)) return refused("over");
   if (!isOfRevision(ask, entry)) return refused("otherProfile");
-  return isOfClaim(ask, entry) ? { kind: "granted", entry } : refused("otherGroup");
+  return isOfClaim(ask, entry, ledger) ? { kind: "granted", entry } : refused("otherGroup");
 }
 
 /** True if an install began with this revision of the Profile. */
@@ -235,16 +235,18 @@ export function isOfRevision(
 }
 
 /**
- * True if an install began in this Group, or if the objects still have its grant, under any name. Otherwise the Group
- * has never granted this install, and its metadata may name other disks.
+ * True if an install began in this Group, if the objects still have its grant, or if the Group has an open grant of the
+ * same generation, as a renamed one. Otherwise the Group does not grant this install, and its metadata may name other
+ * disks.
  */
-export function isOfClaim(
-  { group, grants }: Pick<PermitAsk, "group" | "grants">,
-  { group: claiming, grant: spent }: Pick<LedgerEntry, "group" | "grant">,
-): boolean {
-  return (
-    group === claiming ||
-    grants.some((named) => named.grant.generation === spent?.generation && kindOf(named.key) === kindOf(spent.key))
+export function isOfClaim(ask: PermitAsk, entry: LedgerEntry, ledger: LedgerView): boolean {
+  const { grant: spent } = entry;
+  if (ask.group === entry.group || isStillGranted(ask, entry, ledger.id)) return true;
+  return ask.grants.some(
+    (named) =>
+      named.grant.generation === spent?.generation &&
+      kindOf(named.key) === kindOf(spent.key) &&
+      grantRefusal(named, ledger) === undefined,
   );
 }
 
