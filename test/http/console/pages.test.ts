@@ -108,7 +108,8 @@ describe("the page of a machine, while another one says that it is it", () => {
     const { body } = await ask(`/console/machines/${page}`);
     expect(body).not.toContain(stranger);
     expect(body).not.toContain("The history has no request of this machine.");
-    // The other one has a row and a page of its own.
+    // The other one has a row and a page of its own. The page shows what it had a moment ago until it is made again.
+    await expect.poll(async () => (await ask("/console/")).body).toContain(stranger);
     const fleet = (await ask("/console/")).body;
     const [, ...rows] = fleet.split("<tr>");
     const other = rows.find((row) => row.includes(stranger)) ?? "";
