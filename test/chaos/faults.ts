@@ -41,3 +41,12 @@ export async function faultsOf(run: Run): Promise<readonly (Breach | string)[]> 
     await run.stop();
   }
 }
+
+/**
+ * Runs it.
+ * @throws {Error} with all that went wrong, on one line: a list of the suites' failures has one line for each.
+ */
+export async function assertFaultless(run: Run): Promise<void> {
+  const faults = await faultsOf(run);
+  if (faults.length > 0) throw new Error(`${faults.length} faults: ${JSON.stringify(faults)}`);
+}

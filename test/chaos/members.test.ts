@@ -3,10 +3,10 @@
  * suites. `make test-chaos` runs it longer, too (`chaos.test.ts`).
  */
 
-import { describe, expect, it } from "vitest";
+import { describe, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { ChaosRun } from "./chaos-run.ts";
-import { faultsOf, operationsOf, paceMs, seed, timeoutMsOf } from "./faults.ts";
+import { assertFaultless, operationsOf, paceMs, seed, timeoutMsOf } from "./faults.ts";
 import { startThreeDavits } from "./three-davits.ts";
 
 const operations = operationsOf(30);
@@ -18,7 +18,7 @@ describe.skipIf(missing("kube-apiserver", "etcd"))(
       timeout: timeoutMsOf(operations),
     }, async () => {
       const how = { seed, operations, paceMs, disturbEvery: 4, startDavits: startThreeDavits };
-      expect(await faultsOf(await ChaosRun.start(how))).toEqual([]);
+      await assertFaultless(await ChaosRun.start(how));
     });
   },
 );

@@ -10,7 +10,7 @@
 
 import { systemClock } from "../../src/lib/clock.ts";
 import { installers } from "./first-world.ts";
-import { type Grant, installedBy, type Machine, type Version, versionIn, type World } from "./world.ts";
+import { type Grant, givenBy, installedBy, type Machine, type Version, versionIn, type World } from "./world.ts";
 
 /** So many machines, each with a mac, a serial and a uuid of its own. */
 export function fleet(count: number): readonly Machine[] {
@@ -67,8 +67,10 @@ export interface Breach {
   readonly version: Version;
   /** Which grants the machine had used, and for how long, or reported as ended. */
   readonly used: string;
+  /** The mark that the davit had shown before the question. */
+  readonly shown: number;
   readonly atMs: number;
-  /** What was done last, the newest last. */
+  /** What was done last, the newest last: how long before the question, and what the machine was given from then on. */
   readonly after: readonly string[];
 }
 
@@ -222,11 +224,14 @@ export class Witness {
     }
     // The first one of a machine says what there is to say.
     if (this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name)) return;
-    const after = this.#eras.slice(-historyLength).map(({ number, what }) => `${number}: ${what}`);
+    const after = this.#eras.slice(-historyLength).map(({ number, what, world, fromMs: sinceMs }) => {
+      const given = JSON.stringify(givenBy(world, machine.labels, version.configMap !== undefined));
+      return `${number}, ${Math.round((fromMs - sinceMs) / 100) / 10} s before: ${what}: ${given}`;
+    });
     const begun = [...(this.#begun.get(machine.name) ?? [])];
     const ages = begun.map(([used, atMs]) => `${used} ${Math.round((fromMs - atMs) / 1_000)} s ago`);
     const used = `begun: ${ages.join(", ")}; ended: ${[...asked.ended].join(", ")}`;
-    this.breaches.push({ davit, machine: machine.name, endpoint, version, used, atMs: fromMs, after });
+    this.breaches.push({ davit, machine: machine.name, endpoint, version, used, shown, atMs: fromMs, after });
   }
 
   /** True if the machine may be installed by a grant that the objects have. */

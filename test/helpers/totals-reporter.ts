@@ -33,13 +33,13 @@ function failuresOf(modules: readonly TestModule[]): readonly string[] {
 }
 
 /**
- * Describes a failure in one line of at most 1,200 characters: the first line of its message, its cause, and the other
+ * Describes a failure in one line of at most 3,000 characters: the first line of its message, its cause, and the other
  * lines. Those of a property have its seed, path and counterexample, which are needed to repeat a rare failure.
  */
 function describeFailure(error: Pick<SerializedError, "message" | "cause"> | undefined): string {
   const [first = "no message", ...others] = usefulLines(error?.message);
   const cause = usefulLines(error?.cause?.message).slice(0, 1);
-  return [first, ...cause.map((line) => `because of ${line}`), ...others].join(" | ").slice(0, 1_200);
+  return [first, ...cause.map((line) => `because of ${line}`), ...others].join(" | ").slice(0, 3_000);
 }
 
 function usefulLines(message: unknown): readonly string[] {
