@@ -78,6 +78,69 @@ it("a Group that changes to an installer without a plan waits for an older chang
   expect(profile()).toBe("wipe");
 });
 
+it("a Group that an installer without a plan installs waits at once when its next version has to wait", async () => {
+  const of = (name: string) => ({ profileRef: { name }, selector });
+  suite.server.put(profileOf("raw", { effect: "Install" }));
+  suite.server.put(wipe());
+  suite.server.put(groupOf("g", of("raw")));
+  const under = await followed(4);
+  await pass(under, 1);
+  suite.server.stall(/\/machines$/);
+  suite.server.put(machineOf({ hold: true }));
+  suite.server.put(groupOf("g", of("wipe"), { generation: 2 }));
+  const shown = () => {
+    const { profile, hold } = under.source.view.get("Group", "default", "g")?.spec ?? {};
+    return [profile, hold];
+  };
+  await until(() => shown()[1] === true);
+  await pass(under, 5);
+  expect(shown()).toEqual(["raw", true]);
+  suite.server.trickle();
+  await pass(under, 1);
+  expect(shown()).toEqual(["wipe", false]);
+});
+
+it("a grant does not count for another Profile that the Group gets with a version that has to wait", async () => {
+  suite.server.put(wipe());
+  suite.server.put(profileOf("other", { effect: "Install", install: { then: "exit" } }));
+  suite.server.put(groupOf("g", { ...group, install }));
+  const under = await followed(4);
+  const shown = () => {
+    const { profile, hold } = under.source.view.get("Group", "default", "g")?.spec ?? {};
+    return [profile, hold, grantOf(under)];
+  };
+  expect(shown()).toEqual(["wipe", false, 1]);
+  await pass(under, 1);
+  suite.server.stall(/\/machines$/);
+  suite.server.put(machineOf({ hold: true }));
+  suite.server.put(groupOf("g", { profileRef: { name: "other" }, selector, install }, { generation: 2 }));
+  await until(() => grantOf(under) === undefined);
+  await pass(under, 5);
+  expect(shown()).toEqual(["wipe", false, undefined]);
+  suite.server.trickle();
+  await pass(under, 1);
+  expect(shown()).toEqual(["other", false, 1]);
+});
+
+it.each([
+  { kind: "Group", put: () => groupOf("g", { ...group, install }) },
+  { kind: "Machine", put: () => machineOf({ install }) },
+] as const)("a new $kind with a grant holds its machines until the grant counts", async ({ kind, put }) => {
+  suite.server.put(wipe());
+  const under = await followed(4);
+  await pass(under, 1);
+  suite.server.stall(/\/profiles$/);
+  suite.server.put(wipe({ boot: { kernel: "/assets/safe" } }));
+  suite.server.put(put());
+  const spec = () => under.source.view.get(kind, "default", kind === "Group" ? "g" : "m")?.spec;
+  await until(() => spec()?.hold === true);
+  await pass(under, 5);
+  expect([spec()?.hold, grantOf(under, kind)]).toEqual([true, undefined]);
+  suite.server.trickle();
+  await pass(under, 1);
+  expect([spec()?.hold, grantOf(under, kind)]).toEqual([false, 1]);
+});
+
 it("the grant of a Machine waits for an older hold of its Group, and counts within a second without one", async () => {
   suite.server.put(wipe());
   suite.server.put(groupOf("g", group));

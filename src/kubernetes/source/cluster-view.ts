@@ -27,7 +27,7 @@ import {
   type SourceProblem,
   type SourceView,
 } from "../../model/objects/source.ts";
-import { countingAtOnce } from "../../model/selection/at-once.ts";
+import { countingAtOnce, givesSame, heldUntilThen } from "../../model/selection/at-once.ts";
 import { type Judgement, origin } from "./judge.ts";
 import type { OwnWatches } from "./own-watches.ts";
 import { References } from "./references.ts";
@@ -177,8 +177,22 @@ export class ClusterView implements SourceView {
   takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
     if (judgement?.refusal !== undefined) return this.take(name, judgement);
     const shown = this.get(name.kind, name.namespace, name.name);
-    const object = countingAtOnce(shown, judgement?.object);
+    const object = this.#atOnce(shown, judgement?.object);
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
+  }
+
+  /**
+   * Returns the version to show until the newest one may take effect. The machines of a new object wait, as they would
+   * otherwise get what another Group gives them. So do those that an installer without a plan installs, if they are to
+   * get something else.
+   */
+  #atOnce(shown: SourceObject | undefined, newest: SourceObject | undefined): SourceObject | undefined {
+    if (shown === undefined) return newest && heldUntilThen(newest);
+    const object = countingAtOnce(shown, newest);
+    if (object?.kind !== "Group" || newest?.kind !== "Group" || givesSame(object.spec, newest.spec)) return object;
+    const profile = this.get("Profile", object.namespace, object.spec.profile)?.spec;
+    const isRaw = profile?.effect === "Install" && profile.install === undefined;
+    return isRaw && !object.spec.hold ? { ...object, spec: { ...object.spec, hold: true } } : object;
   }
 
   /** True if a version has a grant or changes to an installer, and lets machines do more than the version in view. */
@@ -186,7 +200,7 @@ export class ClusterView implements SourceView {
     const object = judgement?.refusal === undefined ? judgement?.object : undefined;
     if ((object?.kind !== "Group" && object?.kind !== "Machine") || !this.#opens(object)) return false;
     const shown = this.get(name.kind, name.namespace, name.name);
-    const atOnce = countingAtOnce(shown, object);
+    const atOnce = this.#atOnce(shown, object);
     return atOnce?.kind !== object.kind || !isDeepStrictEqual(atOnce.spec, object.spec);
   }
 

@@ -2,7 +2,8 @@
  * Decides which changes take effect immediately. Other objects may have changed together with an object, and davit may
  * not know them yet. So only changes that make machines wait take effect immediately; all others are delayed. A Group
  * that is newly held, loses machines or is removed is held immediately, and so is a Machine. An approval or a grant
- * that is withdrawn or changed no longer counts. So an incomplete change never gives a machine anything that the
+ * that is withdrawn or changed no longer counts, and neither does a grant of a Group that gives its machines something
+ * else. So an incomplete change never gives a machine anything that the
  * complete change would not. Pure.
  */
 
@@ -34,7 +35,7 @@ function isHeld(object: SourceObject): boolean {
 function groupAtOnce(held: GroupObject, wanted: GroupSpec | undefined): GroupObject {
   const { install, ...others } = held.spec;
   const isApproved = wanted?.approval === undefined && others.approval === undefined;
-  const keepsGrant = install === undefined || isDeepEqual(wanted?.install, install);
+  const keepsGrant = isDeepEqual(wanted?.install, install) && wanted !== undefined && givesSame(held.spec, wanted);
   const spec: GroupSpec = {
     ...others,
     ...(install && keepsGrant && { install }),
@@ -48,6 +49,26 @@ function groupAtOnce(held: GroupObject, wanted: GroupSpec | undefined): GroupObj
 function keepsAll(spec: GroupSpec, wanted: GroupSpec | undefined): boolean {
   if (wanted === undefined || wanted.hold) return false;
   return implies(selectionOf(spec), selectionOf(wanted));
+}
+
+/** A new object until it may take effect: its machines wait. Undefined for an object that cannot make machines wait. */
+export function heldUntilThen(object: SourceObject): SourceObject | undefined {
+  if (object.kind === "Group") {
+    const { install: _, ...spec } = object.spec;
+    return { ...object, spec: { ...spec, hold: true } };
+  }
+  if (object.kind !== "Machine") return undefined;
+  const { install: _, ...spec } = object.spec;
+  return { ...object, spec: { ...spec, hold: true } };
+}
+
+/** True for specs by which a machine gets the same scripts and configs. */
+export function givesSame(one: GroupSpec, other: GroupSpec): boolean {
+  return isDeepEqual(givenBy(one), givenBy(other));
+}
+
+function givenBy({ profile, metadata, args, requireTls }: GroupSpec) {
+  return { profile, metadata, args, requireTls };
 }
 
 function machineAtOnce(held: MachineObject, wanted: MachineSpec | undefined): MachineObject {
