@@ -10,7 +10,16 @@
 
 import { systemClock } from "../../src/lib/clock.ts";
 import { installers } from "./first-world.ts";
-import { type Grant, givenBy, installedBy, type Machine, type Version, versionIn, type World } from "./world.ts";
+import {
+  type Grant,
+  givenBy,
+  installedBy,
+  type Machine,
+  objectsFor,
+  type Version,
+  versionIn,
+  type World,
+} from "./world.ts";
 
 /** So many machines, each with a mac, a serial and a uuid of its own. */
 export function fleet(count: number): readonly Machine[] {
@@ -70,8 +79,10 @@ export interface Breach {
   /** The mark that the davit had shown before the question. */
   readonly shown: number;
   readonly atMs: number;
-  /** What was done last, the newest last: how long before the question, and what the machine was given from then on. */
+  /** The last changes, and those by which the machine was given something else, the newest last. */
   readonly after: readonly string[];
+  /** The objects that have to do with the machine, in the end. */
+  readonly objects: string;
 }
 
 const endpoints = ["ipxe", "ipxe", "ipxe", "grub", "ignition"] as const;
@@ -81,7 +92,7 @@ const repeatMs = 65_000;
 // One of so many installs ends with a report.
 const reportEvery = 3;
 const longestAnswerMs = 15_000;
-const historyLength = 12;
+const historyLength = 4;
 const patienceMs = 120_000;
 
 export class Witness {
@@ -224,14 +235,20 @@ export class Witness {
     }
     // The first one of a machine says what there is to say.
     if (this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name)) return;
-    const after = this.#eras.slice(-historyLength).map(({ number, what, world, fromMs: sinceMs }) => {
-      const given = JSON.stringify(givenBy(world, machine.labels, version.configMap !== undefined));
-      return `${number}, ${Math.round((fromMs - sinceMs) / 100) / 10} s before: ${what}: ${given}`;
+    const given = this.#eras.map(({ world }) =>
+      JSON.stringify(givenBy(world, machine.labels, version.configMap !== undefined)),
+    );
+    const after = this.#eras.flatMap(({ number, what, fromMs: sinceMs }, at) => {
+      const isNews = given[at] !== given[at - 1] || at >= given.length - historyLength;
+      const seconds = Math.round((fromMs - sinceMs) / 100) / 10;
+      return isNews ? [`${number}, ${seconds} s before: ${what}: ${given[at]}`] : [];
     });
     const begun = [...(this.#begun.get(machine.name) ?? [])];
     const ages = begun.map(([used, atMs]) => `${used} ${Math.round((fromMs - atMs) / 1_000)} s ago`);
     const used = `begun: ${ages.join(", ")}; ended: ${[...asked.ended].join(", ")}`;
-    this.breaches.push({ davit, machine: machine.name, endpoint, version, used, shown, atMs: fromMs, after });
+    const newest = this.#eras.at(-1)?.world;
+    const objects = newest === undefined ? "" : objectsFor(newest, machine.labels);
+    this.breaches.push({ davit, machine: machine.name, endpoint, version, used, shown, atMs: fromMs, after, objects });
   }
 
   /** True if the machine may be installed by a grant that the objects have. */

@@ -104,6 +104,15 @@ export function givenBy(world: World, asked: Labels, isConfig = false): Given {
   return isInstall && others.some((other) => disputes(other, winner)) ? waiting(profile) : given;
 }
 
+/** The objects that have to do with a machine, for a person. */
+export function objectsFor({ groups, profiles, machines }: World, asked: Labels): string {
+  const own = [...machines.values()].find(({ labels }) => labels.mac === asked.mac);
+  const machine = own === undefined ? asked : { ...asked, role: own.role };
+  const selecting = [...groups].filter(([, group]) => selects(group, machine));
+  const named = selecting.map(([, { profile }]) => [profile, profiles.get(profile)] as const);
+  return JSON.stringify({ own, ...Object.fromEntries(selecting), profiles: Object.fromEntries(named) });
+}
+
 /** A machine waits in doubt. If its install has ended, it boots its disk, and only the ledger knows that. */
 function waiting(profile: ChaosProfile): Given {
   return asksPermit(profile) ? "unsure" : "wait";
