@@ -132,11 +132,13 @@ function differs(one: ChaosGroup, other: ChaosGroup): boolean {
   return a !== b;
 }
 
-/** True for a Group that names the machine by other labels than the winner of its priority, and gives something else. */
+/**
+ * True if both Groups name the machine, in the same priority, but by different labels, and the other one gives something
+ * else. A role names no machine: a Group by role may win over one that names the machine.
+ */
 function disputes(other: ChaosGroup, winner: ChaosGroup): boolean {
   if (other.matchAll === true || winner.matchAll === true || other.priority !== winner.priority) return false;
-  // A role names no machine.
-  if (namesOf(other).includes("role")) return false;
+  if ([other, winner].some((group) => namesOf(group).includes("role"))) return false;
   return differs(other, winner) && namesOf(other).every((label) => !namesOf(winner).includes(label));
 }
 
