@@ -10,16 +10,7 @@
 
 import { systemClock } from "../../src/lib/clock.ts";
 import { installers } from "./first-world.ts";
-import {
-  type Grant,
-  givenBy,
-  installedBy,
-  type Machine,
-  objectsFor,
-  type Version,
-  versionIn,
-  type World,
-} from "./world.ts";
+import { bootBy, type Grant, givenBy, type Machine, objectsFor, type Version, versionIn, type World } from "./world.ts";
 
 /** So many machines, each with a mac, a serial and a uuid of its own. */
 export function fleet(count: number): readonly Machine[] {
@@ -221,10 +212,15 @@ export class Witness {
     const eras = this.#eras.filter(
       ({ number, untilMs }) => number >= shown && untilMs >= fromMs - this.#options.staleMs,
     );
+    // An installer may go on after its grant was withdrawn (machines.md).
+    const begun = [...(this.#begun.get(machine.name) ?? [])];
+    const mayContinue = endpoint === "ignition" && begun.some(([each]) => !asked.ended.has(each));
     const ways = eras.flatMap(({ world }): readonly (Grant | "free")[] => {
-      const grants = installedBy(world, machine.labels, version);
-      if (grants === undefined) return [];
-      return grants.length === 0 ? ["free"] : grants.filter((grant) => this.#isOpen(grant, asked));
+      const boot = bootBy(world, machine.labels, version);
+      if (boot === undefined) return [];
+      return boot.grants === undefined || mayContinue
+        ? ["free"]
+        : boot.grants.filter((grant) => this.#isOpen(grant, asked));
     });
     const generations = new Set(ways.map((way) => (way === "free" ? 0 : way.generation)));
     const [generation] = generations;
@@ -243,7 +239,6 @@ export class Witness {
       const seconds = Math.round((fromMs - sinceMs) / 100) / 10;
       return isNews ? [`${number}, ${seconds} s before: ${what}: ${given[at]}`] : [];
     });
-    const begun = [...(this.#begun.get(machine.name) ?? [])];
     const ages = begun.map(([used, atMs]) => `${used} ${Math.round((fromMs - atMs) / 1_000)} s ago`);
     const used = `begun: ${ages.join(", ")}; ended: ${[...asked.ended].join(", ")}`;
     const newest = this.#eras.at(-1)?.world;

@@ -167,19 +167,11 @@ function givenByProfile(
   return { kernel, revision, configMap: text, grants: asksPermit(profile) ? grants : undefined };
 }
 
-/**
- * By which grants the objects install a machine with this version; empty if it needs none.
- * @returns undefined if they do not install it, or with another version.
- */
-export function installedBy(
-  world: World,
-  machine: Labels,
-  { kernel, revision, configMap }: Version,
-): readonly Grant[] | undefined {
+/** How the objects install a machine with this version; undefined if they do not, or with another version. */
+export function bootBy(world: World, machine: Labels, { kernel, revision, configMap }: Version): Boot | undefined {
   const given = givenBy(world, machine, configMap !== undefined);
   if (typeof given !== "object" || given.kernel !== kernel || given.revision !== revision) return undefined;
-  if (configMap !== undefined && configMap !== given.configMap) return undefined;
-  return given.grants?.length === 0 ? undefined : (given.grants ?? []);
+  return configMap !== undefined && configMap !== given.configMap ? undefined : given;
 }
 
 function selects({ labels, macs, matchAll }: ChaosGroup, machine: Labels): boolean {

@@ -177,20 +177,23 @@ export class ClusterView implements SourceView {
   takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
     if (judgement?.refusal !== undefined) return this.take(name, judgement);
     const shown = this.get(name.kind, name.namespace, name.name);
-    const object = this.#atOnce(shown, judgement?.object);
+    const object = this.#atOnce(name, judgement);
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
   /**
-   * Returns the version to show until the newest one may take effect. The machines of a new object wait, as they would
-   * otherwise get what another Group gives them. So do those that an installer without a plan installs, if they are to
-   * get something else.
+   * Returns the version to show until the newest one may take effect. The machines of a new object with a grant wait,
+   * as they would otherwise get what another Group gives them. So do those that an installer without a plan installs,
+   * if they are to get something else.
    */
-  #atOnce(shown: SourceObject | undefined, newest: SourceObject | undefined): SourceObject | undefined {
-    if (shown === undefined) return newest && heldUntilThen(newest);
+  #atOnce({ kind, namespace, name }: OwnName, judgement: Judgement | undefined): SourceObject | undefined {
+    const shown = this.get(kind, namespace, name);
+    const newest = judgement?.object;
+    if (shown === undefined && (newest?.kind === "Group" || newest?.kind === "Machine") && newest.spec.install)
+      return heldUntilThen(newest);
     const object = countingAtOnce(shown, newest);
     if (object?.kind !== "Group" || newest?.kind !== "Group" || givesSame(object.spec, newest.spec)) return object;
-    const profile = this.get("Profile", object.namespace, object.spec.profile)?.spec;
+    const profile = this.get("Profile", namespace, object.spec.profile)?.spec;
     const isRaw = profile?.effect === "Install" && profile.install === undefined;
     return isRaw && !object.spec.hold ? { ...object, spec: { ...object.spec, hold: true } } : object;
   }
@@ -199,8 +202,7 @@ export class ClusterView implements SourceView {
   grants(name: OwnName, judgement: Judgement | undefined): boolean {
     const object = judgement?.refusal === undefined ? judgement?.object : undefined;
     if ((object?.kind !== "Group" && object?.kind !== "Machine") || !this.#opens(object)) return false;
-    const shown = this.get(name.kind, name.namespace, name.name);
-    const atOnce = this.#atOnce(shown, object);
+    const atOnce = this.#atOnce(name, judgement);
     return atOnce?.kind !== object.kind || !isDeepStrictEqual(atOnce.spec, object.spec);
   }
 

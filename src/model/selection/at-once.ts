@@ -51,13 +51,12 @@ function keepsAll(spec: GroupSpec, wanted: GroupSpec | undefined): boolean {
   return implies(selectionOf(spec), selectionOf(wanted));
 }
 
-/** A new object until it may take effect: its machines wait. Undefined for an object that cannot make machines wait. */
-export function heldUntilThen(object: SourceObject): SourceObject | undefined {
+/** Returns a new object as it is until it may take effect: its machines wait, and it grants nothing. */
+export function heldUntilThen(object: GroupObject | MachineObject): GroupObject | MachineObject {
   if (object.kind === "Group") {
     const { install: _, ...spec } = object.spec;
     return { ...object, spec: { ...spec, hold: true } };
   }
-  if (object.kind !== "Machine") return undefined;
   const { install: _, ...spec } = object.spec;
   return { ...object, spec: { ...spec, hold: true } };
 }
