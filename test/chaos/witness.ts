@@ -248,8 +248,12 @@ export class Witness {
 
   /** True if the machine may be installed by a grant that the objects have. */
   #isOpen({ generation, scope }: Grant, { machine, endpoint, fromMs, ended }: Judged): boolean {
-    if (ended.has(generation) || (ended.size > 0 && scope === "NeverInstalled")) return false;
-    const sinceMs = this.#begun.get(machine.name)?.get(generation);
+    if (ended.has(generation)) return false;
+    const begun = this.#begun.get(machine.name);
+    // A machine whose next install has begun is no longer installed.
+    const isInstalled = ended.size > 0 && [...(begun?.keys() ?? [])].every((each) => ended.has(each));
+    if (isInstalled && scope === "NeverInstalled") return false;
+    const sinceMs = begun?.get(generation);
     return endpoint === "ignition" || sinceMs === undefined || fromMs - sinceMs <= repeatMs;
   }
 
