@@ -127,10 +127,14 @@ async function leftBehind({ all }: DavitMembers, lost: (number: number) => void)
   if (leader === undefined || behind === undefined) throw new Error("no davit leads");
   lost(number);
   process.kill(behind.pid, "SIGSTOP");
-  for (let snapshots = 0; snapshots < 3; snapshots++) await writeUntilSnapshot(leader);
-  const wanted = await indexOf(leader);
+  try {
+    for (let snapshots = 0; snapshots < 3; snapshots++) await writeUntilSnapshot(leader);
+  } finally {
+    // A davit that stands still could not be stopped.
+    process.kill(behind.pid, "SIGCONT");
+  }
   const startMs = performance.now();
-  process.kill(behind.pid, "SIGCONT");
+  const wanted = await indexOf(leader);
   while ((await indexOf(behind)) < wanted) await pause(20);
   return `it has caught up after ${since(startMs)}`;
 }
