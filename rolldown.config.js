@@ -54,12 +54,12 @@ export default defineConfig({
   // A thread is started by its file's name, so each is an entry beside the program.
   input: {
     main: "src/main.ts",
-    "parse-worker": "src/directory/parse-worker.ts",
+    "parse-worker": "src/sources/directory/parse-worker.ts",
     "trial-worker": "src/controller/trials/trial-worker.ts",
     "digest-worker": "src/http/assets/digest-worker.ts",
     "render-worker": "src/boot/making/render-worker.ts",
     "try-worker": "src/app/boot/try-worker.ts",
-    "sign-worker": "src/sign/sign-worker.ts",
+    "sign-worker": "src/trust/sign/sign-worker.ts",
     "boot-thread-worker": "src/app/threads/boot-thread-worker.ts",
   },
   platform: "node",

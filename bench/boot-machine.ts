@@ -6,8 +6,8 @@
 import { BootConfigs } from "../src/boot/boot-configs.ts";
 import type { BootLedger } from "../src/boot/core/selected.ts";
 import { BootIndex } from "../src/boot/selection/boot-index.ts";
-import { KnownLedger } from "../src/ledger/known-ledger.ts";
-import { entryPath } from "../src/ledger/ledger-documents.ts";
+import { KnownLedger } from "../src/installs/ledger/known-ledger.ts";
+import { entryPath } from "../src/installs/ledger/ledger-documents.ts";
 import { systemClock } from "../src/lib/clock.ts";
 import { createLog } from "../src/lib/logging/create-log.ts";
 import { labelsFromQuery } from "../src/model/labels/labels.ts";

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { BootService } from "../src/app/boot/boot-service.ts";
 import { sightingOf } from "../src/app/core/sight.ts";
 import { Sightings } from "../src/controller/machines/sightings.ts";
-import { KnownLedger } from "../src/ledger/known-ledger.ts";
+import { KnownLedger } from "../src/installs/ledger/known-ledger.ts";
 import { systemClock } from "../src/lib/clock.ts";
 import { diskFiles } from "../src/lib/files/files.ts";
 import { createLog } from "../src/lib/logging/create-log.ts";

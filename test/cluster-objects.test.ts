@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openCluster } from "../src/app/objects/cluster-objects.ts";
 import { createMetrics } from "../src/lib/metrics/metrics.ts";
 import { readServeConfig } from "../src/options/serve.ts";
-import { TestBed } from "./kubernetes/client-under-test.ts";
+import { TestBed } from "./sources/kubernetes/client-under-test.ts";
 
 let folder: string;
 

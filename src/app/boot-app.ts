@@ -7,6 +7,7 @@ import { hostname } from "node:os";
 import { CopyFile } from "../follow/copy-file.ts";
 import { type CredentialFiles, readCredentials } from "../follow/credentials.ts";
 import { StoreFollower } from "../follow/follow.ts";
+import { GrantedObjects } from "../installs/granted-objects.ts";
 import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files/files.ts";
 import { FileError } from "../lib/files/watched-files.ts";
@@ -26,7 +27,6 @@ import { sightingOf } from "./core/sight.ts";
 import { FollowedLedger } from "./ledger/followed-ledger.ts";
 import { machineBook, reportingMachine } from "./ledger/machine-book.ts";
 import type { MachineAddresses } from "./listener/boot-listener.ts";
-import { GrantedObjects } from "./objects/granted-objects.ts";
 
 export interface BootAppOptions {
   readonly config: BootConfig;

@@ -1,8 +1,5 @@
 /** Opens the audit log of `davit serve`, over what davit knows of machines. */
 
-import { AuditFile } from "../audit/audit-file.ts";
-import { AuditLog } from "../audit/audit-log.ts";
-import type { KnownMachine } from "../audit/reach.ts";
 import { mergedLabels, selectingPart } from "../boot/core/known-machines.ts";
 import type { Clock } from "../lib/clock.ts";
 import { placeOf } from "../lib/errors.ts";
@@ -11,6 +8,9 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
 import { identitiesOf, type MachineSpec } from "../model/objects/machine.ts";
 import type { ServeConfig } from "../options/serve.ts";
+import { AuditFile } from "../records/audit/audit-file.ts";
+import { AuditLog } from "../records/audit/audit-log.ts";
+import type { KnownMachine } from "../records/audit/reach.ts";
 import type { BootService } from "./boot/boot-service.ts";
 import type { LedgerService } from "./ledger/ledger-service.ts";
 import { bootOf, labelsOf } from "./ledger/machine-book.ts";

@@ -1,7 +1,7 @@
 /** The machines that davit has seen. */
 
-import type { KnownMachine } from "../audit/reach.ts";
-import type { RecordedMachine } from "../history/history-view.ts";
+import type { KnownMachine } from "../records/audit/reach.ts";
+import type { RecordedMachine } from "../records/history/history-view.ts";
 import type { BootService } from "./boot/boot-service.ts";
 import type { LedgerService } from "./ledger/ledger-service.ts";
 import { labelsOf } from "./ledger/machine-book.ts";

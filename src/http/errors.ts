@@ -8,7 +8,7 @@ import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
 import { LabelError } from "../model/labels/labels.ts";
 import { RenderError, type RenderReason, renderReasons } from "../render/core/render-error.ts";
 import { answeringError, waitingConfig } from "../render/grub/waiting.ts";
-import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
+import { SigningError, type SigningRefusal } from "../trust/sign/signing-error.ts";
 
 /** Why the HTTP layer refuses a request, with the status and the text of the answer. */
 export const requestRefusals = {

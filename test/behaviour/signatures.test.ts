@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { configNames } from "../../src/boot/boot-configs.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { Signer } from "../../src/sign/signer.ts";
+import { Signer } from "../../src/trust/sign/signer.ts";
 import { groupDocument, profileDocument } from "../boot/feed-documents.ts";
 import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";

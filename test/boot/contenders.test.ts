@@ -4,7 +4,7 @@ import { type Contenders, findContenders, unmetWants } from "../../src/boot/expl
 import { type Labels, labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { compareGroups, type Group, matches, toGroup } from "../../src/model/objects/group.ts";
 import { SelectorIndex } from "../../src/model/selection/selector-index.ts";
-import { groupSpec } from "../boot/feed-documents.ts";
+import { groupSpec } from "./feed-documents.ts";
 
 function group(name: string, selector: Readonly<Record<string, string>>, priority = 0): Group {
   return toGroup("lab", name, groupSpec({ selector, priority }));

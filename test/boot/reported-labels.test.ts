@@ -5,8 +5,8 @@
 
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { KnownLedger } from "../../src/ledger/known-ledger.ts";
-import { encodeMeta, entryPath, metaPath } from "../../src/ledger/ledger-documents.ts";
+import { KnownLedger } from "../../src/installs/ledger/known-ledger.ts";
+import { encodeMeta, entryPath, metaPath } from "../../src/installs/ledger/ledger-documents.ts";
 import type { LedgerEntry } from "../../src/model/permits/permit.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";

@@ -21,12 +21,12 @@ const mutants: readonly Mutant[] = [
     rule: "no grant counts before an older change",
     changes: [
       {
-        file: "src/directory/holdings.ts",
+        file: "src/sources/directory/holdings.ts",
         from: "this.#isChanging = !look.isAtRest;",
         to: "this.#isChanging = false;",
       },
       {
-        file: "src/directory/known-files.ts",
+        file: "src/sources/directory/known-files.ts",
         from: "const isWhole = rested.length === open.length && !this.isReading && !this.#isChanging();",
         to: "const isWhole = true;",
       },

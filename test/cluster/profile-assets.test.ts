@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
-import { profileText } from "../directory/manifests.ts";
-import { type Answer, type FileServer, file, startFileServer, status } from "../download/file-server.ts";
+import { type Answer, type FileServer, file, startFileServer, status } from "../assets/file-server.ts";
 import { missing } from "../helpers/requirements.ts";
+import { profileText } from "../sources/directory/manifests.ts";
 
 const content = Buffer.alloc(1_000_000, "kernel");
 const sha256 = createHash("sha256").update(content).digest("hex");

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";

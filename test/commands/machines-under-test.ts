@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
-import { History } from "../../src/history/history.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { OpsDoor } from "../../src/http/ops/door.ts";
 import { guardedRoutes } from "../../src/http/ops/guarded-routes.ts";
@@ -15,11 +14,12 @@ import { createOpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { isLoopback } from "../../src/lib/text/address.ts";
+import { History } from "../../src/records/history/history.ts";
 import { type Ran, runCommand } from "../helpers/command-under-test.ts";
 import { silentLog } from "../helpers/test-store.ts";
-import { seen } from "../history/seen-requests.ts";
 import { bookOf, type FakeMachines, fakeMachines, officeOf } from "../http/fake-machines.ts";
-import { ObjectServer } from "../kubernetes/object-server.ts";
+import { seen } from "../records/history/seen-requests.ts";
+import { ObjectServer } from "../sources/kubernetes/object-server.ts";
 
 export const adminToken = "admin-token-0123456789";
 

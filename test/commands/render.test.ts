@@ -12,7 +12,7 @@ import type { Host } from "../../src/commands/core/host.ts";
 import { render } from "../../src/commands/offline/render.ts";
 import { machineOf, type RenderedAnswer } from "../../src/commands/offline/render-answer.ts";
 import { readRenderConfig } from "../../src/commands/offline/render-options.ts";
-import { loadManifests } from "../../src/offline/load-manifests.ts";
+import { loadManifests } from "../../src/offline/load/load-manifests.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { silentLog } from "../helpers/test-store.ts";
 

@@ -5,11 +5,16 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Admission } from "../../src/admission/admission.ts";
-import { compileCheck } from "../../src/admission/check.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
-import { readKindSchemas, type SchemaNode, toSchemaNode, unknownFieldText } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
+import { Admission } from "../../src/sources/admission/admission.ts";
+import { compileCheck } from "../../src/sources/admission/check.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
+import {
+  readKindSchemas,
+  type SchemaNode,
+  toSchemaNode,
+  unknownFieldText,
+} from "../../src/sources/admission/schema.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { anyIdentityExpression } from "./any-expression.ts";

@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { type Check, compileCheck } from "../../src/admission/check.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
-import { readKindSchemas, toSchemaNode } from "../../src/admission/schema.ts";
 import type { JsonObject } from "../../src/model/json.ts";
+import { type Check, compileCheck } from "../../src/sources/admission/check.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
+import { readKindSchemas, toSchemaNode } from "../../src/sources/admission/schema.ts";
 import { bounds, controlCharacters, label, labels, plainTexts, refusedPlaces } from "./specs.ts";
 
 const crds = await readCrds(packagedCrdsDirectory);

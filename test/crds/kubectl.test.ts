@@ -3,14 +3,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Admission } from "../../src/admission/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
-import { readFileBytes } from "../../src/directory/read-file.ts";
-import { droppedFields } from "../../src/kubernetes/source/dropped-fields.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
+import { Admission } from "../../src/sources/admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
+import { readFileBytes } from "../../src/sources/directory/read-file.ts";
+import { droppedFields } from "../../src/sources/kubernetes/source/dropped-fields.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
-import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
 import { missing } from "../helpers/requirements.ts";
+import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../sources/directory/manifests.ts";
 
 const admission = new Admission(await readCrds(packagedCrdsDirectory));
 const quickstart = join(import.meta.dirname, "../../manifests/quickstart");

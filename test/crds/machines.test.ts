@@ -1,9 +1,9 @@
 /** Machines in a real API server: what kubectl shows of them, and that it takes each field of their status. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { nextStatus } from "../../src/kubernetes/status/next-status.ts";
 import { machinePhases } from "../../src/model/objects/machine.ts";
 import type { MachineStatus } from "../../src/model/objects/source.ts";
+import { nextStatus } from "../../src/sources/kubernetes/status/next-status.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 

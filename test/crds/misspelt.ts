@@ -1,7 +1,7 @@
 /** Objects with one name that does not exist, once in each place that has names of the CRDs' own. */
 
-import type { SchemaNode } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
+import type { SchemaNode } from "../../src/sources/admission/schema.ts";
 
 export interface Misspelt {
   readonly kind: string;

@@ -1,8 +1,8 @@
 /** CRDs as they were before they had some of their fields: they drop what they do not know, and merge selectors. */
 
 import { parse } from "yaml";
-import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
 import type { Cluster } from "../../tools/cluster/cluster.ts";
 
 const younger = ["x-kubernetes-validations", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-map-type"];

@@ -1,11 +1,11 @@
 /** What becomes of a selector's expressions where the cluster's CRD does not have them: nothing that davit would miss. */
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { droppedFields } from "../../src/kubernetes/source/dropped-fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
+import { droppedFields } from "../../src/sources/kubernetes/source/dropped-fields.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
-import { groupText } from "../directory/manifests.ts";
 import { missing } from "../helpers/requirements.ts";
+import { groupText } from "../sources/directory/manifests.ts";
 import { applyOlderCrd } from "./older-crd.ts";
 
 const expressions = "matchExpressions: [{key: os, operator: Exists}]";

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { readSigningKey } from "../../src/sign/signing-key.ts";
+import { readSigningKey } from "../../src/trust/sign/signing-key.ts";
 import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { quickstartMachine } from "../../tools/firmware/machine.ts";
-import { startFileServer } from "../download/file-server.ts";
+import { startFileServer } from "../assets/file-server.ts";
 import { missing } from "../helpers/requirements.ts";
 import { makeGrubLoader } from "./grub-netboot.ts";
 import { expectOwnConfigs } from "./guest-checks.ts";

@@ -8,7 +8,7 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from "vitest";
-import { isDataToGrub } from "../../src/sign/grub-reading.ts";
+import { isDataToGrub } from "../../src/trust/sign/grub-reading.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { hostSeenByMachine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { Gpg } from "../helpers/gpg.ts";

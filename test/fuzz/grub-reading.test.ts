@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { isDataToGrub } from "../../src/sign/grub-reading.ts";
+import { isDataToGrub } from "../../src/trust/sign/grub-reading.ts";
 import { grubAttacks, judged } from "../helpers/grub-attacks.ts";
 import { missing } from "../helpers/requirements.ts";
 

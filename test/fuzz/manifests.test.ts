@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { machineOf } from "../../src/commands/offline/render-answer.ts";
-import { loadManifests } from "../../src/offline/load-manifests.ts";
+import { loadManifests } from "../../src/offline/load/load-manifests.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { seededPick } from "../helpers/fault-files.ts";
 import { silentLog } from "../helpers/test-store.ts";

@@ -4,7 +4,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { History } from "../../src/history/history.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { OpsDoor } from "../../src/http/ops/door.ts";
 import { machineChanges } from "../../src/http/ops/machine-changes.ts";
@@ -13,6 +12,7 @@ import { createOpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { isLoopback } from "../../src/lib/text/address.ts";
+import { History } from "../../src/records/history/history.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { bookOf, type FakeMachines, fakeMachines, officeOf, plan } from "./fake-machines.ts";
 

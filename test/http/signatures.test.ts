@@ -8,7 +8,7 @@ import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/logging/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { SigningError, type SigningRefusal } from "../../src/sign/signing-error.ts";
+import { SigningError, type SigningRefusal } from "../../src/trust/sign/signing-error.ts";
 import { accessLog } from "../helpers/access-log.ts";
 import { ask, headerOf, statusOf, type WireAnswer } from "./wire.ts";
 

@@ -7,7 +7,7 @@ import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from "node:
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { issueAuthority, issueServer } from "../../src/certificates/issue.ts";
+import { issueAuthority, issueServer } from "../../src/trust/certificates/issue.ts";
 import { type DavitBootProcess, type DavitProcess, storeOf } from "../../tools/davit-process.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
 import { hourMs, InstallWorld, installObjects, ledgerId, queryOf, stateOf } from "../helpers/install-world.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { davitProgram } from "../../tools/davit-process.ts";
-import { type FileServer, file, startFileServer, status } from "../download/file-server.ts";
+import { type FileServer, file, startFileServer, status } from "../assets/file-server.ts";
 import { makeAuthority } from "../helpers/certificates.ts";
 import { missing } from "../helpers/requirements.ts";
 

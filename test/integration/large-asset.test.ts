@@ -12,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
-import { profileText } from "../directory/manifests.ts";
-import { type Answer, startFileServer } from "../download/file-server.ts";
+import { type Answer, startFileServer } from "../assets/file-server.ts";
+import { profileText } from "../sources/directory/manifests.ts";
 
 const mebibyte = 1024 ** 2;
 const sizeBytes = Number(process.env.DAVIT_TEST_ASSET_MIB ?? 8) * mebibyte;

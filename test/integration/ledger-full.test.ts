@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { encodeEntry, entryPath, identityPath } from "../../src/ledger/ledger-documents.ts";
+import { encodeEntry, entryPath, identityPath } from "../../src/installs/ledger/ledger-documents.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { diskFiles } from "../../src/lib/files/files.ts";
 import type { LedgerEntry } from "../../src/model/permits/permit.ts";

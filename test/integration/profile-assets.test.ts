@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type DavitBootProcess, startDavit, startDavitBoot, storeOf } from "../../tools/davit-process.ts";
-import { profileText } from "../directory/manifests.ts";
-import { type Answer, type FileServer, file, startFileServer, status } from "../download/file-server.ts";
+import { type Answer, type FileServer, file, startFileServer, status } from "../assets/file-server.ts";
+import { profileText } from "../sources/directory/manifests.ts";
 
 const content = randomBytes(3_000_000);
 const sha256 = createHash("sha256").update(content).digest("hex");

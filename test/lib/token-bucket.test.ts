@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { statusPace } from "../../src/kubernetes/status/status-writer.ts";
 import { TokenBucket } from "../../src/lib/token-bucket.ts";
+import { statusPace } from "../../src/sources/kubernetes/status/status-writer.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 /** How long a first sync writes, where an API server takes one write after the other. */

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { readDocuments } from "../../src/directory/yaml-documents.ts";
 import { isAmbiguous } from "../../src/lib/text/yaml-rules.ts";
 import { yamlToJson } from "../../src/render/config/yaml.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
+import { readDocuments } from "../../src/sources/directory/yaml-documents.ts";
 
 const ambiguous = [
   ...["y", "Y", "yes", "NO", "off", "On", "n", "0123", "-017", "089", "00", "0644", "1_000", "1_0.5", "0x_1", "-0x1F"],

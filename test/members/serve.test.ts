@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../../tools/davit-process.ts";
-import { file, startFileServer } from "../download/file-server.ts";
+import { file, startFileServer } from "../assets/file-server.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { freePorts } from "../helpers/keys-servers.ts";
 import { missing } from "../helpers/requirements.ts";

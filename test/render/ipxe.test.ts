@@ -3,7 +3,7 @@ import { BugError } from "../../src/lib/errors.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import type { FilledBoot, FilledKernel } from "../../src/render/boot/boot.ts";
 import { bootScript, chainScript, renderIpxe } from "../../src/render/ipxe/ipxe.ts";
-import { isDataToGrub } from "../../src/sign/grub-reading.ts";
+import { isDataToGrub } from "../../src/trust/sign/grub-reading.ts";
 
 const documented = [
   "coreos.first_boot=1",

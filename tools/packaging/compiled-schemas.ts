@@ -1,13 +1,13 @@
 /**
- * A plugin for the bundler: it replaces src/admission/validator.ts by the code that ajv generates for davit's schemas.
+ * A plugin for the bundler: it replaces src/sources/admission/validator.ts by the code that ajv generates for davit's schemas.
  * A schema is found by its digest, so a check can never belong to another schema.
  */
 
 import { hash } from "node:crypto";
 import { Ajv } from "ajv";
 import standaloneCode from "ajv/dist/standalone/index.js";
-import { Admission } from "../../src/admission/admission.ts";
-import { ajvOptions } from "../../src/admission/validator.ts";
+import { Admission } from "../../src/sources/admission/admission.ts";
+import { ajvOptions } from "../../src/sources/admission/validator.ts";
 
 /** @param crds the texts of the CRDs that the bundle has. */
 export function compiledSchemas(crds: readonly string[]) {
@@ -17,7 +17,7 @@ export function compiledSchemas(crds: readonly string[]) {
   };
 }
 
-/** Returns a module like src/admission/validator.ts, for the schemas of these CRDs only. */
+/** Returns a module like src/sources/admission/validator.ts, for the schemas of these CRDs only. */
 function codeOf(crds: readonly string[]): { readonly code: string; readonly moduleType: "js" } {
   const ajv = new Ajv({ ...ajvOptions, validateSchema: false, code: { source: true, esm: true } });
   const digests = new Admission(crds).schemas.map((schema) => {

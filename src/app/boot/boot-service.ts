@@ -3,6 +3,7 @@
  * operators. It does not know where the documents come from: the caller feeds the index.
  */
 
+import type { AssetSource } from "../../assets/asset-source.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootLedger } from "../../boot/core/selected.ts";
 import { NearMisses } from "../../boot/explaining/near-misses.ts";
@@ -11,11 +12,6 @@ import { SlowWork } from "../../boot/making/slow-work.ts";
 import { BootIndex } from "../../boot/selection/boot-index.ts";
 import { commonDoubts, doubtText } from "../../boot/selection/doubt.ts";
 import { Freshness } from "../../boot/selection/freshness.ts";
-import type { AssetSource } from "../../download/asset-source.ts";
-import { BootIds } from "../../history/boot-ids.ts";
-import { HandedIntake } from "../../history/handed-intake.ts";
-import { History, type HistoryOutlets } from "../../history/history.ts";
-import type { RecordedMachine } from "../../history/history-view.ts";
 import { AssetDigests } from "../../http/assets/digests.ts";
 import { type RequestSink, requestFollower } from "../../http/boot/access-log.ts";
 import type { ReportRouteOptions } from "../../http/boot/report.ts";
@@ -43,6 +39,10 @@ import { type Address, isLoopback } from "../../lib/text/address.ts";
 import type { Feed } from "../../model/feed.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
+import { BootIds } from "../../records/history/boot-ids.ts";
+import { HandedIntake } from "../../records/history/handed-intake.ts";
+import { History, type HistoryOutlets } from "../../records/history/history.ts";
+import type { RecordedMachine } from "../../records/history/history-view.ts";
 import { connectionLimitOf } from "../core/open-files.ts";
 import type { SecretKeys } from "../core/secret-keys.ts";
 import { BootListener, type MachineAddresses } from "../listener/boot-listener.ts";

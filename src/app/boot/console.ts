@@ -3,7 +3,6 @@
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
-import type { History } from "../../history/history.ts";
 import type { Clients } from "../../http/client-shares.ts";
 import type { ConsoleContext } from "../../http/console/pages/context.ts";
 import type { ConsoleFiles, ConsoleRoutesOptions } from "../../http/console/routes.ts";
@@ -26,6 +25,7 @@ import { isLoopback } from "../../lib/text/address.ts";
 import type { ClusterCallers } from "../../model/cluster-callers.ts";
 import type { ActionAudit } from "../../model/objects/audit.ts";
 import type { SourceView } from "../../model/objects/source.ts";
+import type { History } from "../../records/history/history.ts";
 import { type TryGround, TryThread } from "./try-thread.ts";
 
 /** What only `davit serve` knows. */

@@ -1,12 +1,12 @@
 /** Where the history of boots goes: to a journal on disk, or to the davit that this one follows. */
 
-import type { HistoryOutlets } from "../../history/history.ts";
-import { Journal } from "../../history/journal.ts";
 import { numberOfName, refusalOf } from "../../http/refusal-numbers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
+import type { HistoryOutlets } from "../../records/history/history.ts";
+import { Journal } from "../../records/history/journal.ts";
 
 export const refusalNames = { nameOf: refusalOf, numberOf: numberOfName };
 

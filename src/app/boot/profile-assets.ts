@@ -2,9 +2,9 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AssetFetcher, type AssetFetcherOptions, type DirectoryClaim } from "../../download/asset-fetcher.ts";
-import { type AssetSource, allowedServers } from "../../download/asset-source.ts";
-import { answerOrSilence } from "../../download/get.ts";
+import { AssetFetcher, type AssetFetcherOptions, type DirectoryClaim } from "../../assets/asset-fetcher.ts";
+import { type AssetSource, allowedServers } from "../../assets/asset-source.ts";
+import { answerOrSilence } from "../../assets/get.ts";
 import { askStore, type StoreCredentials } from "../../follow/store-request.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
 import type { Clock } from "../../lib/clock.ts";

@@ -3,19 +3,25 @@
  * uses the code of `davit lint` and `davit render`. It runs in a thread of its own (`try-worker.ts`).
  */
 
-import { Admission } from "../../admission/admission.ts";
-import { readCrds } from "../../admission/crds.ts";
 import { BootConfigs, type BootConfigsOptions } from "../../boot/boot-configs.ts";
-import { Holdings } from "../../directory/holdings.ts";
-import { type Definition, type FileContent, markCount, readText, unusableFile } from "../../directory/read-file.ts";
-import { textBegin } from "../../directory/yaml-documents.ts";
 import type { TriedManifest } from "../../http/console/state/trying.ts";
 import { type Preview, Previews } from "../../http/ops/preview.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { lint } from "../../lint/lint.ts";
 import { objectKey, referencesOf, type SourceObject } from "../../model/objects/source.ts";
-import { bootIndexOf, type Manifests, planManifests } from "../../offline/load-manifests.ts";
-import { ObjectPlaces } from "../../offline/object-places.ts";
+import { lint } from "../../offline/lint/lint.ts";
+import { bootIndexOf, type Manifests, planManifests } from "../../offline/load/load-manifests.ts";
+import { ObjectPlaces } from "../../offline/load/object-places.ts";
+import { Admission } from "../../sources/admission/admission.ts";
+import { readCrds } from "../../sources/admission/crds.ts";
+import { Holdings } from "../../sources/directory/holdings.ts";
+import {
+  type Definition,
+  type FileContent,
+  markCount,
+  readText,
+  unusableFile,
+} from "../../sources/directory/read-file.ts";
+import { textBegin } from "../../sources/directory/yaml-documents.ts";
 
 /** What the thread needs to try a manifest. */
 export interface TryJob {

@@ -9,7 +9,7 @@ import { RemoteHistory } from "../../follow/remote-history.ts";
 import { RemoteSightings } from "../../follow/remote-sightings.ts";
 import type { StoreCredentials } from "../../follow/store-request.ts";
 import { Writers } from "../../follow/writers.ts";
-import { KnownLedger } from "../../ledger/known-ledger.ts";
+import { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";

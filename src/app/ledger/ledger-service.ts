@@ -5,10 +5,13 @@
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { AuditLog } from "../../audit/audit-log.ts";
-import { foreignGrants } from "../../ledger/foreign-grants.ts";
-import { Ledger } from "../../ledger/ledger.ts";
-import type { LedgerMark } from "../../ledger/mark-keeper.ts";
+import { GrantedObjects } from "../../installs/granted-objects.ts";
+import { fileMark } from "../../installs/ledger/file-mark.ts";
+import { foreignGrants } from "../../installs/ledger/foreign-grants.ts";
+import { Ledger } from "../../installs/ledger/ledger.ts";
+import type { LedgerMark } from "../../installs/ledger/mark-keeper.ts";
+import { InstallCounts } from "../../installs/outcomes/install-counts.ts";
+import { InstallEvents } from "../../installs/outcomes/install-events.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
@@ -17,14 +20,11 @@ import { davitRoot } from "../../model/objects/documents.ts";
 import type { EventSink } from "../../model/objects/source.ts";
 import type { LedgerEntry, ReportRules } from "../../model/permits/permit.ts";
 import type { ServeConfig } from "../../options/serve.ts";
+import type { AuditLog } from "../../records/audit/audit-log.ts";
 import { openStore } from "../../store/open-store.ts";
 import type { Store } from "../../store/store.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
-import { fileMark } from "../core/file-mark.ts";
 import { openSharedLedger } from "../core/members.ts";
-import { GrantedObjects } from "../objects/granted-objects.ts";
-import { InstallCounts } from "./install-counts.ts";
-import { InstallEvents } from "./install-events.ts";
 import { ledgerFreshness } from "./ledger-freshness.ts";
 
 export interface LedgerServiceOptions {

@@ -4,11 +4,11 @@ import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { RequestedMachine } from "../../http/boot/access-log.ts";
 import type { LedgerBook, MachineBook, MachineBoot, PendingMachine } from "../../http/ops/machine-book.ts";
-import type { KnownLedger } from "../../ledger/known-ledger.ts";
-import { entryIdOf } from "../../ledger/report-token.ts";
+import type { GrantedObjects } from "../../installs/granted-objects.ts";
+import type { KnownLedger } from "../../installs/ledger/known-ledger.ts";
+import { entryIdOf } from "../../installs/ledger/report-token.ts";
 import { type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
 import type { NamedGrant } from "../../model/permits/permit.ts";
-import type { GrantedObjects } from "../objects/granted-objects.ts";
 
 export interface MachineBookOptions {
   readonly index: Pick<BootIndex, "candidate" | "groups" | "machineOf">;

@@ -3,7 +3,6 @@
  * reports problems to the operator, because firmware does not say why it refuses one.
  */
 
-import type { OwnCertificate } from "../../certificates/own-certificate.ts";
 import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../../http/server-tls.ts";
 import { TlsFiles } from "../../http/tls-files.ts";
 import { type Clock, toRfc3339 } from "../../lib/clock.ts";
@@ -12,6 +11,7 @@ import { FileError } from "../../lib/files/watched-files.ts";
 import type { Log } from "../../lib/log.ts";
 import { type Address, isWildcard } from "../../lib/text/address.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
+import type { OwnCertificate } from "../../trust/certificates/own-certificate.ts";
 import { advertisedTlsAddress } from "../core/advertise.ts";
 
 type TlsConfig = Pick<
@@ -102,7 +102,7 @@ export class BootTls {
   async #makeOwn(directory: string): Promise<OwnCertificate> {
     const { clock, log } = this.#options;
     // The package that makes certificates takes time and memory: davit loads it only if needed.
-    const { OwnCertificate: Certificate } = await import("../../certificates/own-certificate.ts");
+    const { OwnCertificate: Certificate } = await import("../../trust/certificates/own-certificate.ts");
     const hosts = [...(isWildcard(this.address.host) ? [] : [this.address.host]), this.#host, "localhost", "127.0.0.1"];
     const files = { files: diskFiles, directory, hosts };
     const own = new Certificate({

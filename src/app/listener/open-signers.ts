@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
-import type { Signer, SignerOptions } from "../../sign/signer.ts";
+import type { Signer, SignerOptions } from "../../trust/sign/signer.ts";
 
 /** A signer is undefined if the operator gave no key for it. */
 export interface OpenedSigners {
@@ -43,7 +43,7 @@ async function openSigner(
   { clock, log, metrics }: SignersOptions,
 ): Promise<Signer> {
   // The OpenPGP package takes time and memory: davit loads it only if there is a key.
-  const { Signer: LoadedSigner } = await import("../../sign/signer.ts");
+  const { Signer: LoadedSigner } = await import("../../trust/sign/signer.ts");
   const part = key.option === "grub-signing" ? "grub-sign" : "sign";
   return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
 }

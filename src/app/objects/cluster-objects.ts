@@ -1,15 +1,15 @@
 /** Reads objects from a cluster and writes their status there: assembles the parts of `kubernetes/`. */
 
-import { ApiCallers } from "../../kubernetes/api-callers.ts";
-import { ApiClient } from "../../kubernetes/client/client.ts";
-import { ApiServerTrust } from "../../kubernetes/client/cluster-trust.ts";
-import { loadClusterAccess } from "../../kubernetes/client/kube-config.ts";
-import { ConfigMapMark } from "../../kubernetes/ledger-mark.ts";
-import { MachineCreator } from "../../kubernetes/machine-creator.ts";
-import { ClusterSource } from "../../kubernetes/source/cluster-source.ts";
-import { EventRecorder } from "../../kubernetes/status/event-recorder.ts";
-import { StatusWriter } from "../../kubernetes/status/status-writer.ts";
 import type { ServeConfig } from "../../options/serve.ts";
+import { ApiCallers } from "../../sources/kubernetes/api-callers.ts";
+import { ApiClient } from "../../sources/kubernetes/client/client.ts";
+import { ApiServerTrust } from "../../sources/kubernetes/client/cluster-trust.ts";
+import { loadClusterAccess } from "../../sources/kubernetes/client/kube-config.ts";
+import { ConfigMapMark } from "../../sources/kubernetes/ledger-mark.ts";
+import { MachineCreator } from "../../sources/kubernetes/machine-creator.ts";
+import { ClusterSource } from "../../sources/kubernetes/source/cluster-source.ts";
+import { EventRecorder } from "../../sources/kubernetes/status/event-recorder.ts";
+import { StatusWriter } from "../../sources/kubernetes/status/status-writer.ts";
 import { signsOfLife } from "../core/signs-of-life.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 

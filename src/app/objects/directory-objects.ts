@@ -1,6 +1,6 @@
 /** Reads objects from files. Their status is only in the log: davit never writes the files. */
 
-import { DirectorySource } from "../../directory/directory.ts";
+import { DirectorySource } from "../../sources/directory/directory.ts";
 import { signsOfLife } from "../core/signs-of-life.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import type { MachineMaker } from "../../controller/machines/enrolment.ts";
-import type { LedgerMark } from "../../ledger/mark-keeper.ts";
+import type { LedgerMark } from "../../installs/ledger/mark-keeper.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";

@@ -1,7 +1,7 @@
 /** Takes backups of the store at intervals, if the options say so. */
 
 import { randomBytes } from "node:crypto";
-import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
+import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";

@@ -16,7 +16,7 @@ import { type PermitRoutesOptions, permitAnswers } from "../../http/store/permit
 import { type LedgerAnswers, storeHandler } from "../../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
-import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
+import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskSentence } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";

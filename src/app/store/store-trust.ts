@@ -1,7 +1,6 @@
 /** The store's authentication without files from the operator: a certificate of davit's own, and a cluster's tokens. */
 
 import { join } from "node:path";
-import type { OwnCertificate } from "../../certificates/own-certificate.ts";
 import type { ServiceAccountTokens } from "../../http/store/service-account-tokens.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
@@ -9,6 +8,7 @@ import type { Log } from "../../lib/log.ts";
 import { isWildcard } from "../../lib/text/address.ts";
 import type { ClusterTrust } from "../../model/cluster-trust.ts";
 import type { ServeConfig } from "../../options/serve.ts";
+import type { OwnCertificate } from "../../trust/certificates/own-certificate.ts";
 
 export interface StoreTrustOptions {
   readonly config: ServeConfig;
@@ -30,7 +30,7 @@ export async function openOwnCertificate(options: StoreTrustOptions): Promise<Ow
   const { config, trust, clock, log } = options;
   if (!config.storeOwnCertificate) return undefined;
   // The package that makes certificates takes time and memory: davit loads it only if needed.
-  const { OwnCertificate: Certificate } = await import("../../certificates/own-certificate.ts");
+  const { OwnCertificate: Certificate } = await import("../../trust/certificates/own-certificate.ts");
   const certificate = new Certificate({
     files: diskFiles,
     directory: join(config.dataDir, "certificate"),

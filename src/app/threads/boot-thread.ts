@@ -4,18 +4,18 @@
  * for 10 s it answers 503 to requests for configs, because the objects may have changed.
  */
 
+import { WantedAssets } from "../../assets/wanted-assets.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import { SlowWork } from "../../boot/making/slow-work.ts";
 import { BootIndex } from "../../boot/selection/boot-index.ts";
 import { Freshness } from "../../boot/selection/freshness.ts";
-import { WantedAssets } from "../../download/wanted-assets.ts";
 import { RemoteDesk } from "../../follow/remote-desk.ts";
 import { assetRoute } from "../../http/assets/assets.ts";
 import { AssetDigests } from "../../http/assets/digests.ts";
 import { requestFollower } from "../../http/boot/access-log.ts";
 import { Clients } from "../../http/client-shares.ts";
 import { UnsentAnswers, unsentLimitOf } from "../../http/unsent-answers.ts";
-import { KnownLedger } from "../../ledger/known-ledger.ts";
+import { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { createThreadMetrics } from "../../lib/metrics/boot-metrics.ts";

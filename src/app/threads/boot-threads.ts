@@ -8,7 +8,7 @@
  */
 
 import { Worker } from "node:worker_threads";
-import type { WantedAssets } from "../../download/wanted-assets.ts";
+import type { WantedAssets } from "../../assets/wanted-assets.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";

@@ -12,7 +12,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log, LogLevel } from "../../lib/log.ts";
 import { closingPath, decodeClosing, decodeQuestion, permitPath } from "../../model/permits/permit-wire.ts";
 import { RenderError } from "../../render/core/render-error.ts";
-import { SigningError } from "../../sign/signing-error.ts";
+import { SigningError } from "../../trust/sign/signing-error.ts";
 import type { FromThread, QuestionName, Questions, SignerName, ThreadEvent, ThreadQuestion } from "./wire.ts";
 
 /** The longest wait for an answer of the desk, as in `Writers`. */

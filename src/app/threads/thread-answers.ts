@@ -8,7 +8,7 @@ import type { AssetDigests } from "../../http/assets/digests.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
-import { SigningError } from "../../sign/signing-error.ts";
+import { SigningError } from "../../trust/sign/signing-error.ts";
 import type { AnyAnswer, Questions, RenderEnd, SignerName, ThreadQuestion } from "./wire.ts";
 
 export interface ThreadAnswersOptions {

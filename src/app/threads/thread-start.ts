@@ -1,6 +1,6 @@
 /** Selects what a boot thread gets at its start. */
 
-import type { WantedAssets } from "../../download/wanted-assets.ts";
+import type { WantedAssets } from "../../assets/wanted-assets.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import type { BoundAddresses } from "../listener/boot-listener.ts";

@@ -1,9 +1,9 @@
 /** The messages between the first thread and a boot thread. All of them can be cloned. */
 
+import type { CheckedClaim } from "../../assets/wanted-assets.ts";
 import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { Made } from "../../boot/making/boot-maker.ts";
 import type { Customer, SentJob, ThreadAnswer } from "../../boot/making/render-thread.ts";
-import type { CheckedClaim } from "../../download/wanted-assets.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine } from "../../http/boot/access-log.ts";
 import type { LogLevel } from "../../lib/log.ts";
 import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
@@ -12,8 +12,8 @@ import type { Labels } from "../../model/labels/labels.ts";
 import type { MachineReport, ReportOutcome } from "../../model/permits/permit-desk.ts";
 import type { PermitQuestion, PermitReply } from "../../model/permits/permit-wire.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
-import type { DetachedSignature } from "../../sign/detached.ts";
-import type { SigningRefusal } from "../../sign/signing-error.ts";
+import type { DetachedSignature } from "../../trust/sign/detached.ts";
+import type { SigningRefusal } from "../../trust/sign/signing-error.ts";
 import type { BoundAddresses, ListenerConfig } from "../listener/boot-listener.ts";
 
 /** What a boot thread gets at its start. It contains no secret. */

@@ -1,6 +1,5 @@
 /** Patches Machines and Groups in the cluster, by a person's kubeconfig. */
 
-import type { ApiClient } from "../../kubernetes/client/client.ts";
 import { systemClock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { random } from "../../lib/random.ts";
@@ -8,6 +7,7 @@ import { StartError } from "../../lib/start-error.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Environment } from "../../options/parsing.ts";
 import type { Paths } from "../../options/rules.ts";
+import type { ApiClient } from "../../sources/kubernetes/client/client.ts";
 import { readVersion } from "../core/version.ts";
 import type { NamedObject } from "./options.ts";
 
@@ -46,8 +46,8 @@ export async function withCluster<Result>(
   work: (objects: ClusterObjects) => Promise<Result>,
 ): Promise<Result> {
   const [{ loadClusterAccess }, { ApiClient: Client }, { createMetrics }] = await Promise.all([
-    import("../../kubernetes/client/kube-config.ts"),
-    import("../../kubernetes/client/client.ts"),
+    import("../../sources/kubernetes/client/kube-config.ts"),
+    import("../../sources/kubernetes/client/client.ts"),
     import("../../lib/metrics/metrics.ts"),
   ]);
   const access = await loadClusterAccess(options);
@@ -68,8 +68,8 @@ export async function withCluster<Result>(
 }
 
 async function objectsOf(client: ApiClient, namespace: string): Promise<ClusterObjects> {
-  const { objectPath, resources } = await import("../../kubernetes/client/resources.ts");
-  const { ApiError } = await import("../../kubernetes/client/api-error.ts");
+  const { objectPath, resources } = await import("../../sources/kubernetes/client/resources.ts");
+  const { ApiError } = await import("../../sources/kubernetes/client/api-error.ts");
   const { signal } = new AbortController();
   const pathOf = (place: ObjectPlace) => objectPath(resources[place.kind], place.namespace, place.name);
   const failure = (doing: string, place: ObjectPlace, error: unknown) => {

@@ -3,13 +3,13 @@
 import { randomBytes } from "node:crypto";
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { editObject, objectIn } from "../../directory/edit-object.ts";
-import { listFiles } from "../../directory/list-files.ts";
-import { formatOf } from "../../directory/yaml-documents.ts";
 import { codeOf } from "../../lib/errors.ts";
 import { readSentence } from "../../lib/files/disk-sentence.ts";
 import { StartError } from "../../lib/start-error.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { editObject, objectIn } from "../../sources/directory/edit-object.ts";
+import { listFiles } from "../../sources/directory/list-files.ts";
+import { formatOf } from "../../sources/directory/yaml-documents.ts";
 import { nameOf, type ObjectPlace } from "./cluster.ts";
 
 /** The file of an object. */

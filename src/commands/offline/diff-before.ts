@@ -1,10 +1,8 @@
 /** Reads the state that `davit diff` compares manifests with: a running davit, a backup, or a directory. */
 
 import { statSync } from "node:fs";
-import { comparable, unreadablePath } from "../../diff/apply.ts";
-import type { RecordedLabels } from "../../diff/known-machines.ts";
 import { digestOf, withoutSecrets } from "../../http/ops/without-secrets.ts";
-import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
+import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { StartError } from "../../lib/start-error.ts";
@@ -12,7 +10,9 @@ import { visible } from "../../lib/text/visible.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { clearReader } from "../../model/objects/secret-texts.ts";
-import { type DocumentTexts, loadManifests } from "../../offline/load-manifests.ts";
+import { comparable, unreadablePath } from "../../offline/diff/apply.ts";
+import type { RecordedLabels } from "../../offline/diff/known-machines.ts";
+import { type DocumentTexts, loadManifests } from "../../offline/load/load-manifests.ts";
 import { readBackup } from "../../store/backup/backup.ts";
 import { storePath } from "../../store/core/node.ts";
 import { filesAmong } from "../../store/watch/changed-files.ts";

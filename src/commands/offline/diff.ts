@@ -1,15 +1,15 @@
 /** `davit diff`: what manifests would change, for which machines, before they are applied. */
 
-import { applied } from "../../diff/apply.ts";
-import { compare } from "../../diff/compare.ts";
-import { jsonReport } from "../../diff/report-json.ts";
-import { markdownReport } from "../../diff/report-markdown.ts";
-import { textReport } from "../../diff/report-text.ts";
-import { secretDigests } from "../../diff/secret-digests.ts";
-import { type DiffReport, hasDifferences } from "../../diff/words.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
-import { readManifests } from "../../offline/load-manifests.ts";
+import { applied } from "../../offline/diff/apply.ts";
+import { compare } from "../../offline/diff/compare.ts";
+import { jsonReport } from "../../offline/diff/report-json.ts";
+import { markdownReport } from "../../offline/diff/report-markdown.ts";
+import { textReport } from "../../offline/diff/report-text.ts";
+import { secretDigests } from "../../offline/diff/secret-digests.ts";
+import { type DiffReport, hasDifferences } from "../../offline/diff/words.ts";
+import { readManifests } from "../../offline/load/load-manifests.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { assertReadable, inputOf, readsInput } from "../core/load-input.ts";

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir } from "node:fs/promises";
-import { AssetListError, readAssetList, type WantedAsset } from "../../download/asset-list.ts";
-import { download } from "../../download/download.ts";
-import { DownloadError } from "../../download/download-error.ts";
+import { AssetListError, readAssetList, type WantedAsset } from "../../assets/asset-list.ts";
+import { download } from "../../assets/download.ts";
+import { DownloadError } from "../../assets/download-error.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
 import { readSmallFile } from "../../lib/files/watched-files.ts";

@@ -11,7 +11,7 @@ import { authority as addressText } from "../../lib/text/address.ts";
 import { LabelError, type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../../model/objects/profile.ts";
 import { wantsOf } from "../../model/selection/wants.ts";
-import { bootIndexOf, type Manifests } from "../../offline/load-manifests.ts";
+import { bootIndexOf, type Manifests } from "../../offline/load/load-manifests.ts";
 import { serveOptions } from "../../options/table.ts";
 import { bootScript, chainScript } from "../../render/ipxe/ipxe.ts";
 import { machineEndpoints, type RenderConfig, type RenderedEndpoint } from "./render-options.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readCredentials } from "../../follow/credentials.ts";
 import { fetchBackup } from "../../follow/fetch-backup.ts";
 import { FollowError, type FollowFailure } from "../../follow/follow-error.ts";
-import { ledgerRootPath } from "../../ledger/ledger-documents.ts";
+import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { StartError } from "../../lib/start-error.ts";

@@ -1,5 +1,5 @@
-import { endFileLedger } from "../../app/core/file-mark.ts";
 import { ledgerPrefix } from "../../app/core/members.ts";
+import { endFileLedger } from "../../installs/ledger/file-mark.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { tombstonesRoot } from "../../model/objects/documents.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ledgerAddress, ledgerRootPath } from "../../ledger/ledger-documents.ts";
-import { restoredLedgerNode } from "../../ledger/restored-ledger.ts";
+import { ledgerAddress, ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
+import { restoredLedgerNode } from "../../installs/ledger/restored-ledger.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { davitRoot } from "../../model/objects/documents.ts";

@@ -1,7 +1,7 @@
 /** Finds the boot to which a request of the boot listener belongs, for the log and the history. */
 
-import type { BootIds, NumberedBoot } from "../../history/boot-ids.ts";
 import { type Labels, sentLabels } from "../../model/labels/labels.ts";
+import type { BootIds, NumberedBoot } from "../../records/history/boot-ids.ts";
 import type { BegunRequest } from "./access-log.ts";
 
 export type NumberedBoots = Pick<BootIds, "named" | "unnamed" | "reported" | "ended">;

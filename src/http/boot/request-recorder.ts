@@ -1,6 +1,6 @@
 /** Converts a finished request of the boot listener into a history entry. */
 
-import type { History } from "../../history/history.ts";
+import type { History } from "../../records/history/history.ts";
 import { refusalNumber } from "../refusal-numbers.ts";
 import type { BegunRequest, EndedRequest } from "./access-log.ts";
 

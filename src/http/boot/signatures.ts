@@ -7,8 +7,8 @@
 import { after, type Soon } from "../../lib/soon.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import { isGrub } from "../../render/grub/grub.ts";
-import { isDataToGrub } from "../../sign/grub-reading.ts";
-import type { Signer } from "../../sign/signer.ts";
+import { isDataToGrub } from "../../trust/sign/grub-reading.ts";
+import type { Signer } from "../../trust/sign/signer.ts";
 import type { Holder } from "../client-shares.ts";
 import type { Answer, Exchange } from "../exchange.ts";
 

@@ -1,10 +1,10 @@
 /** Joins what objects, the ledger and the history know of machines. */
 
-import type { HistoryView, RecordedMachine } from "../../history/history-view.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
 import { mayBeSightingOf } from "../../model/sighting.ts";
+import type { HistoryView, RecordedMachine } from "../../records/history/history-view.ts";
 import { RequestError } from "../errors.ts";
 import { findMachine, identityOf } from "./find-machine.ts";
 import type { MachineBook } from "./machine-book.ts";

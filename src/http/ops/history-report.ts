@@ -1,10 +1,10 @@
 /** Formats the history: lines for a person, JSON for programs. Both escape what machines sent. */
 
-import { bootIdText } from "../../history/boot-ids.ts";
-import { type BootEnd, bootsOf, missingOf, type PastBoot, type StageOf } from "../../history/boots.ts";
-import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
+import { bootIdText } from "../../records/history/boot-ids.ts";
+import { type BootEnd, bootsOf, missingOf, type PastBoot, type StageOf } from "../../records/history/boots.ts";
+import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../records/history/history-view.ts";
 import { refusalOf } from "../refusal-numbers.ts";
 
 /** Returns everything about these machines, with the latest boot of each first. */

@@ -6,10 +6,10 @@
 
 import type { FastifyPluginAsync } from "fastify";
 import type { BootFiles } from "../../boot/making/boot-scripts.ts";
-import { plainStage, type StageOf } from "../../history/boots.ts";
-import type { History } from "../../history/history.ts";
-import type { HistoryView, MachineHistory } from "../../history/history-view.ts";
 import { labelsFromQuery, sentLabels } from "../../model/labels/labels.ts";
+import { plainStage, type StageOf } from "../../records/history/boots.ts";
+import type { History } from "../../records/history/history.ts";
+import type { HistoryView, MachineHistory } from "../../records/history/history-view.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";

@@ -6,10 +6,10 @@
 
 import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
-import type { History } from "../../history/history.ts";
-import type { HistoryView } from "../../history/history-view.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { kindOf } from "../../model/permits/permit.ts";
+import type { History } from "../../records/history/history.ts";
+import type { HistoryView } from "../../records/history/history-view.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { joinedJson, joinedMachines, namedMachineJson, seenMachines } from "./every-machine.ts";
 import type { MachineBook } from "./machine-book.ts";

@@ -1,12 +1,12 @@
 /** The states of machines, and the rows of the fleet. */
 
 import { describe, expect, it } from "vitest";
-import type { HistoryView } from "../../../src/history/history-view.ts";
 import { Fleet } from "../../../src/http/console/state/fleet.ts";
 import { type StateFacts, stateOf } from "../../../src/http/console/state/fleet-state.ts";
 import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { seen } from "../../history/seen-requests.ts";
+import type { HistoryView } from "../../../src/records/history/history-view.ts";
+import { seen } from "../../records/history/seen-requests.ts";
 import { entry, machine, nowMs } from "../fake-machines.ts";
 import { consoleListener } from "./console-listener.ts";
 

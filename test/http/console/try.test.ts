@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { TryThread } from "../../../src/app/boot/try-thread.ts";
-import { Holdings } from "../../../src/directory/holdings.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { Holdings } from "../../../src/sources/directory/holdings.ts";
 import { machine } from "../fake-machines.ts";
 import { consoleListener, formTokenIn, origin, readToken } from "./console-listener.ts";
 

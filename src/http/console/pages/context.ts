@@ -1,10 +1,10 @@
 /** What the screens of the console show, and what they change. */
 
-import type { History } from "../../../history/history.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { ClusterCallers } from "../../../model/cluster-callers.ts";
 import type { ActionAudit } from "../../../model/objects/audit.ts";
+import type { History } from "../../../records/history/history.ts";
 import type { BootFilesOf } from "../../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../../ops/machine-book.ts";
 import type { Previews } from "../../ops/preview.ts";

@@ -1,7 +1,7 @@
 /** The screen of davit's own health: `/readyz` in words, the store and its followers, requests, and last errors. */
 
-import type { HistoryView } from "../../../history/history-view.ts";
 import { toRfc3339 } from "../../../lib/clock.ts";
+import type { HistoryView } from "../../../records/history/history-view.ts";
 import type { LogStatus } from "../../../store/core/log-port.ts";
 import type { ConnectedFollower } from "../../connected-follower.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";

@@ -1,11 +1,11 @@
 /** The screen of one machine: its boots and where each stopped, why it gets its Group, and what it would get now. */
 
-import { missingOf, type PastBoot, type StageOf } from "../../../history/boots.ts";
-import type { HistoryView, MachineHistory, PastRequest } from "../../../history/history-view.ts";
 import { toRfc3339 } from "../../../lib/clock.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import { mayBeSightingOf } from "../../../model/sighting.ts";
+import { missingOf, type PastBoot, type StageOf } from "../../../records/history/boots.ts";
+import type { HistoryView, MachineHistory, PastRequest } from "../../../records/history/history-view.ts";
 import { RequestError } from "../../errors.ts";
 import { mostAlike } from "../../ops/every-machine.ts";
 import { findMachine, identityOf } from "../../ops/find-machine.ts";

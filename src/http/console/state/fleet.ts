@@ -4,14 +4,14 @@
  * time, however many browsers look.
  */
 
-import { missingOf } from "../../../history/boots.ts";
-import type { HistoryView, PastRequest, RecordedMachine } from "../../../history/history-view.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import { nextTurn, Slices } from "../../../lib/slices.ts";
 import type { SeenVersion } from "../../../model/cluster-callers.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import type { LedgerEntry } from "../../../model/permits/permit.ts";
+import { missingOf } from "../../../records/history/boots.ts";
+import type { HistoryView, PastRequest, RecordedMachine } from "../../../records/history/history-view.ts";
 import { joinedMachines, seenMachines } from "../../ops/every-machine.ts";
 import type { MachineBook } from "../../ops/machine-book.ts";
 import { type MachineSubject, machineJson } from "../../ops/machine-report.ts";

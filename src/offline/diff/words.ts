@@ -1,0 +1,113 @@
+/** The words that reports of `davit diff` share. */
+
+import { bootRefusals } from "../../boot/core/boot-error.ts";
+import type { UncheckedText, UnreadyObject } from "./apply.ts";
+import type { ChangedMachines, Comparison } from "./compare.ts";
+import type { ChangedField } from "./group-fields.ts";
+import type { BootOutcome } from "./outcome.ts";
+
+/** Everything that a report shows. */
+export interface DiffReport {
+  /** What is compared, for people. */
+  readonly before: string;
+  readonly after: string;
+  readonly comparison: Comparison;
+  readonly unready: readonly UnreadyObject[];
+  readonly unchecked: readonly UncheckedText[];
+  /** False if no running davit was asked: then only machines are known that objects name. */
+  readonly hasRecorded: boolean;
+}
+
+/** True if a Group or what a machine gets differs. */
+export function hasDifferences({ comparison }: Pick<DiffReport, "comparison">): boolean {
+  return comparison.groups.length > 0 || comparison.changedCount > 0;
+}
+
+export function machinesText(count: number): string {
+  return count === 1 ? "1 machine" : `${count} machines`;
+}
+
+/** One sentence for everything. */
+export function summaryText({ comparison }: Pick<DiffReport, "comparison">): string {
+  const { groups, machineCount, changedCount, endangeredCount, isCutShort } = comparison;
+  if (!hasDifferences({ comparison })) return `no differences for ${machinesText(machineCount)}`;
+  const of = `${changedCount} of ${machineCount} known machines get something else`;
+  const danger = endangeredCount === 0 ? "" : `, ${endangeredCount} of them something more destructive`;
+  const worse = groups.filter(({ isMoreDestructive }) => isMoreDestructive).length;
+  const marked = worse === 0 ? "" : ` (${worse} more destructive)`;
+  const cut = isCutShort ? "; not all Groups were compared with those that install" : "";
+  return `${groups.length === 1 ? "1 Group differs" : `${groups.length} Groups differ`}${marked}, ${of}${danger}${cut}`;
+}
+
+/** What happens to machines, from the view of the Group that the report lists them under. */
+export function changeText(change: ChangedMachines): string {
+  const { before, after, machines, sample } = change;
+  const who = sample === undefined ? machinesText(machines.length) : `a made-up machine with ${sample}`;
+  const parts = [profileText(before, after), effectText(before, after), grantsText(before, after)];
+  const details = parts.filter((part) => part !== "").join(", ");
+  return `${movement(before, after, who)}${details === "" ? "" : `: ${details}`}`;
+}
+
+function movement(before: BootOutcome, after: BootOutcome, who: string): string {
+  if (before.group === undefined) return `gains ${who} from no Group`;
+  if (after.group === undefined) return `loses ${who} to no Group`;
+  if (before.group !== after.group) return `gains ${who} from Group ${before.group}`;
+  return before.profile === after.profile ? `keeps ${who}` : `gives another Profile to ${who}`;
+}
+
+function profileText(before: BootOutcome, after: BootOutcome): string {
+  if (before.profile === after.profile) return "";
+  return `Profile ${before.profile ?? "none"} -> ${after.profile ?? "none"}`;
+}
+
+/** The effect on the disks of a machine, before and after; empty if it stays. */
+export function effectText(before: BootOutcome, after: BootOutcome): string {
+  const [was, is] = [effectOf(before), effectOf(after)];
+  return was === is ? "" : `${was} -> ${is}`;
+}
+
+/** What a machine does, or why it gets nothing. */
+export function effectOf({ risk, refusal }: BootOutcome): string {
+  return refusal === undefined ? risk : `refused (${bootRefusals[refusal]})`;
+}
+
+function grantsText({ grants: was }: BootOutcome, { grants: is }: BootOutcome): string {
+  const opened = is.filter((grant) => !was.includes(grant));
+  return opened.length === 0 ? "" : `opens ${opened.join(" and ")}`;
+}
+
+export function fieldText({ before = "none", after = "none" }: ChangedField): string {
+  return `${before} -> ${after}`;
+}
+
+const manyPairs =
+  "many Groups have another selector or priority, so davit did not compare each with every Group that installs: a " +
+  "machine that davit does not know may get a more destructive boot than shown";
+
+/** What the reader must know besides the differences, one sentence each. */
+export function notesOf({ unready, unchecked, comparison, hasRecorded }: DiffReport): readonly string[] {
+  const { uncertainCount, isCutShort } = comparison;
+  const recorded = hasRecorded
+    ? []
+    : ["only machines are known that Machine objects or Groups name: compare with a running davit to know more"];
+  const uncertain =
+    uncertainCount === 0
+      ? []
+      : [
+          `${machinesText(uncertainCount)} last got another Group than by the labels that davit has recorded: ` +
+            "they may send more labels, and get something else than shown",
+        ];
+  return [
+    ...unready.map(({ object, reason, message }) => `${object} is not ready: ${reason}: ${message}`),
+    ...unchecked.map(uncheckedText),
+    ...uncertain,
+    ...(isCutShort ? [manyPairs] : []),
+    ...recorded,
+  ];
+}
+
+function uncheckedText({ why, field, holder, isAsNow }: UncheckedText): string {
+  const effect = isAsNow ? "its text is taken as unchanged" : "its text is not compared";
+  const reason = why === "absent" ? "is not among the manifests" : "is encrypted in what davit has";
+  return `${field}: ${holder} ${reason}: ${effect}`;
+}

@@ -1,0 +1,151 @@
+/** Converts admitted JSON into the types of `model/objects/source.ts`. The JSON has passed its schema and its rules. */
+
+import { assert } from "../../lib/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { normalizeExpressions } from "../../model/labels/expression.ts";
+import type { LocalBoot } from "../../model/local-boot.ts";
+import { type GroupSpec, normalizeSelector } from "../../model/objects/group.ts";
+import {
+  type Boot,
+  effects,
+  genericPart,
+  type ProfileCaution,
+  type ProfileSpec,
+  type TemplateSource,
+  type Templates,
+  templateParts,
+} from "../../model/objects/profile.ts";
+import type { ProfileAsset } from "../../model/objects/profile-asset.ts";
+import { writtenExpressions } from "./expressions.ts";
+import { permitsOfGroup, readLocalBoot, toInstallPlan, toReportRules } from "./installs.ts";
+import { objectOf, textEntries } from "./json-parts.ts";
+
+/** Returns the spec of a Profile. */
+export function toProfileSpec(spec: JsonObject): ProfileSpec {
+  const boot = isJsonObject(spec.boot) ? toBoot(spec.boot) : undefined;
+  const { grubScript } = objectOf(spec.boot);
+  const effect = effects.find((known) => known === spec.effect);
+  const install = toInstallPlan(spec.install);
+  const reports = toReportRules(spec.reports);
+  const assets = toAssets(spec.assets);
+  return {
+    ...displayName(spec),
+    ...(effect && { effect }),
+    ...(install && { install }),
+    ...(reports && { reports }),
+    ...(assets.length > 0 && { assets }),
+    ...requireTls(spec),
+    ...(isJsonObject(spec.metadata) && { metadata: spec.metadata }),
+    ...(boot && { boot }),
+    ...(typeof grubScript === "string" && { grubScript }),
+    templates: toTemplates(spec),
+  };
+}
+
+function toTemplates(spec: JsonObject): Templates<TemplateSource> {
+  const templates: Templates<TemplateSource> = {};
+  for (const part of templateParts) {
+    const template = spec[part];
+    if (isJsonObject(template)) templates[part] = toTemplate(template);
+  }
+  for (const part of objectsIn(spec.genericParts)) templates[genericPart(textOf(part.name))] = toTemplate(part);
+  return templates;
+}
+
+function toAssets(assets: JsonValue | undefined): readonly ProfileAsset[] {
+  return objectsIn(assets).map(({ name, url, sha256 }) => ({
+    name: textOf(name),
+    url: textOf(url),
+    sha256: textOf(sha256),
+  }));
+}
+
+/** Returns the spec of a Group. The CRD's rules admit only labels that can be normalized. */
+export function toGroupSpec(spec: JsonObject): GroupSpec {
+  const selector = objectOf(spec.selector);
+  const normalized = normalizeSelector(textEntries(selector.matchLabels));
+  assert("selector" in normalized, "The rules of matchLabels admit what normalizeSelector takes");
+  const { expressions } = normalizeExpressions(writtenExpressions(selector));
+  const matchAll = spec.matchAll === true;
+  const args = textsOf(spec.args);
+  return {
+    ...displayName(spec),
+    profile: textOf(objectOf(spec.profileRef).name),
+    selector: normalized.selector,
+    ...(expressions.length > 0 && { expressions }),
+    matchAll,
+    priority: matchAll || typeof spec.priority !== "number" ? 0 : spec.priority,
+    hold: spec.hold === true,
+    ...permitsOfGroup(spec),
+    ...requireTls(spec),
+    ...(args.length > 0 && { args }),
+    metadata: objectOf(spec.metadata),
+  };
+}
+
+/** Returns undefined for a boot section that has only a `grubScript`. */
+function toBoot(boot: JsonObject): Boot | undefined {
+  if (boot.local !== undefined) return { kind: "local", local: toLocalBoot(boot.local) };
+  if (boot.script !== undefined) return { kind: "script", script: textOf(boot.script) };
+  if (boot.kernel === undefined) return undefined;
+  return {
+    kind: "kernel",
+    kernel: textOf(boot.kernel),
+    initrd: textsOf(boot.initrd),
+    args: textsOf(boot.args),
+    efiInitrd: boot.efiInitrd === true,
+  };
+}
+
+function toLocalBoot(value: JsonValue): LocalBoot {
+  const local = readLocalBoot(value);
+  assert(local !== undefined, "The schema names the local boots");
+  return local;
+}
+
+/**
+ * Returns the parts of a refused Profile's spec that take effect nevertheless: a local boot, the effect `Install` and
+ * `requireTls`. They only make the Profile's machines safer.
+ */
+export function toCaution(spec: JsonValue | undefined): ProfileCaution {
+  const { boot, effect, requireTls: written } = objectOf(spec);
+  const demand = mayDemandTls(written) && { requireTls: true as const };
+  const local = readLocalBoot(objectOf(boot).local);
+  return { ...(local && { local }), ...(effect === "Install" && { isInstall: true }), ...demand };
+}
+
+/** True for a `requireTls` of a refused object that may have been meant as true. */
+export function mayDemandTls(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && value !== false;
+}
+
+function requireTls({ requireTls: isRequired }: JsonObject): { readonly requireTls?: true } {
+  return isRequired === true ? { requireTls: true } : {};
+}
+
+function toTemplate(template: JsonObject): TemplateSource {
+  const format = template.format === "json" ? "json" : undefined;
+  const serving: Pick<TemplateSource, "raw" | "format"> = { raw: template.raw === true, ...(format && { format }) };
+  if (template.inline !== undefined) return { kind: "inline", text: textOf(template.inline), ...serving };
+  const { configMapKeyRef, secretKeyRef } = objectOf(template.templateFrom);
+  const kind = configMapKeyRef === undefined ? "secret" : "configMap";
+  const { name, key, serve } = objectOf(configMapKeyRef ?? secretKeyRef);
+  const sealing = kind === "secret" && serve === "DuringInstall" ? { duringInstall: true as const } : {};
+  return { kind, name: textOf(name), key: textOf(key), ...sealing, ...serving };
+}
+
+function displayName({ displayName: name }: JsonObject): { readonly displayName?: string } {
+  return typeof name === "string" ? { displayName: name } : {};
+}
+
+function objectsIn(value: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function textsOf(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
+}
