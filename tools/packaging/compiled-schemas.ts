@@ -13,7 +13,7 @@ import { ajvOptions } from "../../src/sources/admission/validator.ts";
 export function compiledSchemas(crds: readonly string[]) {
   return {
     name: "compiled-schemas",
-    load: (id: string) => (id.endsWith("/src/admission/validator.ts") ? codeOf(crds) : undefined),
+    load: (id: string) => (id.endsWith("/src/sources/admission/validator.ts") ? codeOf(crds) : undefined),
   };
 }
 
