@@ -19,7 +19,7 @@ import { asBroken, asBrokenSoon } from "./broken-config.ts";
 import { assertOpen, isSealedFor, noteDisk, purposeOf, questionOf } from "./config-questions.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { BootGroup, BootProfile } from "./core/known-documents.ts";
-import type { Machine } from "./core/selected.ts";
+import type { Selected } from "./core/selected.ts";
 import { type BootJob, BootMaker } from "./making/boot-maker.ts";
 import { type AddressedMachine, type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
 import { askWithFiles, type ServedFiles } from "./making/claim-files.ts";
@@ -103,7 +103,7 @@ interface AskedConfigRequest {
 
 /** A candidate with a question. */
 interface AskedCandidate {
-  readonly machine: Machine;
+  readonly machine: Selected;
   readonly ask: PermitAsk;
 }
 
@@ -155,7 +155,7 @@ export class BootConfigs {
    * Returns the files that a machine boots. Undefined if there are none, if they cannot be rendered, or if rendering
    * takes long.
    */
-  bootFilesOf(machine: Machine): BootFiles | undefined {
+  bootFilesOf(machine: Selected): BootFiles | undefined {
     try {
       return asBroken({ ...machine, name: "ipxe" }, () =>
         this.#scripts.files({ ...machine, davitUrl: this.#urls.plain }, ofMachine(this.#soon(), "files")),
@@ -197,7 +197,7 @@ export class BootConfigs {
     );
   }
 
-  #made(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<MachineConfig> {
+  #made(name: MachineConfigName, machine: Selected, asking: AskedConfigRequest): Soon<MachineConfig> {
     const { group, profile } = machine;
     const made = asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, asking));
     return after(
@@ -210,7 +210,7 @@ export class BootConfigs {
   }
 
   /** @throws {BootError} if the machine gets no config now. */
-  #isCurrent(name: MachineConfigName, { group, profile }: Machine, labels: Labels): boolean {
+  #isCurrent(name: MachineConfigName, { group, profile }: Selected, labels: Labels): boolean {
     const { machine } = this.#index.candidate(labels, purposeOf(name));
     if (machine.group !== group || machine.profile !== profile) return false;
     const part = partAt(name);
@@ -219,7 +219,7 @@ export class BootConfigs {
   }
 
   /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
-  #tried(name: MachineConfigName, machine: Machine, asking: AskedConfigRequest): Soon<unknown> {
+  #tried(name: MachineConfigName, machine: Selected, asking: AskedConfigRequest): Soon<unknown> {
     if (name === "ipxe" || name === "grub") return this.#made(name, machine, asking);
     const part = partAt(name);
     assertUsable(machine, part);
@@ -254,7 +254,7 @@ export class BootConfigs {
   }
 
   /** @throws {BootError} assetMissing. */
-  #assertFiles(name: "ipxe" | "grub", candidate: Machine, { request, make }: AskedConfigRequest): Soon<unknown> {
+  #assertFiles(name: "ipxe" | "grub", candidate: Selected, { request, make }: AskedConfigRequest): Soon<unknown> {
     const files = this.#files;
     if (files === undefined) return undefined;
     const { group, profile } = candidate;
@@ -292,11 +292,11 @@ export class BootConfigs {
     return isOpen ? undefined : verdict.why;
   }
 
-  #assertTransport(name: MachineConfigName, machine: Machine, { request: { transport } }: AskedConfigRequest): void {
+  #assertTransport(name: MachineConfigName, machine: Selected, { request: { transport } }: AskedConfigRequest): void {
     this.#urls.assertAllowed(machine, { isScript: purposeOf(name) === "script", transport });
   }
 
-  #renderFor(name: MachineConfigName, candidate: Machine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
+  #renderFor(name: MachineConfigName, candidate: Selected, asking: AskedConfigRequest): Soon<Rendered | undefined> {
     const { request, make, reportToken } = asking;
     const { group, profile } = candidate;
     const claim = reportToken && claimTokenOf(reportToken);
@@ -371,7 +371,7 @@ function ofMachine(make: Make, key: string) {
  * Refuses a part that cannot be used. The Profile's status shows the problem; the store does not contain it.
  * @throws {BootError} broken.
  */
-function assertUsable({ group, profile }: Machine, part: TemplatePart): void {
+function assertUsable({ group, profile }: Selected, part: TemplatePart): void {
   const template = profile.content.templates[part];
   if (template?.kind !== "broken") return;
   const problem = template.withdrawn === true ? withdrawn(part) : unusable(part);

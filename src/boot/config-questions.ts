@@ -4,7 +4,7 @@ import { isSealed, partAt } from "../model/objects/profile.ts";
 import { type PermitAsk, type PermitPurpose, permitRefusals } from "../model/permits/permit.ts";
 import type { DeskAsk, PermitDesk } from "../model/permits/permit-desk.ts";
 import { BootError } from "./core/boot-error.ts";
-import type { Machine } from "./core/selected.ts";
+import type { Selected } from "./core/selected.ts";
 
 /** The members of a `ConfigRequest` that matter to the desk. */
 interface AskingRequest {
@@ -23,14 +23,14 @@ export function questionOf(
 }
 
 /** @throws {BootError} noPermit for a config that is only for installs, in a Profile without `install`. */
-export function assertOpen(name: string, machine: Machine): void {
+export function assertOpen(name: string, machine: Selected): void {
   if (!isSealedFor(name, machine)) return;
   const { group, profile } = machine;
   throw new BootError("noPermit", { group: group.id, profile: profile.id, problem: permitRefusals.notClaimed });
 }
 
 /** True for a config that is only for the address that has claimed the machine's install. */
-export function isSealedFor(name: string, { profile }: Machine): boolean {
+export function isSealedFor(name: string, { profile }: Selected): boolean {
   const part = partAt(name);
   return part !== undefined && isSealed(profile.content.templates[part]);
 }

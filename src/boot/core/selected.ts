@@ -4,15 +4,15 @@ import type { LabelPair, Labels } from "../../model/labels/labels.ts";
 import type { LedgerView, PermitAsk } from "../../model/permits/permit.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
-/** A machine's Group and Profile. */
-export interface Machine {
+/** What selection gives a machine: its Group and Profile. */
+export interface Selected {
   readonly group: BootGroup;
   readonly profile: BootProfile;
 }
 
 /** A Group and a Profile that a machine may get. */
 export interface Candidate {
-  readonly machine: Machine;
+  readonly machine: Selected;
   /** The question to the desk; undefined if the machine needs no permit for what it asks. */
   readonly ask: PermitAsk | undefined;
   /** True if the machine boots its disk instead, by `InstallPlan.then`. It need not wait for the desk. */

@@ -10,7 +10,7 @@ import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
-import type { Candidate, Machine } from "../core/selected.ts";
+import type { Candidate, Selected } from "../core/selected.ts";
 import type { BootIndex, BootView } from "../selection/boot-index.ts";
 import { type SeenMachine, seenMachine } from "./seen-machine.ts";
 
@@ -97,7 +97,7 @@ export class BootSnapshot implements BootView {
   }
 
   /** A snapshot has no desk. @throws {BootError} as the index did. */
-  select(): Machine {
+  select(): Selected {
     const { machine, ask, isDisk } = given(this.#candidates.script);
     if (isDisk || ask === undefined) return machine;
     throw noPermit(machine, permitRefusals.noDesk);
@@ -114,7 +114,7 @@ export class BootSnapshot implements BootView {
   }
 
   /** @throws {BootError} as the index did. */
-  template(machine: Machine, part: TemplatePart): TemplateText {
+  template(machine: Selected, part: TemplatePart): TemplateText {
     const outcome = this.#templates.get(part);
     if (outcome !== undefined) return given(outcome);
     throw new BootError("noPart", { group: machine.group.id, profile: machine.profile.id });
@@ -139,7 +139,7 @@ function askOf(outcome: CallOutcome<Candidate>): PermitAsk | undefined {
   return outcome.kind === "given" ? outcome.value.ask : undefined;
 }
 
-function noPermit({ group, profile }: Machine, problem: string): BootError {
+function noPermit({ group, profile }: Selected, problem: string): BootError {
   return new BootError("noPermit", { group: group.id, profile: profile.id, problem });
 }
 

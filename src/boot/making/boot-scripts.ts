@@ -17,7 +17,7 @@ import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../..
 import { type GrubGuard, guardedScript, guardOf } from "../../render/grub/guard.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { KeptText } from "../core/known-documents.ts";
-import type { Machine } from "../core/selected.ts";
+import type { Selected } from "../core/selected.ts";
 import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
 
 export interface BootScriptsOptions {
@@ -29,7 +29,7 @@ export interface BootScriptsOptions {
 }
 
 /** A machine, the URL of davit in its texts, and the token of its claim if it installs by a permit. */
-export type AddressedMachine = Machine & { readonly davitUrl: string; readonly claim?: string | undefined };
+export type AddressedMachine = Selected & { readonly davitUrl: string; readonly claim?: string | undefined };
 
 /** Does a job for a machine: now, or in another thread. */
 export type MakeScript = (job: BootJob, machine: AddressedMachine) => Soon<Made>;
@@ -122,7 +122,7 @@ export class BootScripts {
     return renderGrub({ title, boot, labels, authority, isGrubClient: isGrub(userAgent), guard, ...grub });
   }
 
-  #guard({ group, profile }: Machine, labels: Labels): GrubGuard | undefined {
+  #guard({ group, profile }: Selected, labels: Labels): GrubGuard | undefined {
     if (this.#options.isSigned !== true || !profile.isInstall) return undefined;
     const { selector, expressions } = group;
     return guardOf(labels, (name) => Object.hasOwn(selector, name) || expressions.some(({ key }) => key === name));
@@ -179,7 +179,7 @@ function keptText(script: Rendered, { profile, davitUrl }: AddressedMachine): Ke
  * Returns the boot section.
  * @throws {BootError} noPart if the Profile has none, broken if no version of it was usable.
  */
-function bootOf(machine: Machine): Boot {
+function bootOf(machine: Selected): Boot {
   const { boot } = machine.profile.content;
   if (boot === undefined) throw new BootError("noPart", subjectOf(machine));
   if (boot.kind !== "broken") return boot;
@@ -191,7 +191,7 @@ function bootOf(machine: Machine): Boot {
  * Returns what GRUB boots: the Profile's own config, or its boot section.
  * @throws {BootError} as `bootOf`; noPart also for a Profile that has only a script for iPXE.
  */
-function grubBootOf(machine: Machine): GrubJob["boot"] {
+function grubBootOf(machine: Selected): GrubJob["boot"] {
   const { boot, grubScript } = machine.profile.content;
   if (grubScript !== undefined && boot?.kind !== "broken") return { kind: "config", config: grubScript };
   const own = bootOf(machine);
@@ -199,6 +199,6 @@ function grubBootOf(machine: Machine): GrubJob["boot"] {
   return own;
 }
 
-function subjectOf({ group, profile }: Machine) {
+function subjectOf({ group, profile }: Selected) {
   return { group: group.id, profile: profile.id };
 }

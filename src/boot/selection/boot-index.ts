@@ -30,7 +30,7 @@ import { type BootGroup, type BootProfile, KnownDocuments } from "../core/known-
 import { type BootMachine, mergedLabels, type SoleMachine } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
-import type { BootLedger, Candidate, Machine } from "../core/selected.ts";
+import type { BootLedger, Candidate, Selected } from "../core/selected.ts";
 import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
@@ -193,7 +193,7 @@ export class BootIndex implements FeedListener {
    * returned.
    * @throws {BootError} as `candidate`; also noPermit and late.
    */
-  select(labels: Labels, pass?: Pass): Machine {
+  select(labels: Labels, pass?: Pass): Selected {
     const purpose = pass?.ask.purpose ?? "script";
     const seen = this.#see(labels, true);
     const plan = this.#planOf(seen, purpose);
@@ -227,7 +227,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** Returns a group by its `namespace/name`, and its Profile; undefined if either is missing. */
-  machineOf(groupId: string): Machine | undefined {
+  machineOf(groupId: string): Selected | undefined {
     const group = this.#known.groups.get(groupId);
     const profile = group && this.#known.profiles.get(group.profileId);
     return group && profile && { group, profile };
@@ -250,7 +250,7 @@ export class BootIndex implements FeedListener {
    * @throws {BootError} noPart if there is no such template, broken if the template cannot be used or its text is
    * missing, undecryptable. For an `Install` also bereft, withheld and doubtful.
    */
-  template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
+  template(machine: Selected, part: TemplatePart, labels: Labels): TemplateText {
     const { profile } = machine;
     // The Profile now boots from the disk. But an installer that started earlier may still ask for its configs.
     if (profile.content.effect === "Install" && !profile.isInstall) {
@@ -299,7 +299,7 @@ export class BootIndex implements FeedListener {
   }
 
   /** Returns what a machine gets that needs no permit. */
-  #free(seen: LabelledRequest): Machine {
+  #free(seen: LabelledRequest): Selected {
     this.#assertPresent(seen);
     const chosen = this.#choose(seen);
     const profile = this.#profileOf(chosen);

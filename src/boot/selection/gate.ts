@@ -21,7 +21,7 @@ import type { DeskAnswer } from "../../model/permits/permit-desk.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
 import type { BootMachine } from "../core/known-machines.ts";
-import type { Machine } from "../core/selected.ts";
+import type { Selected } from "../core/selected.ts";
 
 /** A question and the desk's answer to it. */
 export interface Pass {
@@ -44,7 +44,7 @@ interface AskingMachine {
 
 /** Returns the question of a machine that gets a Profile with a plan. */
 export function askOf(
-  { group, profile }: Machine,
+  { group, profile }: Selected,
   { labels, machine }: AskingMachine,
   purpose: PermitPurpose,
   plan: InstallPlan,
@@ -110,7 +110,7 @@ export class DiskBoots {
   readonly #groups = new WeakMap<BootGroup, BootGroup>();
 
   /** Returns how a machine boots whose permit is closed: by `InstallPlan.then`. */
-  of({ group, profile }: Machine, { then }: InstallPlan): Machine {
+  of({ group, profile }: Selected, { then }: InstallPlan): Selected {
     const known = this.#profiles.get(profile);
     const ofProfile = known ?? asDisk(profile, then);
     if (known === undefined) this.#profiles.set(profile, ofProfile);

@@ -1,7 +1,7 @@
 /** What a machine gets by one state of the objects, as far as people compare it. */
 
 import { BootError, type BootRefusal } from "../../boot/core/boot-error.ts";
-import type { Machine } from "../../boot/core/selected.ts";
+import type { Selected } from "../../boot/core/selected.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { InstallGrant, NamedGrant } from "../../model/permits/permit.ts";
@@ -24,7 +24,7 @@ export interface BootOutcome {
    */
   readonly grants: readonly string[];
   /** The machine's Group and Profile; undefined if it is refused. */
-  readonly machine: Machine | undefined;
+  readonly machine: Selected | undefined;
 }
 
 /**
@@ -67,7 +67,7 @@ export function dangerOf(index: BootIndex, id: string, nowMs: number): Danger {
 }
 
 /** @param needsPermit undefined if the machine needs no permit. */
-function riskOf({ profile }: Machine, needsPermit: object | undefined, grants: readonly string[]): Risk {
+function riskOf({ profile }: Selected, needsPermit: object | undefined, grants: readonly string[]): Risk {
   if (!profile.isInstall) return "Boot";
   if (needsPermit === undefined) return "Install";
   return grants.length > 0 ? "Install, granted" : "Install, not granted";

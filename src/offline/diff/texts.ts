@@ -7,7 +7,7 @@ import { formatPatch, structuredPatch } from "diff";
 import { BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import { BootError, bootRefusals } from "../../boot/core/boot-error.ts";
 import type { BootProfile } from "../../boot/core/known-documents.ts";
-import type { Machine } from "../../boot/core/selected.ts";
+import type { Selected } from "../../boot/core/selected.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import { visible } from "../../lib/text/visible.ts";
 import { isGenericPart, isOfSecret, partAt, partsOf, type SecretTemplate } from "../../model/objects/profile.ts";
@@ -45,7 +45,7 @@ export class MachineTexts {
   }
 
   /** Returns a config of a machine. @param machine its Group and Profile; undefined if it is refused. */
-  of(name: ConfigName, machine: Machine | undefined, { labels, rawQuery }: ComparedMachine): MadeConfig {
+  of(name: ConfigName, machine: Selected | undefined, { labels, rawQuery }: ComparedMachine): MadeConfig {
     if (machine === undefined) return { kind: "none" };
     const part = partAt(name);
     const template = part && machine.profile.content.templates[part];
@@ -63,7 +63,7 @@ export class MachineTexts {
 }
 
 /** Returns the configs that a machine may get by either of two Profiles. */
-export function endpointsOf(machines: readonly (Machine | undefined)[]): readonly ConfigName[] {
+export function endpointsOf(machines: readonly (Selected | undefined)[]): readonly ConfigName[] {
   const parts = machines.flatMap((machine) =>
     machine === undefined ? [] : partsOf(machine.profile.content.templates),
   );
@@ -74,7 +74,7 @@ export function endpointsOf(machines: readonly (Machine | undefined)[]): readonl
 const contents = new WeakMap<BootProfile, string>();
 
 /** Everything besides the request that a config can be made of. */
-export function inputsOf({ group, profile }: Machine): string {
+export function inputsOf({ group, profile }: Selected): string {
   const { id, selectorText, metadata, args, machine, requiresTls } = group;
   return JSON.stringify([id, selectorText, metadata, args, machine, requiresTls, profile.id, contentOf(profile)]);
 }
