@@ -28,7 +28,8 @@ export interface PinnedChunk {
 
 /**
  * The kernel takes about 0.2 ms to write a chunk of this size; all other work for a chunk is short in comparison.
- * Larger chunks were no faster in measurements, and would delay other requests (docs/internals/performance.md).
+ * Larger chunks were no faster, and would delay other requests
+ * (docs/internals/decisions/0032-downloads-wait-for-a-place.md).
  */
 export const chunkBytes = 1024 * 1024;
 
