@@ -57,6 +57,8 @@ interface Judged extends Asked {
   /** The mark that the davit had shown, and the grants whose end was reported, before the question. */
   readonly shown: number;
   readonly ended: ReadonlySet<number>;
+  /** True if the machine may have claimed an install by a script that it did not get. */
+  readonly mayHaveClaimed: boolean;
 }
 
 /** An install that the objects did not say. */
@@ -98,6 +100,10 @@ export class Witness {
   readonly #begun = new Map<string, Map<number, number>>();
   /** The grants whose install each machine has reported as ended, by the machine's name. */
   readonly #ended = new Map<string, Set<number>>();
+  /** The versions of the scripts that each machine got by a permit, by the machine's name. */
+  readonly #claimed = new Map<string, Set<string>>();
+  /** How many scripts each machine has asked for without an answer, by the machine's name. */
+  readonly #unanswered = new Map<string, number>();
   readonly #stopping = new AbortController();
   #running: readonly Promise<void>[] = [];
 
@@ -183,14 +189,21 @@ export class Witness {
     const shown = this.#shown.get(davit) ?? 0;
     const begun = new Set(this.#begun.get(machine.name)?.keys());
     const ended = new Set(this.#ended.get(machine.name));
+    const isScript = endpoint !== "ignition";
+    const mayHaveClaimed = this.#unansweredOf(machine) > 0;
+    if (isScript) this.#unanswered.set(machine.name, this.#unansweredOf(machine) + 1);
     const { status, body } = await this.answer(davit, machine, endpoint);
+    // A claim may be in the ledger though the script is late.
+    const isAnswered = status !== 0 && !body.includes("not logged yet");
+    if (isScript && isAnswered) this.#unanswered.set(machine.name, this.#unansweredOf(machine) - 1);
     const version = status === 200 ? versionIn(body) : undefined;
     const isInstall = version !== undefined && installers.some((kernel) => kernel === version.kernel);
     const isPlanned = isInstall && version.kernel !== installers[0];
     this.#count(`${davit} ${isPlanned ? "by permit" : isInstall ? "install" : status}`);
     if (!isInstall) return;
-    this.#judge({ ...asked, shown, ended, version });
-    if (isPlanned && endpoint !== "ignition" && pick(reportEvery) === 0) await this.#report(asked, begun);
+    if (isPlanned && isScript) this.#claims(machine, version);
+    this.#judge({ ...asked, shown, ended, version, mayHaveClaimed });
+    if (isPlanned && isScript && pick(reportEvery) === 0) await this.#report(asked, begun);
   }
 
   /** Reports the end of an install that began before this question: another grant may have opened since. */
@@ -212,15 +225,13 @@ export class Witness {
     const eras = this.#eras.filter(
       ({ number, untilMs }) => number >= shown && untilMs >= fromMs - this.#options.staleMs,
     );
-    // An installer may go on after its grant was withdrawn (machines.md).
     const begun = [...(this.#begun.get(machine.name) ?? [])];
-    const mayContinue = endpoint === "ignition" && begun.some(([each]) => !asked.ended.has(each));
     const ways = eras.flatMap(({ world }): readonly (Grant | "free")[] => {
       const boot = bootBy(world, machine.labels, version);
       if (boot === undefined) return [];
-      return boot.grants === undefined || mayContinue
-        ? ["free"]
-        : boot.grants.filter((grant) => this.#isOpen(grant, asked));
+      if (boot.grants === undefined) return ["free"];
+      const isConfig = endpoint === "ignition" && !asked.mayHaveClaimed;
+      return isConfig ? this.#waysToConfig(asked) : boot.grants.filter((grant) => this.#isOpen(grant, asked));
     });
     const generations = new Set(ways.map((way) => (way === "free" ? 0 : way.generation)));
     const [generation] = generations;
@@ -244,6 +255,24 @@ export class Witness {
     const newest = this.#eras.at(-1)?.world;
     const objects = newest === undefined ? "" : objectsFor(newest, machine.labels);
     this.breaches.push({ davit, machine: machine.name, endpoint, version, used, shown, atMs: fromMs, after, objects });
+  }
+
+  /**
+   * A config is of the version for which the machine got a script by a permit. It may come after the grant was
+   * withdrawn, as an installer may go on (machines.md), but not after its end.
+   */
+  #waysToConfig({ machine, version, ended }: Judged): readonly "free"[] {
+    const begun = [...(this.#begun.get(machine.name)?.keys() ?? [])].filter((generation) => generation !== 0);
+    const isOver = begun.length > 0 && begun.every((generation) => ended.has(generation));
+    return this.#claimed.get(machine.name)?.has(textOf(version)) === true && !isOver ? ["free"] : [];
+  }
+
+  #claims({ name }: Machine, version: Version): void {
+    this.#claimed.set(name, (this.#claimed.get(name) ?? new Set()).add(textOf(version)));
+  }
+
+  #unansweredOf({ name }: Machine): number {
+    return this.#unanswered.get(name) ?? 0;
   }
 
   /** True if the machine may be installed by a grant that the objects have. */
@@ -289,6 +318,10 @@ export class Witness {
 
 /** The machine whose answers carry the marks. */
 export const markMac = "52:54:ff:ff:ff:ff";
+
+function textOf({ kernel, revision }: Version): string {
+  return `${kernel} ${revision}`;
+}
 
 function markOf(body: string, name: string): string | undefined {
   return new RegExp(`^${name}="?(\\d+)"?$`, "m").exec(body)?.[1];
