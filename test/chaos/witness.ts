@@ -191,11 +191,7 @@ export class Witness {
     const ended = new Set(this.#ended.get(machine.name));
     const isScript = endpoint !== "ignition";
     const mayHaveClaimed = this.#unansweredOf(machine) > 0;
-    if (isScript) this.#unanswered.set(machine.name, this.#unansweredOf(machine) + 1);
-    const { status, body } = await this.answer(davit, machine, endpoint);
-    // A claim may be in the ledger though the script is late.
-    const isAnswered = status !== 0 && !body.includes("not logged yet");
-    if (isScript && isAnswered) this.#unanswered.set(machine.name, this.#unansweredOf(machine) - 1);
+    const { status, body } = await this.#answerTo(asked);
     const version = status === 200 ? versionIn(body) : undefined;
     const isInstall = version !== undefined && installers.some((kernel) => kernel === version.kernel);
     const isPlanned = isInstall && version.kernel !== installers[0];
@@ -204,6 +200,17 @@ export class Witness {
     if (isPlanned && isScript) this.#claims(machine, version);
     this.#judge({ ...asked, shown, ended, version, mayHaveClaimed });
     if (isPlanned && isScript && pick(reportEvery) === 0) await this.#report(asked, begun);
+  }
+
+  /** The answer. A question for a script is counted as long as it may have claimed an install. */
+  async #answerTo({ davit, machine, endpoint }: Asked): Promise<{ status: number; body: string }> {
+    if (endpoint === "ignition") return await this.answer(davit, machine, endpoint);
+    this.#unanswered.set(machine.name, this.#unansweredOf(machine) + 1);
+    const answer = await this.answer(davit, machine, endpoint);
+    // A claim may be in the ledger though the script is late.
+    const isAnswered = answer.status !== 0 && !answer.body.includes("not logged yet");
+    if (isAnswered) this.#unanswered.set(machine.name, this.#unansweredOf(machine) - 1);
+    return answer;
   }
 
   /** Reports the end of an install that began before this question: another grant may have opened since. */
