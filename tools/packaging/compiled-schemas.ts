@@ -1,6 +1,6 @@
 /**
- * A plugin for the bundler: it replaces src/sources/admission/validator.ts by the code that ajv generates for davit's schemas.
- * A schema is found by its digest, so a check can never belong to another schema.
+ * A plugin for the bundler: it replaces src/sources/admission/validator.ts by the code that ajv generates for davit's
+ * schemas. A schema is found by its digest, so a check can never belong to another schema.
  */
 
 import { hash } from "node:crypto";

@@ -2,9 +2,8 @@
  * Decides which changes take effect immediately. Other objects may have changed together with an object, and davit may
  * not know them yet. So only changes that make machines wait take effect immediately; all others are delayed. A Group
  * that is newly held, loses machines or is removed is held immediately, and so is a Machine. An approval or a grant
- * that is withdrawn or changed no longer counts, and neither does a grant of a Group that gives its machines something
- * else. So an incomplete change never gives a machine anything that the
- * complete change would not. Pure.
+ * that is withdrawn or changed no longer counts, and neither does a grant whose object gives something else. So an
+ * incomplete change never gives a machine anything that the complete change would not. Pure.
  */
 
 import { isDeepEqual } from "../../lib/deep-equal.ts";
@@ -72,7 +71,7 @@ function givenBy({ profile, metadata, args, requireTls }: GroupSpec) {
 
 function machineAtOnce(held: MachineObject, wanted: MachineSpec | undefined): MachineObject {
   const { install, ...others } = held.spec;
-  const keepsGrant = install === undefined || isDeepEqual(wanted?.install, install);
+  const keepsGrant = isDeepEqual(wanted?.install, install) && isDeepEqual(wanted?.metadata, others.metadata);
   const spec: MachineSpec = {
     ...others,
     ...(install && keepsGrant && { install }),

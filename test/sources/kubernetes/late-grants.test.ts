@@ -122,6 +122,23 @@ it("a grant does not count for another Profile that the Group gets with a versio
   expect(shown()).toEqual(["other", false, 1]);
 });
 
+it("a grant does not count for other metadata that its Machine gets with a version that has to wait", async () => {
+  suite.server.put(wipe());
+  suite.server.put(groupOf("g", group));
+  suite.server.put(machineOf({ install, metadata: { disk: "sda" } }));
+  const under = await followed(4);
+  expect(grantOf(under, "Machine")).toBe(1);
+  await pass(under, 1);
+  suite.server.stall(/\/profiles$/);
+  suite.server.put(wipe({ boot: { kernel: "/assets/safe" } }));
+  suite.server.put(machineOf({ install, metadata: { disk: "sdb" } }, 2));
+  await pass(under, 5);
+  expect(grantOf(under, "Machine")).toBeUndefined();
+  suite.server.trickle();
+  await pass(under, 1);
+  expect(grantOf(under, "Machine")).toBe(1);
+});
+
 it.each([
   { kind: "Group", put: () => groupOf("g", { ...group, install }) },
   { kind: "Machine", put: () => machineOf({ install }) },
