@@ -10,9 +10,9 @@ export type StoredFields = Readonly<Record<string, unknown>>;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Parses JSON in UTF-8. @throws {WalError} damaged, like every function of this file that reads. */
-export function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(stored: Uint8Array | string): unknown {
   try {
-    const value: unknown = JSON.parse(utf8.decode(bytes));
+    const value: unknown = JSON.parse(typeof stored === "string" ? stored : utf8.decode(stored));
     return value;
   } catch {
     // The parser's message quotes the text, which may contain a secret.

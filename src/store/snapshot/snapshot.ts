@@ -31,11 +31,9 @@ import type { Tree } from "../tree/tree.ts";
 import type { StoredNode } from "../tree/tree-walk.ts";
 import type { EventRing } from "../watch/event-ring.ts";
 import type { Origin } from "./lineage.ts";
-import { PlainLines } from "./plain-lines.ts";
 
 const version = 1;
 const encoder = new TextEncoder();
-const newline = 0x0a;
 
 /** The content of a snapshot. It may be encoded later, because events and nodes are immutable. */
 export interface StoreState {
@@ -102,8 +100,9 @@ function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: Sto
 export class StateReader {
   readonly #tree: Tree;
   readonly #history: EventRing;
-  /** The beginning of an unfinished line, in pieces. */
-  #begun: Uint8Array[] = [];
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  /** The beginning of an unfinished line. */
+  #begun = "";
   #index: number | undefined;
   #origin: Origin | undefined;
   #atMs: number | undefined;
@@ -126,27 +125,34 @@ export class StateReader {
 
   /** Takes the next piece. @throws {WalError} newerFormat; damaged for other bytes that no davit writes. */
   push(piece: Uint8Array): void {
-    const plainLines = PlainLines.of(this.#tree, piece);
-    let start = 0;
-    for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, start)) {
-      this.#begun.push(piece.subarray(start, end));
-      this.#take(
-        objectFrom(parseJson(this.#begun.length === 1 ? (this.#begun[0] ?? piece) : Buffer.concat(this.#begun))),
-      );
-      this.#begun = [];
-      start = plainLines?.take(end + 1) ?? end + 1;
+    const [first = "", ...others] = this.#decoded(piece).split("\n");
+    const last = others.pop();
+    if (last === undefined) {
+      this.#begun += first;
+      return;
     }
-    if (start < piece.length) this.#begun.push(piece.subarray(start));
+    this.#take(this.#begun + first);
+    for (const line of others) this.#take(line);
+    this.#begun = last;
   }
 
   /** Call it after the last piece. @throws {WalError} damaged. */
   end(): void {
-    if (this.#index === undefined || this.#begun.length > 0) throw unreadable("snapshot's end");
+    if (this.#index === undefined || this.#begun !== "") throw unreadable("snapshot's end");
     if (this.#history.nextIndex !== this.#index + 1) throw unreadable("snapshot's history");
     this.#tree.restoreIndex(this.#index);
   }
 
-  #take(fields: StoredFields): void {
+  #decoded(piece: Uint8Array): string {
+    try {
+      return this.#utf8.decode(piece, { stream: true });
+    } catch {
+      throw unreadable("text");
+    }
+  }
+
+  #take(line: string): void {
+    const fields = objectFrom(parseJson(line));
     if (this.#index === undefined) this.#begin(fields);
     else if (fields.event !== undefined) this.#history.add(eventFrom(objectFrom(fields.event)));
     else this.#tree.restore(nodeFrom(fields));
