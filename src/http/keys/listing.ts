@@ -2,8 +2,7 @@
  * Answers reads, which can list a million keys. A listing that fits into one piece is sent whole, with its length. A
  * longer listing is sent in pieces, with chunked encoding. Each piece is made after the client has taken the one
  * before, so a listing delays other requests by at most one piece. All pieces show the state of the store when the
- * listing began. For a slow reader davit keeps one piece, the old versions of nodes that change meanwhile, and the text
- * in `kept-texts.ts`.
+ * listing began. For a slow reader davit keeps one piece, and the old versions of nodes that change meanwhile.
  *
  * davit cuts the connection if the client takes nothing for too long, or is so slow that too much has changed. So
  * nobody takes a part of a listing for the whole.
@@ -17,7 +16,6 @@ import { Clients } from "../client-shares.ts";
 import { type Answer, begin as beginAnswer, type Exchange } from "../exchange.ts";
 import type { BegunListing } from "./answers.ts";
 import { readPieces } from "./json.ts";
-import { KeptTexts, type ListingPieces } from "./kept-texts.ts";
 
 export interface OpenListingsOptions {
   readonly clock: Clock;
@@ -30,8 +28,9 @@ export interface OpenListingsOptions {
 }
 
 interface ListingStream extends BegunListing {
-  readonly pieces: ListingPieces;
-  readonly first: IteratorResult<Buffer, Buffer>;
+  /** The last piece is the return value. */
+  readonly pieces: Iterator<string, string>;
+  readonly first: IteratorResult<string, string>;
 }
 
 // In characters. About 400 small keys, which take half a millisecond. Larger pieces exceed the processor's cache, so a
@@ -49,7 +48,6 @@ export class OpenListings {
   readonly #clients: Clients;
   readonly #maxOpen: number;
   readonly #stallMs: number;
-  readonly #kept = new KeptTexts();
   readonly #turns = new Turns();
   /** Listings that wait for the place of an open one. Clients take turns. */
   readonly #waiting = new FairQueue<() => void>();
@@ -76,13 +74,13 @@ export class OpenListings {
    */
   async answer(exchange: Exchange, begin: () => BegunListing): Promise<Answer | undefined> {
     const stream = this.#started(begin());
-    if (stream.first.done === true) return wholeAnswer(stream.headers, stream.first.value);
+    if (stream.first.done === true) return wholeAnswer(stream);
     if (exchange.request.method === "HEAD") return headAnswer(stream);
     if (this.#openCount < this.#maxOpen) {
       this.#openCount += 1;
       return this.#send(exchange, stream);
     }
-    stream.pieces.end();
+    stream.listing.end();
     const client = this.#clients.ofRequest(exchange.request) ?? "";
     await new Promise<void>((resolve) => this.#waiting.push([client], resolve));
     return this.#sendLate(exchange, begin);
@@ -94,7 +92,7 @@ export class OpenListings {
       const stream = this.#started(begin());
       if (stream.first.done !== true) return this.#send(exchange, stream);
       this.#leave();
-      return wholeAnswer(stream.headers, stream.first.value);
+      return wholeAnswer(stream);
     } catch (error) {
       this.#leave();
       throw error;
@@ -102,7 +100,7 @@ export class OpenListings {
   }
 
   #started(begun: BegunListing): ListingStream {
-    const pieces = this.#kept.piecesOf(begun, () => readPieces(begun.listing.steps(), pieceLength));
+    const pieces = readPieces(begun.listing.steps(), pieceLength);
     return { ...begun, pieces, first: pieces.next() };
   }
 
@@ -123,7 +121,7 @@ export class OpenListings {
       }
       response.end(piece.value);
     } finally {
-      pieces.end();
+      listing.end();
       this.#leave();
     }
   }
@@ -132,7 +130,7 @@ export class OpenListings {
    * Writes a piece. Resolves to true when it is time for the next piece, to false if the client does not take this
    * piece.
    */
-  async #give(response: ServerResponse, piece: Buffer): Promise<boolean> {
+  async #give(response: ServerResponse, piece: string): Promise<boolean> {
     if (response.destroyed) return false;
     // A piece is empty if no step of it had a result.
     if (piece.length > 0 && !response.write(piece) && !(await this.#isTaken(response))) return false;
@@ -167,12 +165,14 @@ export class OpenListings {
   }
 }
 
-function wholeAnswer(headers: readonly string[], body: Buffer): Answer {
-  return { status: 200, headers, body };
+/** Answers a listing whose first piece is its last. */
+function wholeAnswer({ listing, headers, first }: ListingStream): Answer {
+  listing.end();
+  return { status: 200, headers, body: first.value };
 }
 
 /** Answers HEAD like a GET, but without the length: only the whole listing would show it. */
-function headAnswer({ pieces, headers }: ListingStream): Answer {
-  pieces.end();
+function headAnswer({ listing, headers }: ListingStream): Answer {
+  listing.end();
   return { status: 200, headers };
 }

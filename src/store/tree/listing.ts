@@ -6,7 +6,7 @@
 
 import { childPath, isHiddenName, type NodeRecord, type StorePath } from "../core/node.ts";
 import type { Child, ChildQuery } from "./children.ts";
-import { isDue, shownOf, type TreeNode, versionOf } from "./tree-node.ts";
+import { isDue, shownOf, type TreeNode } from "./tree-node.ts";
 import type { FrozenWalk } from "./tree-walk.ts";
 
 export interface ListOptions {
@@ -51,14 +51,6 @@ export class Listing {
     const { sorted = false, nowMs } = options.query;
     this.#options = options;
     this.#childQuery = { sorted, accepts: (name, node) => !isHiddenName(name) && !isDue(node, nowMs) };
-  }
-
-  /**
-   * Identifies the listed state: while the version stays the same, equal queries for the path have equal answers. The
-   * version is undefined for a file. It is also undefined if a node has a ttl, because time alone then changes answers.
-   */
-  get version(): symbol | undefined {
-    return versionOf(this.#options.top);
   }
 
   /** True after the listing was too slow and its kept nodes were dropped. Then make no more steps. */

@@ -31,14 +31,12 @@ export interface Sums {
   bytes: number;
   /** How many nodes have a ttl. */
   timers: number;
-  /** A new symbol after each change of the directory or its content. Undoing a change also makes a new one. */
-  version: symbol;
 }
 
 export type TreeNode = FileNode | DirectoryNode;
 
 export function newDirectory(index: number, above: Sums | undefined, timer?: Timer): DirectoryNode {
-  const sums = { above, bytes: 0, timers: 0, version: Symbol() };
+  const sums = { above, bytes: 0, timers: 0 };
   return { kind: "directory", children: new Map(), sums, createdIndex: index, modifiedIndex: index, timer };
 }
 
@@ -88,44 +86,16 @@ function timerCount(node: TreeNode): number {
 }
 
 /**
- * Identifies the state of a directory and its content: equal versions mean equal states. The version is undefined for a
- * file. It is also undefined if the directory or a node in it has a ttl, because time alone then changes answers.
- */
-export function versionOf(node: TreeNode): symbol | undefined {
-  return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
-}
-
-/**
  * Updates the sums of a directory and of all directories above it. Call it when a name in the directory gets another
  * node or loses its node.
  */
 export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
   const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
-  const version = Symbol();
-  // A new record of a directory changes answers even if the content is the same.
-  if (node?.kind === "directory") node.sums.version = version;
   for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
     each.bytes += bytes;
     each.timers += timers;
-    each.version = version;
   }
-}
-
-/**
- * Puts a permanent file into a directory of a tree that nobody reads yet, so it leaves all versions.
- * @param bytes those of the name with its slash and of the value, in UTF-8.
- * @returns false if the name has a node, which it leaves.
- */
-export function addNewFile(
-  { children, sums }: DirectoryNode,
-  name: string,
-  { value, createdIndex, modifiedIndex, bytes }: Omit<FileNode, "kind" | "timer"> & { readonly bytes: number },
-): boolean {
-  if (children.has(name)) return false;
-  children.set(name, { kind: "file", value, createdIndex, modifiedIndex, timer: undefined });
-  for (let each: Sums | undefined = sums; each !== undefined; each = each.above) each.bytes += bytes;
-  return true;
 }
 
 /** The timers that leave (`gone`) and enter (`come`) the tree when a name gets another node or loses its node. */
