@@ -7,7 +7,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { allowedServers } from "../assets/asset-source.ts";
-import { followerPermit } from "../boot/follower-permits.ts";
+import { permitAnswers } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
 import { SightingIntake } from "../controller/machines/sighting-intake.ts";
@@ -27,7 +27,6 @@ import { random } from "../lib/random.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { davitRoot, tombstonesRoot } from "../model/objects/documents.ts";
 import type { Source } from "../model/objects/source.ts";
-import type { PermitQuestion } from "../model/permits/permit-wire.ts";
 import type { MachineSighting } from "../model/sighting.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
@@ -314,11 +313,11 @@ export class App {
 
   #storeService(store: Store, ledger: LedgerService, { trust }: ObjectSource): StoreService {
     const { index, handed } = this.#boot;
-    const permit = (question: PermitQuestion) => followerPermit({ index, desk: ledger.ledger }, question);
+    const permits = permitAnswers({ index, desk: ledger.ledger });
     const intake = new SightingIntake({ sightings: this.#sightings, clock: this.#clock });
     // Only the controller writes statuses, and only the leader of a shared store has one.
     const sighted = (seen: readonly MachineSighting[]) => this.#sourceFollower?.controller && intake.take(seen);
-    const asked = { completeAtMs: () => ledger.completeAtMs, permit, sighted, handed };
+    const asked = { completeAtMs: () => ledger.completeAtMs, permits, sighted, handed };
     return new StoreService({
       ...this.#shared,
       store,

@@ -1,21 +1,29 @@
 /**
- * Answers the questions of followers at the ledger's writer. The writer selects by its own objects and asks the ledger,
- * as for a machine of its own. So no follower can choose what opens.
+ * Answers what followers and boot threads ask the ledger's writer. The writer selects by its own objects and asks the
+ * ledger, as for a machine of its own. So nobody who asks can choose what opens.
  */
 
+import type { Answers } from "../lib/questions.ts";
 import { LabelError, labelsFromQuery } from "../model/labels/labels.ts";
 import type { DeskAnswer, PermitDesk } from "../model/permits/permit-desk.ts";
-import type { PermitQuestion, PermitReply } from "../model/permits/permit-wire.ts";
+import type { PermitQuestion, PermitQuestions, PermitReply } from "../model/permits/permit-wire.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { BootIndex } from "./selection/boot-index.ts";
 
 export interface FollowerPermitsOptions {
   readonly index: Pick<BootIndex, "candidate" | "select">;
-  readonly desk: Pick<PermitDesk, "ask">;
+  readonly desk: Pick<PermitDesk, "ask" | "report">;
+}
+
+export function permitAnswers({ index, desk }: FollowerPermitsOptions): Answers<PermitQuestions> {
+  return {
+    permit: async (asked) => await permitOf({ index, desk }, asked),
+    report: async ({ token, report, address }) => await desk.report(token, report, address),
+  };
 }
 
 /** Decides a follower's question. It is late if this davit itself would refuse the machine, or give it no install. */
-export async function followerPermit(
+async function permitOf(
   { index, desk }: FollowerPermitsOptions,
   { rawQuery, purpose, mayClaim, isSealed = false, address }: PermitQuestion,
 ): Promise<PermitReply> {

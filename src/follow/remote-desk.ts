@@ -1,5 +1,5 @@
 /**
- * The `PermitDesk` of a follower. It never writes: it asks the ledger's writer, and compares what the writer chose with
+ * The `PermitDesk` of a follower and of a boot thread. It never writes: it asks the ledger's writer, and compares what the writer chose with
  * its own choice. While the writer is away, slow or of an earlier version, installs wait. Disks boot all the same, by
  * the follower's copy of the ledger at any age.
  */
@@ -7,20 +7,11 @@
 import type { Soon } from "../lib/soon.ts";
 import { isStillGranted, type LedgerEntry, type LedgerView, sealRefusal, verdictOf } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../model/permits/permit-desk.ts";
-import {
-  type Closing,
-  closingPath,
-  decodeOutcome,
-  decodeReply,
-  type PermitQuestion,
-  type PermitReply,
-  permitPath,
-} from "../model/permits/permit-wire.ts";
+import type { AskWriter, PermitReply } from "../model/permits/permit-wire.ts";
 import { recognised } from "../model/permits/recognised.ts";
-import type { Writers } from "./writers.ts";
 
 export interface RemoteDeskOptions {
-  readonly writers: Pick<Writers, "ask">;
+  readonly askWriter: AskWriter;
   /** The follower's copy of the ledger. */
   readonly view: LedgerView;
   /** True while that copy is known to equal the writer's ledger. Then the writer need not be asked for a refusal. */
@@ -52,16 +43,12 @@ export class RemoteDesk implements PermitDesk {
   }
 
   async report(token: string, report: MachineReport, address: string | undefined): Promise<ReportOutcome> {
-    const closing: Closing = { kind: "report", token, report, address };
-    const answer = await this.#options.writers.ask(closingPath, closing);
-    return (answer === undefined ? undefined : decodeOutcome(answer)) ?? "late";
+    return (await this.#options.askWriter("report", { kind: "report", token, report, address })) ?? "late";
   }
 
   async #ask(question: DeskAsk): Promise<DeskAnswer> {
     const { rawQuery, purpose, mayClaim, isSealed, address } = question;
-    const asked: PermitQuestion = { rawQuery, purpose, mayClaim, isSealed, address };
-    const answer = await this.#options.writers.ask(permitPath, asked);
-    const reply = answer === undefined ? undefined : decodeReply(answer);
+    const reply = await this.#options.askWriter("permit", { rawQuery, purpose, mayClaim, isSealed, address });
     return reply === undefined ? late : checkedReply(question, reply);
   }
 }

@@ -10,7 +10,7 @@ import { encodeSightings, type MachineSighting, maxSightings, sightingsPath, wit
 import type { Writers } from "./writers.ts";
 
 export interface RemoteSightingsOptions {
-  readonly writers: Pick<Writers, "ask">;
+  readonly writers: Pick<Writers, "askBy">;
   /** True while the writer has more important things to answer. */
   readonly isBusy: () => boolean;
   readonly clock: Clock;
@@ -66,8 +66,8 @@ export class RemoteSightings {
   async #send(): Promise<boolean> {
     const { writers, clock } = this.#options;
     const batch = [...this.#waiting.rvalues()].filter((each) => each !== undefined).slice(0, maxSightings);
-    const body = encodeSightings(batch, clock.nowMs());
-    const isTaken = (await writers.ask(sightingsPath, body)) !== undefined;
+    const body = JSON.stringify(encodeSightings(batch, clock.nowMs()));
+    const isTaken = (await writers.askBy(sightingsPath, () => body)) !== undefined;
     for (const sighting of isTaken ? batch : []) {
       const key = keyOf(sighting);
       // The machine may have asked again meanwhile.

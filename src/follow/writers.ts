@@ -13,6 +13,7 @@ import { FairQueue } from "../lib/fair-queue.ts";
 import type { Log } from "../lib/log.ts";
 import { Shares } from "../lib/shares.ts";
 import { networkOf } from "../lib/text/address.ts";
+import { type AskWriter, permitQuestions } from "../model/permits/permit-wire.ts";
 import { FollowError } from "./follow-error.ts";
 import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
 
@@ -29,12 +30,6 @@ export interface WritersOptions {
   readonly limitMs?: number;
   /** The most questions at a time; 512 unless given. One client has at most half of these places. */
   readonly maxAsking?: number;
-}
-
-/** A question, to be sent as JSON. */
-interface AskedQuestion {
-  /** Of the machine. Questions without one count as those of one client. */
-  readonly address?: string | undefined;
 }
 
 const presetLimitMs = 1_000;
@@ -65,13 +60,20 @@ export class Writers {
     this.#places = new Shares({ limit: options.maxAsking ?? presetMaxAsking });
   }
 
-  /** Sends a question as JSON. @returns the answer of the first member that answers; undefined if none does in time. */
-  async ask(path: string, question: AskedQuestion): Promise<string | undefined> {
-    const { address } = question;
-    return await this.#ask(path, JSON.stringify(question), address === undefined ? undefined : networkOf(address));
-  }
+  /** Asks for a machine. @returns the answer of the first member that answers; undefined if none does in time. */
+  readonly ask: AskWriter = async (name, asked) => {
+    const { path, decodeAnswer } = permitQuestions[name];
+    const { address } = asked;
+    // Questions without an address count as those of one client.
+    const client = address === undefined ? undefined : networkOf(address);
+    const answer = await this.#ask(path, JSON.stringify(asked), client);
+    return answer === undefined ? undefined : decodeAnswer(answer);
+  };
 
-  /** As `ask`. @param textOf returns the text to send. It is called when there is a connection, for each attempt. */
+  /**
+   * Sends a text to a path. @returns the answer, as `ask`.
+   * @param textOf returns the text to send. It is called when there is a connection, for each attempt.
+   */
   async askBy(path: string, textOf: () => string): Promise<string | undefined> {
     return await this.#ask(path, textOf, undefined);
   }

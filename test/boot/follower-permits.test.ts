@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { followerPermit } from "../../src/boot/follower-permits.ts";
+import { permitAnswers } from "../../src/boot/follower-permits.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { PermitQuestion } from "../../src/model/permits/permit-wire.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
-import { entry, gateWorld, grant, mac, plan } from "./gate-world.ts";
+import { entry, type GateWorld, gateWorld, grant, mac, plan } from "./gate-world.ts";
 import type { Documents } from "./open-index.ts";
 
 const rawQuery = "mac=52-54-00-a1-9c-ae";
@@ -13,17 +14,23 @@ const group = (spec: Partial<GroupSpec> = {}) =>
 const chosen = { group: "lab/node", profile: "lab/web" };
 const changed = ([path, text]: Documents[number]) => ({ path, text });
 
+const permit = ({ index, desk }: GateWorld, question: PermitQuestion) =>
+  permitAnswers({ index, desk: { ask: (each) => desk.ask(each), report: async () => "late" } }).permit(question);
+
 describe("the question of a follower", () => {
   it("is decided by the writer's objects and its ledger", async () => {
     const world = gateWorld([profile, group(), syncedDocument()]);
-    expect(await followerPermit(world, { ...asked, mayClaim: false })).toMatchObject({ kind: "refused", ...chosen });
-    expect(await followerPermit(world, { ...asked, address: "192.0.2.9" })).toMatchObject({
+    expect(await permit(world, { ...asked, mayClaim: false })).toMatchObject({
+      kind: "refused",
+      ...chosen,
+    });
+    expect(await permit(world, { ...asked, address: "192.0.2.9" })).toMatchObject({
       kind: "granted",
       ...chosen,
     });
     expect(world.desk.asked.at(-1)).toMatchObject({ address: "192.0.2.9", mayClaim: true, rawQuery });
     world.ledger.entries = [entry({ state: "Installed" })];
-    expect(await followerPermit(world, asked)).toEqual({ kind: "disk", ...chosen });
+    expect(await permit(world, asked)).toEqual({ kind: "disk", ...chosen });
   });
 
   it.each<[name: string, documents: Documents, query: string]>([
@@ -35,13 +42,13 @@ describe("the question of a follower", () => {
     ["too many labels", [profile, group()], Array.from({ length: 300 }, (_, at) => `l${at}=`).join("&")],
   ])("is late for %s, and spends nothing", async (_, documents, query) => {
     const world = gateWorld([syncedDocument(), ...documents]);
-    expect(await followerPermit(world, { ...asked, rawQuery: query })).toEqual({ kind: "late" });
+    expect(await permit(world, { ...asked, rawQuery: query })).toEqual({ kind: "late" });
     expect(world.desk.asked).toEqual([]);
   });
 
   it("is late if the objects change meanwhile", async () => {
     const world = gateWorld([profile, group(), syncedDocument()]);
     world.desk.meanwhile = () => world.index.changed([changed(group({ hold: true }))]);
-    expect(await followerPermit(world, asked)).toEqual({ kind: "late" });
+    expect(await permit(world, asked)).toEqual({ kind: "late" });
   });
 });

@@ -35,15 +35,16 @@ afterEach(() => {
   server.closeAllConnections();
 });
 
+const ask = (address: string) =>
+  writers.ask("report", { kind: "report", token: "", report: { state: "failed" }, address });
+
 it.each([
   { name: "one address", addresses: ["192.0.2.66"] },
   { name: "addresses of one network", addresses: ["2001:db8::1", "2001:db8::2"] },
 ])("questions of clients take turns: $name asks 2,000 times", async ({ addresses }) => {
-  const flood = Array.from({ length: 2_000 }, (_, at) =>
-    writers.ask("/", { address: addresses[at % addresses.length] }),
-  );
+  const flood = Array.from({ length: 2_000 }, (_, at) => ask(addresses[at % addresses.length] ?? ""));
   await expect.poll(() => open.length).toBe(connections);
-  const asked = writers.ask("/", { address: "192.0.2.1" });
+  const asked = ask("192.0.2.1");
   let answered = 0;
   while (!open.some(({ address }) => address === "192.0.2.1")) {
     const [next] = open.splice(0, 1);
@@ -52,14 +53,14 @@ it.each([
     expect(answered).toBeLessThan(5);
     await expect.poll(() => open.length).toBe(connections);
   }
-  open.find(({ address }) => address === "192.0.2.1")?.response.end("yes");
-  expect(await asked).toBe("yes");
+  open.find(({ address }) => address === "192.0.2.1")?.response.end('{"outcome":"taken"}');
+  expect(await asked).toBe("taken");
   writers.stop();
   await Promise.all(flood);
 });
 
 it("a question that waits ends when the writers stop", async () => {
-  const asked = Array.from({ length: 100 }, () => writers.ask("/", { address: "192.0.2.1" }));
+  const asked = Array.from({ length: 100 }, () => ask("192.0.2.1"));
   await expect.poll(() => open.length).toBe(connections);
   writers.stop();
   expect(new Set(await Promise.all(asked))).toEqual(new Set([undefined]));

@@ -6,11 +6,12 @@ import { Writers } from "../../src/follow/writers.ts";
 import { answerError } from "../../src/http/errors.ts";
 import type { Answer, Exchange } from "../../src/http/exchange.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { permitAnswers } from "../../src/http/store/permit-routes.ts";
+import { permitRoutes } from "../../src/http/store/permit-routes.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import type { Answers } from "../../src/lib/questions.ts";
 import type { LedgerEntry, LedgerView } from "../../src/model/permits/permit.ts";
-import type { DeskAsk, MachineReport, ReportOutcome } from "../../src/model/permits/permit-desk.ts";
-import { type PermitQuestion, type PermitReply, permitPath } from "../../src/model/permits/permit-wire.ts";
+import type { DeskAsk, ReportOutcome } from "../../src/model/permits/permit-desk.ts";
+import type { PermitQuestion, PermitQuestions, PermitReply } from "../../src/model/permits/permit-wire.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openStore, silentLog } from "../helpers/test-store.ts";
@@ -72,31 +73,29 @@ afterEach(async () => {
 });
 
 async function serve(isOld = false): Promise<URL> {
-  const permit = async (sent: PermitQuestion) => {
-    asked.push(sent);
-    if (reply instanceof Error) throw reply;
-    return await reply;
-  };
-  const desk = {
-    report: async (token: string, report: MachineReport, address: string | undefined) => {
+  const permits: Answers<PermitQuestions> = {
+    permit: async (sent) => {
+      asked.push(sent);
+      if (reply instanceof Error) throw reply;
+      return await reply;
+    },
+    report: async ({ token, report, address }) => {
       closings.push({ token, report, address });
       return outcome;
     },
   };
   const guard = () => (isRefused ? refusal : undefined);
-  const answers = permitAnswers({
+  const routes = permitRoutes({
     store,
     guard,
-    permit,
-    desk,
+    permits,
     sighted: () => undefined,
     handed: { take: async () => 0 },
     clock: systemClock,
   });
   const notFound: Answer = { status: 404, headers: ["Content-Type", "text/plain"], body: "404\n" };
   const handle = (exchange: Exchange) => {
-    if (isOld) return notFound;
-    return exchange.path === permitPath ? answers.permit(exchange) : answers.closing(exchange);
+    return isOld ? notFound : routes.get(exchange.path)?.(exchange);
   };
   const handler = { begin: () => undefined, handle };
   const server = createServer({ log: silentLog, clock: systemClock, answerError, handler });
@@ -123,7 +122,7 @@ function deskAt(...urls: readonly URL[]): RemoteDesk {
     adoptedUntilMs: () => 0,
     entriesOf: (which) => known.filter((each) => each.identities.some((identity) => which.includes(identity))),
   };
-  return new RemoteDesk({ writers, view, isCurrent: () => isCurrent });
+  return new RemoteDesk({ askWriter: writers.ask, view, isCurrent: () => isCurrent });
 }
 
 describe("a follower", () => {

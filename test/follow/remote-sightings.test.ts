@@ -16,13 +16,13 @@ let meanwhile: () => void;
 
 beforeEach(() => {
   [clock, isBusy, isTaken, sent, meanwhile] = [new FakeClock(), false, true, [], () => undefined];
-  const ask = async (path: string, body: object) => {
+  const askBy = async (path: string, textOf: () => string) => {
     expect(path).toBe(sightingsPath);
-    sent.push(decodeSightings(JSON.stringify(body), clock.nowMs()) ?? []);
+    sent.push(decodeSightings(textOf(), clock.nowMs()) ?? []);
     meanwhile();
     return isTaken ? '{"taken":1}' : undefined;
   };
-  sightings = new RemoteSightings({ writers: { ask }, isBusy: () => isBusy, clock });
+  sightings = new RemoteSightings({ writers: { askBy }, isBusy: () => isBusy, clock });
   sightings.start();
 });
 afterEach(() => sightings.stop());

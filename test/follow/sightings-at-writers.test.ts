@@ -5,7 +5,7 @@ import { RemoteSightings } from "../../src/follow/remote-sightings.ts";
 import { Writers } from "../../src/follow/writers.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { permitAnswers } from "../../src/http/store/permit-routes.ts";
+import { permitRoutes } from "../../src/http/store/permit-routes.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
@@ -46,11 +46,10 @@ async function member(kind: "leader" | "other" | "earlier" | "refusing"): Promis
   const taken: MachineSighting[] = [];
   let asked = 0;
   const sighted = (sightings: readonly MachineSighting[]) => (kind === "leader" ? taken.push(...sightings) : undefined);
-  const answers = permitAnswers({
+  const routes = permitRoutes({
     store,
     guard: () => (kind === "refusing" ? new StoreError("unauthorized", "no", 0) : undefined),
-    permit: async () => ({ kind: "late" }),
-    desk: { report: async () => "late" },
+    permits: { permit: async () => ({ kind: "late" }), report: async () => "late" },
     sighted,
     handed: { take: async () => 0 },
     clock,
@@ -64,7 +63,7 @@ async function member(kind: "leader" | "other" | "earlier" | "refusing"): Promis
       begin: () => undefined,
       handle: (exchange) => {
         asked += 1;
-        return kind === "earlier" ? notFound : answers.sightings(exchange);
+        return kind === "earlier" ? notFound : routes.get(exchange.path)?.(exchange);
       },
     },
   });

@@ -10,7 +10,7 @@ import { RemoteHistory } from "../../src/follow/remote-history.ts";
 import { Writers } from "../../src/follow/writers.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { permitAnswers } from "../../src/http/store/permit-routes.ts";
+import { permitRoutes } from "../../src/http/store/permit-routes.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { HandedIntake } from "../../src/records/history/handed-intake.ts";
@@ -43,11 +43,10 @@ async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
   const { history } = startHistory();
   await history.load();
   let asked = 0;
-  const answers = permitAnswers({
+  const routes = permitRoutes({
     store,
     guard: () => (kind === "refusing" ? new StoreError("unauthorized", "no", 0) : undefined),
-    permit: async () => ({ kind: "late" }),
-    desk: { report: async () => "late" },
+    permits: { permit: async () => ({ kind: "late" }), report: async () => "late" },
     sighted: () => undefined,
     handed: new HandedIntake({ history, names, clock }),
     clock,
@@ -61,7 +60,7 @@ async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
       handle: async (exchange) => {
         asked += 1;
         if (kind === "earlier") return { status: 404, headers: ["Content-Type", "text/plain"], body: "404\n" };
-        const answer = await answers.history(exchange);
+        const answer = await routes.get(exchange.path)?.(exchange);
         if (kind === "losing" && asked <= 2) exchange.request.socket.destroy();
         return answer;
       },

@@ -84,7 +84,7 @@ export class FollowedLedger {
     this.sightings = new RemoteSightings(last);
     const via = followerName.test(hostname()) ? hostname() : "follower";
     this.history = new RemoteHistory({ ...last, via, run: randomBytes(8).toString("hex"), metrics });
-    this.desk = new RemoteDesk({ writers: this.#writers, view: this.known, isCurrent: () => this.#isCurrent });
+    this.desk = new RemoteDesk({ askWriter: this.#writers.ask, view: this.known, isCurrent: () => this.#isCurrent });
   }
 
   /** Loads the copy on disk, and begins to follow the ledger. */

@@ -12,7 +12,7 @@ import { BackupStreams } from "../../http/store/backup-streams.ts";
 import { StoreDoor } from "../../http/store/door.ts";
 import { followAnswer } from "../../http/store/follow-routes.ts";
 import { FollowStreams } from "../../http/store/follow-streams.ts";
-import { type PermitRoutesOptions, permitAnswers } from "../../http/store/permit-routes.ts";
+import { type PermitRoutesOptions, permitRoutes } from "../../http/store/permit-routes.ts";
 import { type LedgerAnswers, storeHandler } from "../../http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
@@ -27,7 +27,6 @@ import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { type Address, isLoopback } from "../../lib/text/address.ts";
 import type { ClusterTrust } from "../../model/cluster-trust.ts";
-import type { PermitQuestion, PermitReply } from "../../model/permits/permit-wire.ts";
 import type { ServeConfig } from "../../options/serve.ts";
 import type { Store } from "../../store/store.ts";
 import { advertisedAuthority } from "../core/advertise.ts";
@@ -55,15 +54,11 @@ export interface StoreServiceOptions {
 }
 
 /** The ledger for followers. */
-export interface SharedLedger extends Pick<LedgerService, "store" | "ledger"> {
+export interface SharedLedger
+  extends Pick<LedgerService, "store" | "ledger">,
+    Pick<PermitRoutesOptions, "permits" | "sighted" | "handed"> {
   /** See `LedgerService`. */
   readonly completeAtMs: () => number;
-  /** Answers what followers ask for their machines. */
-  readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
-  /** See `PermitRoutesOptions`. */
-  readonly sighted: PermitRoutesOptions["sighted"];
-  /** See `PermitRoutesOptions`. */
-  readonly handed: PermitRoutesOptions["handed"];
 }
 
 /** davit disconnects a client that reads nothing of its answer for this long. */
@@ -149,13 +144,13 @@ export class StoreService {
     const streams = this.#ledgerStreams;
     if (this.#options.ledger === undefined || streams === undefined) return undefined;
     const { clock } = this.#options;
-    const { store, ledger, permit, sighted, handed } = this.#options.ledger;
+    const { store, ledger, permits, sighted, handed } = this.#options.ledger;
     // A copy of a ledger that has not begun would say less than what a follower has.
     const isReady = () => ledger.known.meta !== undefined;
     const followLog = log.child({ part: "ledger" });
     return {
       follow: followAnswer({ store, streams, log: followLog, guard, isReady }),
-      ...permitAnswers({ store: this.#options.store, guard, permit, desk: ledger, sighted, handed, clock }),
+      asked: permitRoutes({ store: this.#options.store, guard, permits, sighted, handed, clock }),
     };
   }
 

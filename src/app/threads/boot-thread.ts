@@ -201,9 +201,9 @@ export class BootThread {
   }
 
   #desk(): PermitDesk {
-    const { writers } = this.#first;
+    const { askWriter } = this.#first;
     // The first thread decides each refusal, because this copy of the ledger may be behind.
-    return new RemoteDesk({ writers, view: this.#ledger, isCurrent: () => false });
+    return new RemoteDesk({ askWriter, view: this.#ledger, isCurrent: () => false });
   }
 
   async #count(): Promise<void> {

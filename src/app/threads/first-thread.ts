@@ -5,12 +5,11 @@ import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootJob } from "../../boot/making/boot-maker.ts";
 import { type Customer, type JobOutcome, sentJob } from "../../boot/making/render-thread.ts";
 import type { SlowWorkOptions } from "../../boot/making/slow-work.ts";
-import type { RemoteDeskOptions } from "../../follow/remote-desk.ts";
 import type { RequestSink } from "../../http/boot/access-log.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log, LogLevel } from "../../lib/log.ts";
-import { closingPath, decodeClosing, decodeQuestion, permitPath } from "../../model/permits/permit-wire.ts";
+import type { AskWriter } from "../../model/permits/permit-wire.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import { SigningError } from "../../trust/sign/signing-error.ts";
 import type { FromThread, QuestionName, Questions, SignerName, ThreadEvent, ThreadQuestion } from "./wire.ts";
@@ -83,15 +82,12 @@ export class FirstThread {
   }
 
   /** Asks for the desk of this thread, as a follower asks the ledger's writer. */
-  readonly writers: RemoteDeskOptions["writers"] = {
-    ask: async (path, question) => {
-      const given = new AbortController();
-      const late = this.#clock.sleep(deskLimitMs, given.signal).then(() => undefined);
-      const asked = this.#askDesk(path, JSON.stringify(question)).catch(() => undefined);
-      const answer = await Promise.race([asked, late]);
-      given.abort();
-      return answer === undefined ? undefined : JSON.stringify(answer);
-    },
+  readonly askWriter: AskWriter = async (name, asked) => {
+    const given = new AbortController();
+    const late = this.#clock.sleep(deskLimitMs, given.signal).then(() => undefined);
+    const answer = await Promise.race([this.#ask(name, asked).catch(() => undefined), late]);
+    given.abort();
+    return answer;
   };
 
   /** Makes slow configs. */
@@ -147,16 +143,6 @@ export class FirstThread {
     };
     const child: Log["child"] = (data) => this.log(data.part);
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), child };
-  }
-
-  async #askDesk(path: string, question: string): Promise<object | undefined> {
-    if (path === permitPath) {
-      const asked = decodeQuestion(question);
-      return asked && (await this.#ask("permit", asked));
-    }
-    const closing = path === closingPath ? decodeClosing(question) : undefined;
-    if (closing?.kind !== "report") return undefined;
-    return { outcome: await this.#ask("report", { ...closing, address: closing.address }) };
   }
 
   async #ask<Name extends QuestionName>(on: Name, asked: Questions[Name]["asked"]): Promise<Questions[Name]["answer"]> {

@@ -1,7 +1,7 @@
 /** Answers, in the first thread, the questions of the boot threads. */
 
 import { BootError } from "../../boot/core/boot-error.ts";
-import { followerPermit } from "../../boot/follower-permits.ts";
+import { permitAnswers } from "../../boot/follower-permits.ts";
 import type { JobOutcome, RenderThread } from "../../boot/making/render-thread.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { AssetDigests } from "../../http/assets/digests.ts";
@@ -21,13 +21,14 @@ export interface ThreadAnswersOptions {
 
 export function threadAnswers(options: ThreadAnswersOptions): (question: ThreadQuestion) => Promise<AnyAnswer> {
   const { index, desk, renderThread, digests } = options;
+  // The index of the thread may be behind this one. An install is granted only if both choose the same.
+  const permits = desk && permitAnswers({ index, desk });
   return async ({ on, asked }) => {
     switch (on) {
       case "permit":
-        // The index of the thread may be behind this one. An install is granted only if both choose the same.
-        return desk === undefined ? { kind: "late" } : await followerPermit({ index, desk }, asked);
+        return (await permits?.permit(asked)) ?? { kind: "late" };
       case "report":
-        return (await desk?.report(asked.token, asked.report, asked.address)) ?? "late";
+        return (await permits?.report(asked)) ?? "late";
       case "sign":
         return await signed(options.signers[asked.by], asked);
       case "render":

@@ -9,8 +9,7 @@ import type { LogLevel } from "../../lib/log.ts";
 import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
 import type { DocumentChange } from "../../model/feed.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import type { MachineReport, ReportOutcome } from "../../model/permits/permit-desk.ts";
-import type { PermitQuestion, PermitReply } from "../../model/permits/permit-wire.ts";
+import type { PermitQuestions } from "../../model/permits/permit-wire.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import type { DetachedSignature } from "../../trust/sign/detached.ts";
 import type { SigningRefusal } from "../../trust/sign/signing-error.ts";
@@ -102,12 +101,7 @@ export type ThreadEvent =
   | { readonly on: "noMatch"; readonly labels: ReadonlyMap<string, string>; readonly flaws: Labels["flaws"] };
 
 /** The questions that only the first thread can answer, by name. */
-export interface Questions {
-  permit: { readonly asked: PermitQuestion; readonly answer: PermitReply };
-  report: {
-    readonly asked: { readonly token: string; readonly report: MachineReport; readonly address: string | undefined };
-    readonly answer: ReportOutcome;
-  };
+export interface Questions extends PermitQuestions {
   sign: {
     readonly asked: {
       readonly by: SignerName;

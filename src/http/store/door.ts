@@ -17,7 +17,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { historyPath } from "../../model/history-batch.ts";
-import { closingPath, permitPath } from "../../model/permits/permit-wire.ts";
+import { permitQuestions } from "../../model/permits/permit-wire.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
@@ -51,7 +51,10 @@ export interface StoreDoorOptions {
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 // Followers may only read. What they ask and report for their machines changes no key.
-const followersPaths: ReadonlySet<string> = new Set([permitPath, closingPath, sightingsPath, historyPath]);
+const followersPaths: ReadonlySet<string> = new Set([
+  ...Object.values(permitQuestions).map(({ path }) => path),
+  ...[sightingsPath, historyPath],
+]);
 
 const expiryCheckMs = 1_000;
 /** In place of the token of a client that is admitted by its certificate alone. */

@@ -6,15 +6,10 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import { decodeHistoryBatch, type HistoryBatch, maxBatchBytes } from "../../model/history-batch.ts";
-import type { PermitDesk } from "../../model/permits/permit-desk.ts";
-import {
-  decodeClosing,
-  decodeQuestion,
-  type PermitQuestion,
-  type PermitReply,
-} from "../../model/permits/permit-wire.ts";
-import { decodeSightings, type MachineSighting, maxSightings } from "../../model/sighting.ts";
+import type { Answers } from "../../lib/questions.ts";
+import { decodeHistoryBatch, type HistoryBatch, historyPath, maxBatchBytes } from "../../model/history-batch.ts";
+import { type PermitQuestions, permitQuestions } from "../../model/permits/permit-wire.ts";
+import { decodeSightings, type MachineSighting, maxSightings, sightingsPath } from "../../model/sighting.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import type { Store } from "../../store/store.ts";
 import type { Answer, Exchange, Handled } from "../exchange.ts";
@@ -26,8 +21,7 @@ export interface PermitRoutesOptions {
   readonly store: Store;
   readonly guard: SecretsGuard;
   /** Selects by this davit's own objects, and asks the ledger. */
-  readonly permit: (question: PermitQuestion) => Promise<PermitReply>;
-  readonly desk: Pick<PermitDesk, "report">;
+  readonly permits: Answers<PermitQuestions>;
   /** Shows what machines asked followers. @returns how many it has taken; undefined if another member shows them. */
   readonly sighted: (sightings: readonly MachineSighting[]) => number | undefined;
   /** Adds what followers answered to the history. @returns how many requests of the batch are done with. */
@@ -39,8 +33,15 @@ export interface PermitRoutesOptions {
 const maxBodyBytes = 64 * 1024;
 const maxSightingsBytes = maxSightings * 1024;
 
-/** Makes the functions that answer `permitPath`, `closingPath`, `sightingsPath` and `historyPath`. */
-export function permitAnswers({ store, guard, permit, desk, sighted, handed, clock }: PermitRoutesOptions) {
+/** Returns the functions that answer the POST requests of followers, by their paths. */
+export function permitRoutes({
+  store,
+  guard,
+  permits,
+  sighted,
+  handed,
+  clock,
+}: PermitRoutesOptions): ReadonlyMap<string, (exchange: Exchange) => Handled> {
   const guarded = (answer: (body: string, arrivedMs: number) => Promise<Answer>, maxBytes = maxBodyBytes) => {
     return ({ request }: Exchange): Handled => {
       const refusal = guard(request);
@@ -52,27 +53,25 @@ export function permitAnswers({ store, guard, permit, desk, sighted, handed, clo
       );
     };
   };
-  return {
-    permit: guarded(async (body) => {
-      const question = decodeQuestion(body);
-      return question === undefined ? badQuestion : jsonAnswer(await permit(question));
-    }),
-    closing: guarded(async (body) => {
-      const closing = decodeClosing(body);
-      if (closing === undefined) return badQuestion;
-      return jsonAnswer({ outcome: await desk.report(closing.token, closing.report, closing.address) });
-    }),
-    sightings: guarded(async (body) => {
-      const sightings = decodeSightings(body, clock.nowMs());
-      if (sightings === undefined) return badQuestion;
-      const taken = sighted(sightings);
-      return taken === undefined ? plainAnswer(503, "Another member shows what machines ask\n") : jsonAnswer({ taken });
-    }, maxSightingsBytes),
-    history: guarded(async (body, arrivedMs) => {
-      const batch = decodeHistoryBatch(body);
-      return batch === undefined ? badQuestion : jsonAnswer({ taken: await handed.take(batch, arrivedMs) });
-    }, maxBatchBytes),
+  const question = <Name extends keyof PermitQuestions>(name: Name) => {
+    const { path, decode, encodeAnswer } = permitQuestions[name];
+    const answer = async (body: string) => {
+      const asked = decode(body);
+      return asked === undefined ? badQuestion : jsonAnswer(encodeAnswer(await permits[name](asked)));
+    };
+    return [path, guarded(answer)] as const;
   };
+  const sightings = guarded(async (body) => {
+    const read = decodeSightings(body, clock.nowMs());
+    if (read === undefined) return badQuestion;
+    const taken = sighted(read);
+    return taken === undefined ? plainAnswer(503, "Another member shows what machines ask\n") : jsonAnswer({ taken });
+  }, maxSightingsBytes);
+  const history = guarded(async (body, arrivedMs) => {
+    const batch = decodeHistoryBatch(body);
+    return batch === undefined ? badQuestion : jsonAnswer({ taken: await handed.take(batch, arrivedMs) });
+  }, maxBatchBytes);
+  return new Map([question("permit"), question("report"), [sightingsPath, sightings], [historyPath, history]]);
 }
 
 const badQuestion = plainAnswer(400, "Bad question\n");

@@ -6,10 +6,8 @@
 import { after } from "../../lib/soon.ts";
 import { backupPath } from "../../model/backup-path.ts";
 import { followPath } from "../../model/follow-line.ts";
-import { historyPath } from "../../model/history-batch.ts";
 import { storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
-import { closingPath, ledgerPath, permitPath } from "../../model/permits/permit-wire.ts";
-import { sightingsPath } from "../../model/sighting.ts";
+import { ledgerPath } from "../../model/permits/permit-wire.ts";
 import type { Store } from "../../store/store.ts";
 import type { Exchange, Handled } from "../exchange.ts";
 import { unauthorizedAnswer } from "../keys/reply.ts";
@@ -33,14 +31,8 @@ export interface StoreHandlerOptions {
 export interface LedgerAnswers {
   /** Answers `ledgerPath`. */
   readonly follow: (exchange: Exchange) => Handled;
-  /** Answers `permitPath`. */
-  readonly permit: (exchange: Exchange) => Handled;
-  /** Answers `closingPath`. */
-  readonly closing: (exchange: Exchange) => Handled;
-  /** Answers `sightingsPath`. */
-  readonly sightings: (exchange: Exchange) => Handled;
-  /** Answers `historyPath`. */
-  readonly history: (exchange: Exchange) => Handled;
+  /** Answers POST requests of followers, by their paths. */
+  readonly asked: ReadonlyMap<string, (exchange: Exchange) => Handled>;
 }
 
 /** Makes the handler of the store's listener. */
@@ -49,16 +41,9 @@ export function storeHandler(options: StoreHandlerOptions): Handler<undefined> {
   const others = new Map([
     [`GET ${followPath}`, follow],
     [`GET ${backupPath}`, backup],
-    ...(ledger === undefined
-      ? []
-      : ([
-          [`GET ${ledgerPath}`, ledger.follow],
-          [`POST ${permitPath}`, ledger.permit],
-          [`POST ${closingPath}`, ledger.closing],
-          [`POST ${sightingsPath}`, ledger.sightings],
-          [`POST ${historyPath}`, ledger.history],
-        ] as const)),
   ]);
+  if (ledger !== undefined) others.set(`GET ${ledgerPath}`, ledger.follow);
+  for (const [path, answer] of ledger?.asked ?? []) others.set(`POST ${path}`, answer);
   const assetAnswer =
     assets &&
     ((exchange: Exchange): Handled =>

@@ -22,8 +22,18 @@ import {
 import type { MachineReport, ReportOutcome } from "./permit-desk.ts";
 
 export const ledgerPath = "/davit/v1/ledger";
-export const permitPath = "/davit/v1/permit";
-export const closingPath = "/davit/v1/report";
+
+/** What followers and boot threads ask the ledger's writer. */
+export interface PermitQuestions {
+  readonly permit: { readonly asked: PermitQuestion; readonly answer: PermitReply };
+  readonly report: { readonly asked: Closing; readonly answer: ReportOutcome };
+}
+
+/** Asks the ledger's writer. @returns undefined if no answer comes within a second. */
+export type AskWriter = <Name extends keyof PermitQuestions>(
+  name: Name,
+  asked: PermitQuestions[Name]["asked"],
+) => Promise<PermitQuestions[Name]["answer"] | undefined>;
 
 /** A follower asks for one of its machines. */
 export interface PermitQuestion {
@@ -59,6 +69,37 @@ export interface Closing {
   readonly report: MachineReport;
   readonly address?: string | undefined;
 }
+
+/** How a question and its answer are sent over HTTP. The functions to decode return undefined for any other text. */
+interface QuestionForm<Asked, Answer> {
+  readonly path: string;
+  readonly decode: (text: string) => Asked | undefined;
+  /** Returns what is sent as JSON. */
+  readonly encodeAnswer: (answer: Answer) => object;
+  readonly decodeAnswer: (text: string) => Answer | undefined;
+}
+
+type QuestionForms = {
+  readonly [Name in keyof PermitQuestions]: QuestionForm<
+    PermitQuestions[Name]["asked"],
+    PermitQuestions[Name]["answer"]
+  >;
+};
+
+export const permitQuestions: QuestionForms = {
+  permit: {
+    path: "/davit/v1/permit",
+    decode: decodeQuestion,
+    encodeAnswer: (reply) => reply,
+    decodeAnswer: decodeReply,
+  },
+  report: {
+    path: "/davit/v1/report",
+    decode: decodeClosing,
+    encodeAnswer: (outcome) => ({ outcome }),
+    decodeAnswer: decodeOutcome,
+  },
+};
 
 const purposes: readonly PermitPurpose[] = ["script", "config"];
 
@@ -102,7 +143,7 @@ export function decodeClosing(text: string): Closing | undefined {
 const outcomes: readonly ReportOutcome[] = ["taken", "unknown", "final", "tooMany", "late"];
 
 /** Reads the answer to a `Closing`; undefined for any other text. */
-export function decodeOutcome(text: string): ReportOutcome | undefined {
+function decodeOutcome(text: string): ReportOutcome | undefined {
   const value = parseJsonObject(text)?.outcome;
   return outcomes.find((outcome) => outcome === value);
 }
