@@ -21,7 +21,6 @@ const allowed = {
   "offline/load": ["sources/directory", "sources/admission", "controller", "boot", "render", "model", "lib"],
   "offline/lint": ["offline/load", "sources/directory", "controller", "render", "model", "lib"],
   "offline/diff": ["offline/load", "controller", "boot", "render", "model", "lib"],
-  "offline/matchbox": ["sources/admission", "render", "model", "lib"],
 };
 
 // A package that only one place may know: everything else sees that place's own types.
@@ -92,7 +91,7 @@ const rooms = {
   trust: { sign: [], certificates: [] },
   records: { history: [], audit: [] },
   installs: { "": [], ledger: [], outcomes: ["ledger"] },
-  offline: { load: [], lint: ["load"], diff: ["load"], matchbox: [] },
+  offline: { load: [], lint: ["load"], diff: ["load"] },
   render: {
     core: [],
     template: ["core"],
@@ -140,20 +139,47 @@ const inside = Object.entries(rooms).flatMap(([folder, allowedIn]) =>
 const owned = Object.entries(owners).map(([name, home]) => ({
   name: `${name.replace(/[^a-z-]/g, "-")}-has-one-owner`,
   severity: "error",
-  from: { path: "^src/", pathNot: home },
+  from: { path: "^(src|packages)/", pathNot: home },
   to: { path: `node_modules/${name}/` },
 }));
+
+// What a package may import of davit. It has one file that davit imports, and one file of davit imports it.
+const packages = {
+  "import-matchbox": { door: "commands/offline/import", targets: ["sources/admission", "render", "model", "lib"] },
+};
+
+const packaged = Object.entries(packages).flatMap(([name, { door, targets }]) => [
+  {
+    name: `${name}-imports-only-upstream`,
+    severity: "error",
+    from: { path: `^packages/${name}/` },
+    to: { path: "^(src|packages)/", pathNot: `^(packages/${name}|src/(${targets.join("|")}))/` },
+  },
+  {
+    name: `${name}-has-one-door`,
+    severity: "error",
+    from: { path: "^src/" },
+    to: { path: `^packages/${name}/`, pathNot: `^packages/${name}/src/${name}\\.ts$` },
+  },
+  {
+    name: `only-${door.replaceAll("/", "-")}-imports-${name}`,
+    severity: "error",
+    from: { path: "^src/", pathNot: `^src/${door}\\.ts$` },
+    to: { path: `^packages/${name}/` },
+  },
+]);
 
 export default {
   forbidden: [
     ...layers,
     ...inside,
     ...owned,
+    ...packaged,
     { name: "no-circular", severity: "error", from: {}, to: { circular: true } },
     {
       name: "no-orphans",
       severity: "error",
-      from: { orphan: true, path: "^src/", pathNot: "^src/main\\.ts$" },
+      from: { orphan: true, path: "^(src|packages)/", pathNot: "^src/main\\.ts$" },
       to: {},
     },
     {
@@ -168,7 +194,7 @@ export default {
     {
       name: "the-program-knows-no-test-tool-or-bench",
       severity: "error",
-      from: { path: "^src/" },
+      from: { path: "^(src|packages)/" },
       to: { path: "^(test|tools|bench)/" },
     },
     { name: "tools-know-no-test", severity: "error", from: { path: "^tools/" }, to: { path: "^(test|bench)/" } },

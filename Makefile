@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-chaos-mutants test-store-long test-large-asset test-members test-machines check fix build bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-chaos-mutants test-store-long test-large-asset test-members test-machines check fix bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: dist test-dist release-dry-run bench-boot bench-start bench-memory bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -57,9 +57,6 @@ check: install ## format, lint, types, import layers, dead code, what is generat
 
 fix: install ## format, and mend what the linter can
 	@npm --silent run fix
-
-build: install ## compile src/ to dist/
-	@npm --silent run build
 
 bundle: install ## dist/bundle/: the program as the image has it
 	@npm --silent run bundle

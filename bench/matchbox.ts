@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Matchbox, startMatchbox as startOn } from "../test/offline/matchbox/matchbox-process.ts";
+import { type Matchbox, startMatchbox as startOn } from "../test/import-matchbox/matchbox-process.ts";
 import { benchBoot, benchMetadata, benchSelector, ignitionTemplate } from "./machines.ts";
 
 /** Starts a binary with this many groups. Its boot arguments are no templates, so they stay as they are. */

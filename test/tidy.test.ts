@@ -63,8 +63,8 @@ const wordBans: readonly (readonly [words: string, instead: string])[] = [
 
 const vagueNames = /(^|\/)(utils?|helpers?|common|misc|index)(\.ts|\/)/;
 
-describe("every file of src/", () => {
-  const files = sourceFiles("src");
+describe("every file of src/ and packages/", () => {
+  const files = ["src", "packages"].flatMap(sourceFiles);
 
   it("there are some", () => {
     expect(files.length).toBeGreaterThan(20);
@@ -82,7 +82,7 @@ describe("every file of src/", () => {
   });
 
   it("declares no type that another one declares", () => {
-    const declared = Map.groupBy(files.filter((file) => file.startsWith("src/")).flatMap(typesIn), ({ name }) => name);
+    const declared = Map.groupBy(files.flatMap(typesIn), ({ name }) => name);
     const twice = [...declared].filter(([, places]) => places.length > 1);
     expect(twice.map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(", ")}`)).toEqual([]);
   });
@@ -107,7 +107,7 @@ describe("every file of src/", () => {
 });
 
 describe("every sentence", () => {
-  const files = ["src", "tools", "bench", "charts", "crds", "docs"].flatMap(proseFiles);
+  const files = ["src", "packages", "tools", "bench", "charts", "crds", "docs"].flatMap(proseFiles);
 
   it.each(wordBans)("is written without %s", (words, instead) => {
     const pattern = new RegExp(`\\b(?:${words.replaceAll(" ", "\\s+")})\\b`, "g");

@@ -1,2 +1,2 @@
-/** The directory of davit's package. Sources, `dist/` and the bundle are equally deep below it. */
+/** The directory of davit's package. Sources and the bundle are equally deep below it. */
 export const packageRoot = new URL("../../", import.meta.url);

@@ -69,7 +69,7 @@ process.exitCode = survivors === 0 ? 0 : 1;
 async function attacked({ changes }: Mutant): Promise<readonly string[]> {
   const copy = await mkdtemp(join(tmpdir(), "davit-mutant-"));
   try {
-    for (const name of ["console", "crds", "package.json", "src", "test", "tools"]) {
+    for (const name of ["console", "crds", "package.json", "packages", "src", "test", "tools"]) {
       await cp(join(root, name), join(copy, name), { recursive: true });
     }
     await symlink(join(root, "node_modules"), join(copy, "node_modules"));

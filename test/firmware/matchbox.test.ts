@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { hostSeenByMachine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
-import { runImport } from "../offline/matchbox/import-command.ts";
-import { startMatchbox } from "../offline/matchbox/matchbox-process.ts";
-import { writeTree } from "../offline/matchbox/site.ts";
+import { runImport } from "../import-matchbox/import-command.ts";
+import { startMatchbox } from "../import-matchbox/matchbox-process.ts";
+import { writeTree } from "../import-matchbox/site.ts";
 import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
 
 // What the machine's kernel was told, but for what the boot client adds.

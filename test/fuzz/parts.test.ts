@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { translateGoTemplate } from "../../packages/import-matchbox/src/go-to-handlebars.ts";
 import { decodeCopy, encodeCopy } from "../../src/follow/copy-file.ts";
 import { readInput } from "../../src/offline/load/read-input.ts";
-import { translateGoTemplate } from "../../src/offline/matchbox/go-to-handlebars.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { compileTemplate, parseTemplate } from "../../src/render/template/template.ts";
 import { decodeUtf8 } from "../../src/sources/admission/secret-data.ts";
@@ -14,7 +14,7 @@ import { WalError } from "../../src/store/core/log-port.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
 import { dataDirectory, memoryFiles, openStore } from "../helpers/test-store.ts";
-import { admission, imported } from "../offline/matchbox/trees.ts";
+import { admission, imported } from "../import-matchbox/trees.ts";
 import { type FuzzTarget, fuzz, fuzzTimeoutMs } from "./fuzz.ts";
 
 const manifestsOf = (...names: readonly string[]) =>

@@ -25,7 +25,7 @@ import { WalError } from "../../src/store/core/log-port.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import { decodeBatch, encodeBatch } from "../../src/store/etcd/batch-frame.ts";
-import { admission } from "../offline/matchbox/trees.ts";
+import { admission } from "../import-matchbox/trees.ts";
 import { type FuzzTarget, fuzz, fuzzTimeoutMs } from "./fuzz.ts";
 
 const mac = "52:54:00:00:00:01";

@@ -15,7 +15,7 @@ const longest = [
   "cluster/scope",
   "cluster/api-server-away",
   "integration/refused-versions",
-  "offline/matchbox/import",
+  "import-matchbox/import",
   "durability/kill-loop",
   "integration/staleness",
   "chaos/members",

@@ -46,7 +46,7 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "image",
     "integration",
     "members",
-    "offline/matchbox",
+    "import-matchbox",
   ],
   // davit beside an API server.
   system: ["chaos", "cluster", "crds"],
@@ -109,7 +109,7 @@ export const moved: readonly Moved[] = [
   { file: "offline/lint/bad-input.test.ts", to: "integration", because: starts },
   { file: "offline/lint/lint.test.ts", to: "integration", because: starts },
   { file: "manifests/example-reports.test.ts", to: "integration", because: "needs curl and busybox" },
-  { file: "offline/matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
+  { file: "import-matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
   { file: "offline/load/load-manifests.test.ts", to: "integration", because: threads },
   { file: "render/grub.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "render/ignition-check.test.ts", to: "integration", because: "needs ignition-validate" },

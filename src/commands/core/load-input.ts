@@ -1,10 +1,10 @@
 /** Loads manifests for commands that work without a server: from directories, from standard input, or from both. */
 
+import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { visible } from "../../lib/text/visible.ts";
 import type { SourceProblem } from "../../model/objects/source.ts";
 import { type LoadOptions, loadManifests, type Manifests } from "../../offline/load/load-manifests.ts";
-import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
 import { inputMark } from "./offline-options.ts";
 

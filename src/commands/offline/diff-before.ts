@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import { digestOf, withoutSecrets } from "../../http/ops/without-secrets.ts";
 import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
+import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { StartError } from "../../lib/start-error.ts";
@@ -16,7 +17,6 @@ import { type DocumentTexts, loadManifests } from "../../offline/load/load-manif
 import { readBackup } from "../../store/backup/backup.ts";
 import { storePath } from "../../store/core/node.ts";
 import { filesAmong } from "../../store/watch/changed-files.ts";
-import { diskFailure } from "../core/failure.ts";
 import type { Host } from "../core/host.ts";
 import { assertReadable } from "../core/load-input.ts";
 import { readVersion } from "../core/version.ts";

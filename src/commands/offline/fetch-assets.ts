@@ -3,6 +3,7 @@ import { AssetListError, readAssetList, type WantedAsset } from "../../assets/as
 import { download } from "../../assets/download.ts";
 import { DownloadError } from "../../assets/download-error.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
 import { readSmallFile } from "../../lib/files/watched-files.ts";
 import type { Log } from "../../lib/log.ts";
@@ -11,7 +12,7 @@ import { type Environment, helpOf, type Values } from "../../options/parsing.ts"
 import { fileOption, newDirectoryOption } from "../../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
 import { readCommandLine } from "../core/command-line.ts";
-import { diskFailure, sentenceOf } from "../core/failure.ts";
+import { sentenceOf } from "../core/failure.ts";
 import type { CliCommand, Host } from "../core/host.ts";
 import { Progress, sizeText } from "../core/progress.ts";
 

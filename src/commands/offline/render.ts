@@ -1,8 +1,8 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
 import { workCommand } from "../core/command-line.ts";
-import { diskFailure } from "../core/failure.ts";
 import type { Host } from "../core/host.ts";
 import { loadInput, problemLine } from "../core/load-input.ts";
 import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";

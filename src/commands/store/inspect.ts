@@ -1,10 +1,11 @@
 import { statSync } from "node:fs";
+import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { readBackup } from "../../store/backup/backup.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { inspectDirectory } from "../../store/inspect/inspect.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
-import { diskFailure, sentenceOf } from "../core/failure.ts";
+import { sentenceOf } from "../core/failure.ts";
 import type { CliCommand, Host } from "../core/host.ts";
 import { backupReport, directoryReport, isSecret, verdict } from "./inspect-report.ts";
 

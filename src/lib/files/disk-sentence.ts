@@ -1,6 +1,7 @@
 /** Explains a disk error to a person, in place of the system's own message. */
 
 import { codeOf } from "../errors.ts";
+import { StartError } from "../start-error.ts";
 
 const sentences: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
@@ -33,4 +34,10 @@ export function readSentence(error: unknown): string | undefined {
   const sentence = diskSentence(error);
   const cure = readCures[codeOf(error) ?? ""];
   return sentence === undefined || cure === undefined ? sentence : `${sentence}: ${cure}`;
+}
+
+/** Returns a StartError with a sentence for a disk error; any other error unchanged. @param doing such as "Writing". */
+export function diskFailure(doing: string, path: string, error: unknown): unknown {
+  const sentence = diskSentence(error);
+  return sentence === undefined ? error : new StartError(`${doing} "${path}": ${sentence}`, { cause: error });
 }

@@ -3,7 +3,7 @@
  * The text does not have the white space that `{{-` and `-}}` remove.
  */
 
-import { advance, type TextPosition, textStart } from "../../render/core/text-position.ts";
+import { advance, type TextPosition, textStart } from "../../../src/render/core/text-position.ts";
 
 export type GoToken =
   /** `.name`. `isChained` is true if no space is before it: then it names a member of the token before. */

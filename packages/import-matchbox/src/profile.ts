@@ -3,24 +3,23 @@
  * does not exist. Machines get 500 and retry until a person writes this ConfigMap.
  */
 
-import { unreachable } from "../../lib/errors.ts";
-import { hiddenTexts } from "../../lib/text/hidden-texts.ts";
-import type { JsonObject } from "../../model/json.ts";
-import { endpointOf, type TemplateField, templateParts } from "../../model/objects/profile.ts";
-import { apiVersion } from "../../model/objects/source.ts";
-import { parseInitrd } from "../../render/boot/initrd.ts";
-import { renderIgnition } from "../../render/config/ignition.ts";
-import { RenderError } from "../../render/core/render-error.ts";
-import { positionAt } from "../../render/core/text-position.ts";
-import { parseTemplate } from "../../render/template/template.ts";
+import { unreachable } from "../../../src/lib/errors.ts";
+import { hiddenTexts } from "../../../src/lib/text/hidden-texts.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
+import { endpointOf, type TemplateField, templateParts } from "../../../src/model/objects/profile.ts";
+import { apiVersion } from "../../../src/model/objects/source.ts";
+import { parseInitrd } from "../../../src/render/boot/initrd.ts";
+import { renderIgnition } from "../../../src/render/config/ignition.ts";
+import { RenderError } from "../../../src/render/core/render-error.ts";
+import { positionAt } from "../../../src/render/core/text-position.ts";
+import { parseTemplate } from "../../../src/render/template/template.ts";
 import type { Admit } from "./admit.ts";
+import { type DataDirectory, dataPath } from "./data-directory.ts";
 import type { ImportFindings } from "./findings.ts";
 import { shown } from "./findings.ts";
 import { translateGoTemplate, type VariableUse } from "./go-to-handlebars.ts";
 import { hasUrl, literalTemplate } from "./handlebars-text.ts";
-import type { DataDirectory } from "./input.ts";
 import { JsonFields, type JsonFile } from "./json-fields.ts";
-import { dataPath } from "./paths.ts";
 
 export interface ProfileContext {
   readonly directory: DataDirectory;

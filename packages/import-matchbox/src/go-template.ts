@@ -3,7 +3,7 @@
  * with its place. Then parsing continues, so that all problems of a file are reported together.
  */
 
-import { type TextPosition, textStart } from "../../render/core/text-position.ts";
+import { type TextPosition, textStart } from "../../../src/render/core/text-position.ts";
 import { cutGoTemplate, type GoPiece, GoSyntaxError, type GoToken } from "./go-tokens.ts";
 
 export type GoExpression =

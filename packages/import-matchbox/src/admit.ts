@@ -1,7 +1,7 @@
 /** Checks an imported object by the rules of `davit serve`. */
 
-import type { JsonObject } from "../../model/json.ts";
-import type { Admission } from "../../sources/admission/admission.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
+import type { Admission } from "../../../src/sources/admission/admission.ts";
 
 interface AdmitJudgement {
   readonly path: readonly string[];

@@ -3,8 +3,8 @@
  * reports only differences that occur.
  */
 
-import { isJsonObject, type JsonValue } from "../../model/json.ts";
-import { isList, memberOf } from "../../render/core/values.ts";
+import { isJsonObject, type JsonValue } from "../../../src/model/json.ts";
+import { isList, memberOf } from "../../../src/render/core/values.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 import type { VariableUse } from "./go-to-handlebars.ts";
 import type { ReadGroup } from "./group.ts";

@@ -4,9 +4,9 @@
  */
 
 import { Document, isScalar, type Scalar, visit } from "yaml";
-import { isAmbiguous } from "../../lib/text/yaml-rules.ts";
-import type { JsonObject } from "../../model/json.ts";
-import { numberText } from "../../render/core/values.ts";
+import { isAmbiguous } from "../../../src/lib/text/yaml-rules.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
+import { numberText } from "../../../src/render/core/values.ts";
 
 export interface Manifest {
   /** Lines above the objects, without the `#`. */

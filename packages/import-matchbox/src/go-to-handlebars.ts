@@ -5,9 +5,9 @@
  * differently. So `uses` lists the variables, and a caller that knows their values can check them.
  */
 
-import { unreachable } from "../../lib/errors.ts";
-import { comparePositions, type TextPosition, textStart } from "../../render/core/text-position.ts";
-import { parseTemplate } from "../../render/template/template.ts";
+import { unreachable } from "../../../src/lib/errors.ts";
+import { comparePositions, type TextPosition, textStart } from "../../../src/render/core/text-position.ts";
+import { parseTemplate } from "../../../src/render/template/template.ts";
 import {
   type GoBlock,
   type GoExpression,

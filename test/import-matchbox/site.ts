@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { quickstartMachine } from "../../../tools/firmware/machine.ts";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { type Tree, textOf } from "./trees.ts";
 
 /** The URL that the site's matchbox has, for `--matchbox-url`. */

@@ -1,7 +1,7 @@
 /** Collects the findings of an import, each once, with its place in the matchbox files. */
 
-import { compareBytes } from "../../lib/order.ts";
-import { comparePositions, type TextPosition, textStart } from "../../render/core/text-position.ts";
+import { compareBytes } from "../../../src/lib/order.ts";
+import { comparePositions, type TextPosition, textStart } from "../../../src/render/core/text-position.ts";
 
 export interface ImportFinding {
   /**

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { manifestText } from "../../../src/offline/matchbox/manifests.ts";
-import { toObjectName } from "../../../src/offline/matchbox/object-names.ts";
-import { readFileBytes } from "../../../src/sources/directory/read-file.ts";
+import { manifestText } from "../../packages/import-matchbox/src/manifests.ts";
+import { toObjectName } from "../../packages/import-matchbox/src/object-names.ts";
+import { readFileBytes } from "../../src/sources/directory/read-file.ts";
 import { admission } from "./trees.ts";
 
 describe("a manifest", () => {

@@ -1,16 +1,41 @@
-/** Reads a matchbox data directory on disk. It follows links, as matchbox does, but never out of the directory. */
+/** A matchbox data directory: the port to its files, and its implementation for a directory on disk. */
 
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { join, sep } from "node:path";
-import { codeOf } from "../../lib/errors.ts";
-import { compareBytes } from "../../lib/order.ts";
-import type { DataDirectory, InputEntry, InputFile } from "./input.ts";
+import { join, posix, sep } from "node:path";
+import { codeOf } from "../../../src/lib/errors.ts";
+import { compareBytes } from "../../../src/lib/order.ts";
+
+export interface DataDirectory {
+  /** Returns the entries of a folder, sorted; none if the folder does not exist. */
+  list(folder: string): readonly InputEntry[];
+  /** @param path such as `groups/default.json`. */
+  read(path: string): InputFile;
+}
+
+export interface InputEntry {
+  readonly name: string;
+  readonly isDirectory: boolean;
+}
+
+export type InputFile =
+  | { readonly kind: "text"; readonly text: string }
+  /** `problem` says what is wrong, and after a colon what to do. */
+  | { readonly kind: "unusable"; readonly problem: string }
+  | { readonly kind: "missing" };
+
+/**
+ * Returns the path of the file with a name in a folder, such as `ignition/worker.ign`. As in matchbox, a name never
+ * leads out of the directory.
+ */
+export function dataPath(folder: string, name: string): string {
+  return posix.join("/", folder, name).slice(1);
+}
 
 /** davit accepts no larger template. */
 const maxFileBytes = 1024 * 1024;
 
 /**
- * Opens a directory.
+ * Opens a directory on disk. Like matchbox, it follows links, but never out of the directory.
  * @throws a system error if the directory cannot be read. `list` throws one for an unreadable folder.
  */
 export function openDirectory(path: string): DataDirectory {

@@ -4,11 +4,11 @@
  * that none of them boots something wrong.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import { normalizeMac } from "../../model/labels/hardware-ids.ts";
-import { apiVersion } from "../../model/objects/source.ts";
-import { isList } from "../../render/core/values.ts";
-import { chainOnlyLabels } from "../../render/ipxe/ipxe.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/model/json.ts";
+import { normalizeMac } from "../../../src/model/labels/hardware-ids.ts";
+import { apiVersion } from "../../../src/model/objects/source.ts";
+import { isList } from "../../../src/render/core/values.ts";
+import { chainOnlyLabels } from "../../../src/render/ipxe/ipxe.ts";
 import type { Admit } from "./admit.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 import { hasUrl } from "./handlebars-text.ts";

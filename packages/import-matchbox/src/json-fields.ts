@@ -3,10 +3,10 @@
  * case, null means absent, and one value of a wrong type makes the whole file unusable.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import { findJsonFault } from "../../render/config/json-fault.ts";
-import { findInYaml } from "../../render/config/yaml.ts";
-import { type TextPosition, textStart } from "../../render/core/text-position.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/model/json.ts";
+import { findJsonFault } from "../../../src/render/config/json-fault.ts";
+import { findInYaml } from "../../../src/render/config/yaml.ts";
+import { type TextPosition, textStart } from "../../../src/render/core/text-position.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
 export interface JsonFile {

@@ -2,8 +2,8 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { freePorts } from "../../../tools/cluster/ports.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
 
 export interface Matchbox {
   readonly port: number;

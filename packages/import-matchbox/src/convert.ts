@@ -6,19 +6,18 @@
  * only through the port `DataDirectory`.
  */
 
-import { assert } from "../../lib/errors.ts";
-import { compareBytes } from "../../lib/order.ts";
-import type { JsonObject } from "../../model/json.ts";
-import { type Group, selectorText } from "../../model/objects/group.ts";
-import { partEndpoints } from "../../model/objects/profile.ts";
+import { assert } from "../../../src/lib/errors.ts";
+import { compareBytes } from "../../../src/lib/order.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
+import { type Group, selectorText } from "../../../src/model/objects/group.ts";
+import { partEndpoints } from "../../../src/model/objects/profile.ts";
 import type { Admit } from "./admit.ts";
+import { type DataDirectory, dataPath } from "./data-directory.ts";
 import { findingText, type ImportFinding, ImportFindings, shown } from "./findings.ts";
 import { groupObject, type ReadGroup, readGroup } from "./group.ts";
-import type { DataDirectory } from "./input.ts";
 import { type JsonFile, UnusableFile } from "./json-fields.ts";
 import { manifestText } from "./manifests.ts";
 import { giveNames } from "./object-names.ts";
-import { dataPath } from "./paths.ts";
 import { type ImportedProfile, importProfile, type ProfileContext } from "./profile.ts";
 import { compareValues } from "./values.ts";
 

@@ -1,7 +1,7 @@
 /** `davit import` as a person runs it. */
 
 import { execFile } from "node:child_process";
-import { davitProgram } from "../../../tools/davit-process.ts";
+import { davitProgram } from "../../tools/davit-process.ts";
 
 export interface ImportRun {
   readonly code: number;

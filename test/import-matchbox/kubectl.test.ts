@@ -1,8 +1,8 @@
 /** What an import makes is what an API server takes. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../../tools/cluster/cluster.ts";
-import { missing } from "../../helpers/requirements.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import { missing } from "../helpers/requirements.ts";
 import { site, siteUrl } from "./site.ts";
 import { imported } from "./trees.ts";
 

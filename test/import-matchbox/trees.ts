@@ -1,11 +1,11 @@
 /** Matchbox data directories that live in memory, and what comes of them. */
 
-import { admitBy } from "../../../src/offline/matchbox/admit.ts";
-import { findingText } from "../../../src/offline/matchbox/findings.ts";
-import type { DataDirectory, InputFile } from "../../../src/offline/matchbox/input.ts";
-import { importMatchbox } from "../../../src/offline/matchbox/matchbox.ts";
-import { Admission } from "../../../src/sources/admission/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../../../src/sources/admission/crds.ts";
+import { admitBy } from "../../packages/import-matchbox/src/admit.ts";
+import { importMatchbox } from "../../packages/import-matchbox/src/convert.ts";
+import type { DataDirectory, InputFile } from "../../packages/import-matchbox/src/data-directory.ts";
+import { findingText } from "../../packages/import-matchbox/src/findings.ts";
+import { Admission } from "../../src/sources/admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
 
 /** Texts by path; an object is written as JSON. */
 export type Tree = Readonly<Record<string, string | object>>;

@@ -3,7 +3,7 @@
  * same name. In this case nothing is imported, because machines could boot the wrong one of two profiles.
  */
 
-import { compareBytes } from "../../lib/order.ts";
+import { compareBytes } from "../../../src/lib/order.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
 // Less than Kubernetes allows: files get an ending, and some names get a suffix.

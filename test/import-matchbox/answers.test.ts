@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../../../tools/davit-process.ts";
-import { missing } from "../../helpers/requirements.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { missing } from "../helpers/requirements.ts";
 import { runImport } from "./import-command.ts";
 import { type Matchbox, startMatchbox } from "./matchbox-process.ts";
 import { site, siteQuestions, siteUrl, writeTree } from "./site.ts";
@@ -40,7 +40,7 @@ it("every machine gets what was reviewed", async () => {
     const { status, body } = await ask(davit.bootUrl, question);
     answers.push(`GET /${question}\n${status}\n${body}`);
   }
-  await expect(answers.join("----\n")).toMatchFileSnapshot("../../golden/matchbox/answers.txt");
+  await expect(answers.join("----\n")).toMatchFileSnapshot("../golden/matchbox/answers.txt");
 });
 
 describe.skipIf(missing("matchbox"))("beside a matchbox", () => {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/model/json.ts";
-import { translateGoTemplate } from "../../../src/offline/matchbox/go-to-handlebars.ts";
-import { HandlebarsText, literalTemplate } from "../../../src/offline/matchbox/handlebars-text.ts";
-import { renderErrorOf } from "../../../src/render/core/render-error.ts";
-import { compileTemplate, parseTemplate } from "../../../src/render/template/template.ts";
+import { translateGoTemplate } from "../../packages/import-matchbox/src/go-to-handlebars.ts";
+import { HandlebarsText, literalTemplate } from "../../packages/import-matchbox/src/handlebars-text.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import { renderErrorOf } from "../../src/render/core/render-error.ts";
+import { compileTemplate, parseTemplate } from "../../src/render/template/template.ts";
 
 const variables = {
   name: "node1",
