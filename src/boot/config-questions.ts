@@ -1,8 +1,9 @@
 /** What a config asks the desk: for what, from where, and whether its text is only for installs. */
 
 import { isSealed, partAt } from "../model/objects/profile.ts";
-import { type PermitAsk, type PermitPurpose, permitRefusals } from "../model/permits/permit.ts";
+import type { PermitAsk, PermitPurpose } from "../model/permits/permit.ts";
 import type { DeskAsk, PermitDesk } from "../model/permits/permit-desk.ts";
+import { permitRefusals } from "../model/refusals.ts";
 import { BootError } from "./core/boot-error.ts";
 import type { Selected } from "./core/selected.ts";
 

@@ -4,8 +4,9 @@
  * values or paths. The body of a 500 has no details; the log has them.
  */
 
-import { BootError, type BootRefusal } from "../boot/core/boot-error.ts";
+import { BootError } from "../boot/core/boot-error.ts";
 import { LabelError } from "../model/labels/labels.ts";
+import { bootRefusals } from "../model/refusals.ts";
 import { RenderError, type RenderReason, renderReasons } from "../render/core/render-error.ts";
 import { answeringError, waitingConfig } from "../render/grub/waiting.ts";
 import { SigningError, type SigningRefusal } from "../trust/sign/signing-error.ts";
@@ -138,43 +139,6 @@ export interface ErrorAnswer {
 /** Converts an error that a handler threw into an answer. `path` is the path of the request. */
 export type AnswerError = (thrown: unknown, path: string) => ErrorAnswer;
 
-const bootStatuses: Readonly<Record<BootRefusal, number>> = {
-  notReady: 503,
-  noMatch: 404,
-  noProfile: 404,
-  vanished: 503,
-  noPart: 404,
-  held: 503,
-  bereft: 503,
-  refused: 503,
-  oldProfile: 503,
-  failed: 503,
-  tied: 503,
-  unreadable: 503,
-  ambiguous: 503,
-  doubtful: 503,
-  changing: 503,
-  unapproved: 503,
-  noPermit: 503,
-  late: 503,
-  assetMissing: 503,
-  withheld: 503,
-  needsTls: 403,
-  noTls: 503,
-  busy: 503,
-  undecryptable: 503,
-  // Ignition retries for ever after a 500. After a lower error status it enters its emergency shell.
-  broken: 500,
-};
-
-// The pause before a client retries. iPXE reads it from `Retry-After`, GRUB from the script of `waitingConfig`. It is
-// long enough to limit the load, and short enough for a person who watches.
-const retryAfterSeconds = 5;
-
-// The ledger logs a claim within a second, so a machine that was too early may ask again soon. GRUB still waits the
-// usual time: its script keeps the first pause, whatever the reasons of later answers.
-const lateRetrySeconds = 1;
-
 // A machine that requires signatures cannot boot without them, so most reasons get 503: the machine retries. `withheld`
 // is final.
 const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
@@ -184,8 +148,11 @@ const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
   failed: 503,
 };
 
+// iPXE reads it from `Retry-After`, GRUB from the script of `waitingConfig`.
+const usualRetrySeconds = bootRefusals.notReady.retrySeconds;
+
 /** The status of a failed readiness probe. */
-export const notReadyStatus = bootStatuses.notReady;
+export const notReadyStatus = bootRefusals.notReady.status;
 
 /** Answers errors of the boot and operations listeners in plain text. */
 export const answerError: AnswerError = (thrown, path) => {
@@ -209,8 +176,8 @@ export const answerError: AnswerError = (thrown, path) => {
 };
 
 function bootAnswer(error: BootError, path: string): ErrorAnswer {
-  const retrySeconds = error.reason === "late" ? lateRetrySeconds : retryAfterSeconds;
-  return plainAnswer(bootStatuses[error.reason], wordsOf(error), path, { report: bootReport(error), retrySeconds });
+  const { status, retrySeconds } = bootRefusals[error.reason];
+  return plainAnswer(status, wordsOf(error), path, { report: bootReport(error), retrySeconds });
 }
 
 /** Adds what to do where the boot section is right for iPXE alone, so that the answer of `/grub` is enough. */
@@ -232,7 +199,7 @@ function plainAnswer(
   status: number,
   text: string,
   path: string,
-  { report, retrySeconds = retryAfterSeconds }: AnswerDetails = {},
+  { report, retrySeconds = usualRetrySeconds }: AnswerDetails = {},
 ): ErrorAnswer {
   const body = bodyOf(status, `${status} ${text}`, path);
   const headers = {
@@ -250,7 +217,7 @@ function plainAnswer(
 function bodyOf(status: number, words: string, path: string): string {
   if (!/^\/grub(\.(sig|asc))?$/.test(path)) return `${words}\n`;
   if (status !== 503) return answeringError(words);
-  return path === "/grub" ? waitingConfig(words, retryAfterSeconds) : `# ${words}\n`;
+  return path === "/grub" ? waitingConfig(words, usualRetrySeconds) : `# ${words}\n`;
 }
 
 // The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { BootRefusal } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { createLog } from "../../src/lib/logging/create-log.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
@@ -14,6 +13,7 @@ import {
   tombstonePath,
 } from "../../src/model/objects/documents.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
+import type { BootRefusal } from "../../src/model/refusals.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";
 

@@ -1,9 +1,10 @@
 /** A boot index that is open, and what it gives machines. */
 
-import { BootError, type BootRefusal } from "../../src/boot/core/boot-error.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { createLog } from "../../src/lib/logging/create-log.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import type { BootRefusal } from "../../src/model/refusals.ts";
 
 export type Documents = readonly (readonly [path: string, text: string])[];
 

@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
-import { BootError, type BootRefusal, bootRefusals } from "../../src/boot/core/boot-error.ts";
+import { BootError } from "../../src/boot/core/boot-error.ts";
 import { watchedConfigs } from "../../src/http/boot/watched-configs.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
+import { type BootRefusal, bootRefusals } from "../../src/model/refusals.ts";
 
 const request = { labels: labelsFromQuery("zone=b"), rawQuery: "zone=b", userAgent: "" };
 const config = { rendered: { body: "x", contentType: "text/plain" }, group: "lab/a", profile: undefined };

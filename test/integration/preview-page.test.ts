@@ -4,8 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { bootRefusals } from "../../src/boot/core/boot-error.ts";
-import { doubtTexts } from "../../src/boot/selection/doubt.ts";
+import { bootRefusals, doubts } from "../../src/model/refusals.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { blocksOf, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 
@@ -38,7 +37,7 @@ it.each(examplesOf(page))("$command", async ({ command, answer }) => {
 });
 
 it("the page has every doubt about an Install", () => {
-  for (const text of Object.values(doubtTexts)) expect(page).toContain(`| ${text}`);
+  for (const text of Object.values(doubts)) expect(page).toContain(`| ${text}`);
 });
 
 it("a machine that no Group matches has the page's line in the log", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { BootRefusal } from "../../src/boot/core/boot-error.ts";
 import type { Finding } from "../../src/controller/status/conditions.ts";
 import { type FindingCode, findingRules, findingSections, severities } from "../../src/model/objects/findings.ts";
+import type { BootRefusal } from "../../src/model/refusals.ts";
 import { reasonCodes } from "../../src/render/core/reason-codes.ts";
 
 /** No mistake in objects: of the moment, of davit itself, or told by the findings of the object. */

@@ -1,14 +1,14 @@
 /** Where the history of boots goes: to a journal on disk, or to the davit that this one follows. */
 
-import { numberOfName, refusalOf } from "../../http/refusal-numbers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { refusalNumber, refusalOf } from "../../model/refusals.ts";
 import type { HistoryOutlets } from "../../records/history/history.ts";
 import { Journal } from "../../records/history/journal.ts";
 
-export const refusalNames = { nameOf: refusalOf, numberOf: numberOfName };
+export const refusalNames = { nameOf: refusalOf, numberOf: refusalNumber };
 
 interface JournalPlace {
   /** Undefined for no journal. */

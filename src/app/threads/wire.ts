@@ -1,7 +1,6 @@
 /** The messages between the first thread and a boot thread. All of them can be cloned. */
 
 import type { CheckedClaim } from "../../assets/wanted-assets.ts";
-import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { Made } from "../../boot/making/boot-maker.ts";
 import type { Customer, SentJob, ThreadAnswer } from "../../boot/making/render-thread.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine } from "../../http/boot/access-log.ts";
@@ -10,6 +9,7 @@ import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
 import type { DocumentChange } from "../../model/feed.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { PermitQuestions } from "../../model/permits/permit-wire.ts";
+import type { BootRefusal } from "../../model/refusals.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import type { DetachedSignature } from "../../trust/sign/detached.ts";
 import type { SigningRefusal } from "../../trust/sign/signing-error.ts";

@@ -6,7 +6,8 @@
 
 import type { Labels } from "../../model/labels/labels.ts";
 import { type ProfileContent, partsOf, type TemplatePart } from "../../model/objects/profile.ts";
-import { type PermitAsk, type PermitPurpose, permitRefusals, type Verdict } from "../../model/permits/permit.ts";
+import type { PermitAsk, PermitPurpose, Verdict } from "../../model/permits/permit.ts";
+import { permitRefusals } from "../../model/refusals.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
 import type { TemplateText } from "../core/known-secrets.ts";

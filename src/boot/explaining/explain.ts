@@ -6,9 +6,10 @@
 import { shown } from "../../lib/text/visible.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { Group } from "../../model/objects/group.ts";
+import { type BootRefusal, bootRefusals } from "../../model/refusals.ts";
 import { type Advantage, advantageOf, isRival, isSameNamespace } from "../../model/selection/contest.ts";
 import { missText } from "../../model/selection/wants.ts";
-import type { BootError, BootRefusal } from "../core/boot-error.ts";
+import type { BootError } from "../core/boot-error.ts";
 import type { BootGroup } from "../core/known-documents.ts";
 import type { BootSnapshot } from "./boot-snapshot.ts";
 import { type Contenders, unmetWants } from "./contenders.ts";
@@ -89,39 +90,8 @@ export function missesOf(group: Group, labels: Labels): readonly string[] {
 
 function refusedFor({ reason, problem }: BootError): Explanation["refused"] {
   const doubt = (reason === "doubtful" || reason === "changing") && problem !== undefined ? { doubt: problem } : {};
-  return { reason, meaning: refusalMeanings[reason], ...doubt };
+  return { reason, meaning: bootRefusals[reason].meaning, ...doubt };
 }
-
-/** The text of each refusal, for people. */
-const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
-  notReady: "the first list of objects is not there yet, every machine waits",
-  noMatch: "no Group matches",
-  noProfile: "the Profile that the Group names does not exist, and no other Group takes its place",
-  vanished: "the Profile that the Group names was removed a moment ago: its machines wait, and get 404 later",
-  noPart: "the Profile has no such config",
-  held: "the Group says hold: its machines wait until it is released",
-  bereft: "a Group that selected this machine was removed or changed a moment ago: the machine waits",
-  refused: "the newest version of the Group is refused, and no older one agrees with it: its machines wait",
-  oldProfile:
-    "the newest version of the Profile is not taken over, and the older one is not for machines that came later: " +
-    "they wait",
-  failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
-  tied: "Groups match with as much right and give something else, and none of them is picked: the machine waits",
-  unreadable: "a label that names the machine cannot be read, and Groups select by it: the machine waits",
-  ambiguous: "a label that names the machine comes twice with different values: the machine waits",
-  doubtful: "the Profile installs, and davit cannot be certain that the objects say so now: the machine waits",
-  changing: "the Profile installs, and objects are changing: the machine waits until davit has taken in all changes",
-  unapproved: "the Group serves approved Machines alone, and this machine has none: it waits for its approval",
-  noPermit: "the Profile installs only with a permit, and the machine has none: it waits",
-  late: "the ledger did not log the permit in time, or the objects changed meanwhile: the machine asks again",
-  assetMissing: "davit does not have a file that the script names: the machine waits, and spends no permit",
-  withheld: "part of the source cannot be read and may hold this machine's own Group or its Profile: it waits",
-  needsTls: "the Profile or Group demands HTTPS for its configs (requireTls), and the machine asks by HTTP",
-  noTls: "the Profile or Group demands HTTPS (requireTls), and this davit has no --boot-tls-address: the machine waits",
-  busy: "too many configs that take long to make wait already: the machine asks again",
-  undecryptable: "davit cannot decrypt the text of a Secret: it lacks the key, or the stored text was changed",
-  broken: "a template, or what it yields, cannot be used",
-};
 
 interface Loss {
   readonly loser: Group;

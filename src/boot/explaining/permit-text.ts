@@ -1,6 +1,7 @@
 /** Puts into words what opens or refuses the install of a machine. */
 
-import { permitRefusals, type SpentGrant, type Verdict } from "../../model/permits/permit.ts";
+import type { SpentGrant, Verdict } from "../../model/permits/permit.ts";
+import { permitRefusals } from "../../model/refusals.ts";
 
 /** Returns what a boot script would do to the machine's permit now. It quotes names of objects and no values. */
 export function permitText(verdict: Verdict): string {

@@ -18,20 +18,19 @@ import {
   type InstallPlan,
   type PermitAsk,
   type PermitPurpose,
-  permitRefusals,
   type ReportRules,
   type Verdict,
   verdictOf,
 } from "../../model/permits/permit.ts";
+import { type BootRefusal, type CommonDoubt, type Doubt, doubtText, permitRefusals } from "../../model/refusals.ts";
 import { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
-import { BootError, type BootRefusal } from "../core/boot-error.ts";
+import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import { type BootMachine, mergedLabels, type SoleMachine } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
 import type { BootLedger, Candidate, Selected } from "../core/selected.ts";
-import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
 import { assertIdentity, doubtOf } from "./install-doubts.ts";

@@ -15,9 +15,9 @@ import {
   type NamedGrant,
   type PermitAsk,
   type PermitPurpose,
-  permitRefusals,
 } from "../../model/permits/permit.ts";
 import type { DeskAnswer } from "../../model/permits/permit-desk.ts";
+import { permitRefusals } from "../../model/refusals.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
 import type { BootMachine } from "../core/known-machines.ts";

@@ -5,13 +5,13 @@ import { matches } from "../../model/objects/group.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
 import { type ReportedLabel, stillCounts, verdictOf } from "../../model/permits/permit.ts";
 import { recognised } from "../../model/permits/recognised.ts";
+import type { Doubt } from "../../model/refusals.ts";
 import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import type { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { BootGroup, BootProfile, KnownDocuments } from "../core/known-documents.ts";
 import type { BootLedger } from "../core/selected.ts";
-import type { Doubt } from "./doubt.ts";
 import { askOf } from "./gate.ts";
 import { type ChosenGroup, namespaceOf } from "./selection.ts";
 

@@ -10,10 +10,9 @@ import {
   type LedgerEntry,
   type LedgerView,
   type NamedGrant,
-  type PermitRefusal,
-  permitRefusals,
   refusalFor,
 } from "../../model/permits/permit.ts";
+import { type PermitRefusal, permitRefusals } from "../../model/refusals.ts";
 
 /** Returns a grant with its name in the ledger. */
 export function namedGrant(id: ObjectName, grant: InstallGrant): NamedGrant {

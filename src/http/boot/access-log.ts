@@ -3,9 +3,9 @@
  * is plain data, because another thread may keep the log and the history.
  */
 
-import type { BootRefusal } from "../../boot/core/boot-error.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
+import type { BootRefusal } from "../../model/refusals.ts";
 import type { Exchange } from "../exchange.ts";
 import { withoutToken } from "../logged-path.ts";
 

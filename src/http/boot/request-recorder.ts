@@ -1,7 +1,7 @@
 /** Converts a finished request of the boot listener into a history entry. */
 
+import { refusalNumber } from "../../model/refusals.ts";
 import type { History } from "../../records/history/history.ts";
-import { refusalNumber } from "../refusal-numbers.ts";
 import type { BegunRequest, EndedRequest } from "./access-log.ts";
 
 /** Stores history entries. */

@@ -1,9 +1,10 @@
 /** Counts refusals by reason, and reports machines that match no Group to `NearMisses`. */
 
-import { BootError, bootRefusals } from "../../boot/core/boot-error.ts";
+import { BootError } from "../../boot/core/boot-error.ts";
 import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Labels } from "../../model/labels/labels.ts";
+import { bootRefusals } from "../../model/refusals.ts";
 import type { Configs } from "./answer.ts";
 
 export interface WatchedConfigsOptions {

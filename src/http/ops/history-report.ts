@@ -2,10 +2,10 @@
 
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
+import { refusalOf } from "../../model/refusals.ts";
 import { bootIdText } from "../../records/history/boot-ids.ts";
 import { type BootEnd, bootsOf, missingOf, type PastBoot, type StageOf } from "../../records/history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../records/history/history-view.ts";
-import { refusalOf } from "../refusal-numbers.ts";
 
 /** Returns everything about these machines, with the latest boot of each first. */
 export function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {

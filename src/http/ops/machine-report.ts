@@ -7,10 +7,10 @@ import {
   type LedgerEntry,
   type NamedGrant,
   type PermitAsk,
-  permitRefusals,
   type Verdict,
   verdictOf,
 } from "../../model/permits/permit.ts";
+import { permitRefusals } from "../../model/refusals.ts";
 import type { LedgerBook, MachineBook, MachineBoot, NamedMachine, PendingMachine } from "./machine-book.ts";
 
 /** A machine: its object if it has one, and the ledger's entries of its identities. */

@@ -4,7 +4,8 @@
  */
 
 import type { Soon } from "../../lib/soon.ts";
-import type { LedgerEntry, PermitAsk, PermitRefusal, ReportState } from "./permit.ts";
+import type { PermitRefusal } from "../refusals.ts";
+import type { LedgerEntry, PermitAsk, ReportState } from "./permit.ts";
 
 /** A question that may spend a permit. */
 export interface DeskAsk extends PermitAsk {

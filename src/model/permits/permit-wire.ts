@@ -10,15 +10,9 @@
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../json.ts";
+import { type PermitRefusal, permitRefusals } from "../refusals.ts";
 import { sightingForms } from "../sighting.ts";
-import {
-  installStates,
-  type LedgerEntry,
-  type PermitPurpose,
-  type PermitRefusal,
-  permitRefusals,
-  reportStates,
-} from "./permit.ts";
+import { installStates, type LedgerEntry, type PermitPurpose, reportStates } from "./permit.ts";
 import type { MachineReport, ReportOutcome } from "./permit-desk.ts";
 
 export const ledgerPath = "/davit/v1/ledger";

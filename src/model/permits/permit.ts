@@ -14,6 +14,7 @@
  */
 
 import type { LocalBoot } from "../local-boot.ts";
+import type { PermitRefusal } from "../refusals.ts";
 import { recognised } from "./recognised.ts";
 
 /** A wish of an object: each of its machines may install once. */
@@ -156,35 +157,6 @@ export interface PermitAsk {
   /** Of the Profile, see `ProfileDocument.revision`. */
   readonly revision: string;
 }
-
-/** Why a machine may not install, with the text for people. The texts quote nothing of an object or a request. */
-export const permitRefusals = {
-  noLedger: "davit knows no ledger yet",
-  noDesk: "this davit asks no ledger for permits",
-  noIdentity: "the machine sends neither a uuid of its own nor a mac",
-  ambiguousIdentity:
-    "its uuid and its mac are known as different machines, or only one of them is known: list both in one Machine",
-  noGrant: "no spec.install of its Group or its Machine grants an install",
-  noLedgerNamed: "spec.install.ledger is missing: the grant is asleep",
-  otherLedger: "spec.install.ledger names another ledger: the grant is asleep",
-  noUntil: "spec.install.until is missing: the grant is asleep",
-  tooFarAhead: "spec.install.until is more than seven days ahead, so the grant is asleep: set an earlier until",
-  ended: "spec.install.until is over: raise the generation and set a later until",
-  spent: "the machine has spent this generation: raise it to install again",
-  installed: "the machine is installed, and spec.install.scope is NeverInstalled",
-  withdrawn: "the grant that the machine has claimed is no longer in the objects",
-  notClaimed: "the machine has not claimed an install by a boot script",
-  over: "the machine's install is over",
-  otherProfile:
-    "the machine's install began with another Profile, or before this one changed: raise the generation to install " +
-    "by this one",
-  otherGroup: "the machine's install began in another Group: raise the generation of this one to install by it",
-  noAddress: "the text is only for the address that has claimed the install, and one of the two is not known",
-  otherAddress: "the text is only for the address that has claimed the install, and another one asks",
-  closed: "another address has asked for the text: it is closed until the next install",
-  full: "the ledger has no room for another machine",
-} as const;
-export type PermitRefusal = keyof typeof permitRefusals;
 
 export type Verdict =
   /**

@@ -1,10 +1,11 @@
 /** What a machine gets by one state of the objects, as far as people compare it. */
 
-import { BootError, type BootRefusal } from "../../boot/core/boot-error.ts";
+import { BootError } from "../../boot/core/boot-error.ts";
 import type { Selected } from "../../boot/core/selected.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { InstallGrant, NamedGrant } from "../../model/permits/permit.ts";
+import type { BootRefusal } from "../../model/refusals.ts";
 
 /** What a boot does to the disks of a machine, the most destructive one last. */
 export const risks = ["nothing", "Boot", "Install, not granted", "Install, granted", "Install"] as const;

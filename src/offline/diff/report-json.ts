@@ -1,6 +1,6 @@
 /** Reports differences as JSON, for programs. */
 
-import { bootRefusals } from "../../boot/core/boot-error.ts";
+import { bootRefusals } from "../../model/refusals.ts";
 import type { ChangedGroup, ChangedMachines } from "./compare.ts";
 import type { BootOutcome } from "./outcome.ts";
 import { type DiffReport, hasDifferences, notesOf } from "./words.ts";
@@ -59,7 +59,7 @@ function outcomeJson({ group, profile, risk, refusal, grants }: BootOutcome): ob
     group,
     profile,
     effect: risk,
-    refused: refusal && { reason: refusal, words: bootRefusals[refusal] },
+    refused: refusal && { reason: refusal, words: bootRefusals[refusal].words },
     grants: grants.length === 0 ? undefined : grants,
   };
 }

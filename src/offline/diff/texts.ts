@@ -5,12 +5,13 @@
 
 import { formatPatch, structuredPatch } from "diff";
 import { BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
-import { BootError, bootRefusals } from "../../boot/core/boot-error.ts";
+import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootProfile } from "../../boot/core/known-documents.ts";
 import type { Selected } from "../../boot/core/selected.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import { visible } from "../../lib/text/visible.ts";
 import { isGenericPart, isOfSecret, partAt, partsOf, type SecretTemplate } from "../../model/objects/profile.ts";
+import { bootRefusals } from "../../model/refusals.ts";
 import type { ComparedMachine } from "./known-machines.ts";
 
 /** A config that differs. */
@@ -57,7 +58,7 @@ export class MachineTexts {
       if (!(error instanceof BootError)) throw error;
       if (error.reason === "noPart") return { kind: "none" };
       const why = error.problem === undefined ? "" : `: ${error.problem}`;
-      return { kind: "text", text: `davit refuses this config: ${bootRefusals[error.reason]}${why}\n` };
+      return { kind: "text", text: `davit refuses this config: ${bootRefusals[error.reason].words}${why}\n` };
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The words that reports of `davit diff` share. */
 
-import { bootRefusals } from "../../boot/core/boot-error.ts";
+import { bootRefusals } from "../../model/refusals.ts";
 import type { UncheckedText, UnreadyObject } from "./apply.ts";
 import type { ChangedMachines, Comparison } from "./compare.ts";
 import type { ChangedField } from "./group-fields.ts";
@@ -68,7 +68,7 @@ export function effectText(before: BootOutcome, after: BootOutcome): string {
 
 /** What a machine does, or why it gets nothing. */
 export function effectOf({ risk, refusal }: BootOutcome): string {
-  return refusal === undefined ? risk : `refused (${bootRefusals[refusal]})`;
+  return refusal === undefined ? risk : `refused (${bootRefusals[refusal].words})`;
 }
 
 function grantsText({ grants: was }: BootOutcome, { grants: is }: BootOutcome): string {

@@ -5,7 +5,8 @@ import { type GroupSpec, isCatchAll, listedMacs } from "../../model/objects/grou
 import { identity } from "../../model/objects/machine.ts";
 import { isLocation, kernelTexts, partsOf, type TemplateSource } from "../../model/objects/profile.ts";
 import { holderOf, type ObjectName, type ProfileObject } from "../../model/objects/source.ts";
-import { type InstallGrant, permitRefusals, untilRefusal } from "../../model/permits/permit.ts";
+import { type InstallGrant, untilRefusal } from "../../model/permits/permit.ts";
+import { permitRefusals } from "../../model/refusals.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import type { Manifests } from "../load/load-manifests.ts";
 import { placeOfField } from "./fields.ts";

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 import { Fleet } from "../../../src/http/console/state/fleet.ts";
 import { type StateFacts, stateOf } from "../../../src/http/console/state/fleet-state.ts";
-import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { refusalNumber } from "../../../src/model/refusals.ts";
 import type { HistoryView } from "../../../src/records/history/history-view.ts";
 import { seen } from "../../records/history/seen-requests.ts";
 import { entry, machine, nowMs } from "../fake-machines.ts";

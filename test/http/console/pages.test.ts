@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { breakable, html, lines } from "../../../src/http/console/html/html.ts";
-import { refusalNumber } from "../../../src/http/refusal-numbers.ts";
+import { refusalNumber } from "../../../src/model/refusals.ts";
 import { entry, machine } from "../fake-machines.ts";
 import { adminToken, consoleListener, readToken } from "./console-listener.ts";
 

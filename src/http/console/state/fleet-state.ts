@@ -1,7 +1,7 @@
 /** The state of a machine in one word, and whether somebody must act. */
 
-import { type BootRefusal, bootRefusals } from "../../../boot/core/boot-error.ts";
 import type { MachinePhase } from "../../../model/objects/machine.ts";
+import { bootRefusals, refusalRow } from "../../../model/refusals.ts";
 
 /** The most urgent first. `quiet`: the machine asked nothing for a while, and nobody needs to act. */
 export const fleetStates = ["failed", "waiting", "held", "unknown", "installing", "booting", "quiet"] as const;
@@ -39,35 +39,20 @@ export interface ReasonedState {
   readonly why?: string;
 }
 
-/** Reasons for which a machine waits, and goes on by itself or when somebody opens something. */
-const waitingReasons: ReadonlySet<string> = new Set<BootRefusal>([
-  "notReady",
-  "vanished",
-  "bereft",
-  "doubtful",
-  "changing",
-  "unapproved",
-  "noPermit",
-  "late",
-  "assetMissing",
-  "withheld",
-  "busy",
-]);
-
 /** A machine that asked within this time is booting. Some servers test memory for minutes between two requests. */
 export const bootingMs = 10 * 60_000;
 
 /** Returns the state of a machine. */
 export function stateOf(facts: StateFacts): ReasonedState {
   const { phase, problem, reported, last, ageMs, isUnapproved, isPending } = facts;
-  if (phase === "Held") return { state: "held", why: "held by its Machine or its Group" };
+  if (phase === "Held") return held;
   if (phase === "Installing") return { state: "installing" };
   if (phase === "Failed") return { state: "failed", why: withDetail("the install failed", reported) };
   if (phase === "Unconfirmed") return { state: "failed", why: withDetail("the install was not confirmed", reported) };
   if (problem !== undefined) return { state: "failed", why: problem };
   const refused = last && refusedState(last);
   if (refused !== undefined) return refused;
-  if (isUnapproved) return { state: "waiting", why: bootRefusals.unapproved };
+  if (isUnapproved) return { state: "waiting", why: bootRefusals.unapproved.words };
   if (isPending) return { state: "waiting", why: "waits for a Machine object" };
   if (last === undefined || ageMs > bootingMs || phase === "Booted") return { state: "quiet" };
   return { state: "booting" };
@@ -82,20 +67,25 @@ function refusedState({
   missing,
 }: NonNullable<StateFacts["last"]>): ReasonedState | undefined {
   if (status < 400) return isCut ? { state: "failed", why: `cut in ${stage}` } : undefined;
-  if (refusal === "held") return { state: "held", why: "held by its Machine or its Group" };
-  if (refusal === "noMatch") return { state: "unknown", why: "no Group selects it" };
-  // Some machines ask for configs that their Profile need not have.
-  if (refusal === "noPart") return undefined;
-  const what = missing === undefined ? meaningOf(refusal) : `${meaningOf(refusal)}: ${missing}`;
-  const why = `${stage}: ${status} ${what}`.trimEnd();
-  const isWaiting = refusal === undefined ? status === 503 : waitingReasons.has(refusal);
-  return { state: isWaiting ? "waiting" : "failed", why };
+  const { state, words } = refusal === undefined ? unnamed(status) : (refusalRow(refusal) ?? later(refusal));
+  if (state === undefined) return undefined;
+  if (state === "held") return held;
+  if (state === "unknown") return { state, why: "no Group selects it" };
+  const what = missing === undefined ? words : `${words}: ${missing}`;
+  return { state, why: `${stage}: ${status} ${what}`.trimEnd() };
 }
 
-function meaningOf(refusal: string | undefined): string {
-  const meanings: Readonly<Record<string, string>> = bootRefusals;
-  return refusal === undefined ? "" : (meanings[refusal] ?? refusal);
+/** An error that is no refusal. */
+function unnamed(status: number) {
+  return { state: status === 503 ? "waiting" : "failed", words: "" } as const;
 }
+
+/** A refusal that only another davit knows. */
+function later(refusal: string) {
+  return { state: "failed", words: refusal } as const;
+}
+
+const held: ReasonedState = { state: "held", why: "held by its Machine or its Group" };
 
 function withDetail(what: string, detail: string | undefined): string {
   return detail === undefined ? what : `${what}: ${detail}`;

@@ -10,12 +10,12 @@ import type { SeenVersion } from "../../../model/cluster-callers.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import type { LedgerEntry } from "../../../model/permits/permit.ts";
+import { refusalOf } from "../../../model/refusals.ts";
 import { missingOf } from "../../../records/history/boots.ts";
 import type { HistoryView, PastRequest, RecordedMachine } from "../../../records/history/history-view.ts";
 import { joinedMachines, seenMachines } from "../../ops/every-machine.ts";
 import type { MachineBook } from "../../ops/machine-book.ts";
 import { type MachineSubject, machineJson } from "../../ops/machine-report.ts";
-import { refusalOf } from "../../refusal-numbers.ts";
 import { type FleetState, fleetStates, type StateFacts, stateOf } from "./fleet-state.ts";
 
 export interface FleetRow {
