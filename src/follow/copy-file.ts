@@ -18,8 +18,8 @@ import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Files } from "../lib/files/files.ts";
 import { writeWholeFile } from "../lib/files/whole-file.ts";
 import type { Log } from "../lib/log.ts";
+import { lenient, number, object, oneOf, parsed, text, where } from "../lib/shape.ts";
 import { decodeFollowLine, encodeFollowLine } from "../model/follow-line.ts";
-import { isJsonObject, parseJsonObject } from "../model/json.ts";
 import type { Copy } from "./copy.ts";
 
 export interface CopyFileOptions {
@@ -147,25 +147,31 @@ function* pieces(head: string, documents: readonly (readonly [path: string, text
   yield Buffer.from(`${JSON.stringify({ kind: "end", sha256: sum.digest("hex") })}\n`);
 }
 
+const headShape = object({
+  kind: oneOf(["copy"]),
+  version: where((value) => value === formatVersion, "is another version"),
+  cluster: text,
+  index: number,
+  run: lenient(text),
+  savedAtMs: number,
+});
+const endShape = object({ kind: oneOf(["end"]), sha256: text });
+
 /** Reads the bytes of a copy file; undefined unless they are whole and their version is known. */
 export function decodeCopy(bytes: Buffer): SavedCopy | undefined {
   if (bytes.at(-1) !== newline) return undefined;
   const endsAt = bytes.lastIndexOf("\n", -2) + 1;
-  const end = parseJsonObject(bytes.toString("utf8", endsAt));
-  if (end?.kind !== "end" || end.sha256 !== hash("sha256", bytes.subarray(0, endsAt), "hex")) return undefined;
+  const end = parsed(endShape, bytes.toString("utf8", endsAt));
+  if (end === undefined || end.sha256 !== hash("sha256", bytes.subarray(0, endsAt), "hex")) return undefined;
   const [head, ...lines] = bytes.toString("utf8", 0, endsAt).trimEnd().split("\n");
   const documents = new Map<string, string>();
-  for (const text of lines) {
-    const line = decodeFollowLine(text);
+  for (const each of lines) {
+    const line = decodeFollowLine(each);
     if (line?.kind !== "put") return undefined;
     documents.set(line.path, line.text);
   }
-  return copyOf(parseJsonObject(head ?? ""), documents);
-}
-
-function copyOf(head: unknown, documents: ReadonlyMap<string, string>): SavedCopy | undefined {
-  if (!isJsonObject(head) || head.kind !== "copy" || head.version !== formatVersion) return undefined;
-  const { cluster, index, run, savedAtMs } = head;
-  const isRight = typeof cluster === "string" && typeof index === "number" && typeof savedAtMs === "number";
-  return isRight ? { cluster, index, ...(typeof run === "string" && { run }), savedAtMs, documents } : undefined;
+  const found = parsed(headShape, head ?? "");
+  if (found === undefined) return undefined;
+  const { cluster, index, run, savedAtMs } = found;
+  return { cluster, index, ...(run !== undefined && { run }), savedAtMs, documents };
 }

@@ -20,7 +20,7 @@
  * an older davit sends neither time.
  */
 
-import { type JsonObject, parseJsonObject } from "./json.ts";
+import { type Decoder, lenient, number, object, parsed, text, variant, where, whole } from "../lib/shape.ts";
 
 export type FollowLine =
   | { readonly kind: "dump" | "resume"; readonly cluster: string; readonly nowMs?: number }
@@ -46,52 +46,23 @@ export function encodeFollowLine(line: FollowLine): string {
   return `${JSON.stringify(line)}\n`;
 }
 
+const place = { index: whole, run: lenient(text) };
+const begin = object({ cluster: where(isId, "is no id"), nowMs: lenient(number) });
+
+const followLine: Decoder<FollowLine> = variant("kind", {
+  dump: begin,
+  resume: begin,
+  put: object({ path: text, text }),
+  delete: object({ path: text }),
+  commit: object(place),
+  heartbeat: object({ ...place, nowMs: lenient(number), provenMs: lenient(number) }),
+});
+
+function isId(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
 /** Reads a line, without its newline; undefined for a line that is not of this protocol. */
-export function decodeFollowLine(text: string): FollowLine | undefined {
-  const value = parseJsonObject(text);
-  return value === undefined ? undefined : followLine(value);
-}
-
-function followLine({ kind, cluster, path, text, ...fields }: JsonObject): FollowLine | undefined {
-  switch (kind) {
-    case "dump":
-    case "resume":
-      return typeof cluster === "string" && cluster !== ""
-        ? { kind, cluster, ...timesIn(fields, ["nowMs"]) }
-        : undefined;
-    case "put":
-      return typeof path === "string" && typeof text === "string" ? { kind, path, text } : undefined;
-    case "delete":
-      return typeof path === "string" ? { kind, path } : undefined;
-    case "commit": {
-      const place = placeIn(fields);
-      return place && { kind, ...place };
-    }
-    case "heartbeat": {
-      const place = placeIn(fields);
-      return place && { kind, ...place, ...timesIn(fields, ["nowMs", "provenMs"]) };
-    }
-    default:
-      return undefined;
-  }
-}
-
-function placeIn({ index, run }: JsonObject): FollowPlace | undefined {
-  return isIndex(index) ? { index, ...(typeof run === "string" && { run }) } : undefined;
-}
-
-function isIndex(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
-}
-
-function timesIn<Name extends string>(
-  fields: JsonObject,
-  names: readonly Name[],
-): { readonly [Each in Name]?: number } {
-  const times: { [Each in Name]?: number } = {};
-  for (const name of names) {
-    const time = fields[name];
-    if (typeof time === "number") times[name] = time;
-  }
-  return times;
+export function decodeFollowLine(json: string): FollowLine | undefined {
+  return parsed(followLine, json);
 }

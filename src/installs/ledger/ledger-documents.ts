@@ -15,16 +15,22 @@
  * in it that a permit is closed. So the readers drop no document, and a new kind of document is a new format.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
-import { davitRoot, decodeSegment, encodeSegment, syncedPath } from "../../model/objects/documents.ts";
 import {
-  installStates,
-  type LedgerEntry,
-  type ReportedLabel,
-  type ReportedProgress,
-  reportStates,
-  type SpentGrant,
-} from "../../model/permits/permit.ts";
+  type Decoder,
+  lenient,
+  list,
+  number,
+  object,
+  oneOf,
+  optional,
+  parsed,
+  record,
+  text,
+  where,
+  whole,
+} from "../../lib/shape.ts";
+import { davitRoot, decodeSegment, encodeSegment, syncedPath } from "../../model/objects/documents.ts";
+import { installStates, type LedgerEntry, reportStates } from "../../model/permits/permit.ts";
 import { type StorePath, storePath } from "../../store/core/node.ts";
 
 /** Which ledger this is. */
@@ -129,21 +135,24 @@ export function encodeMeta({ id, beganAtMs }: LedgerMeta): string {
   return JSON.stringify({ format: knownFormat, id, beganAtMs });
 }
 
+const metaShape = object({
+  format: where((value) => value === knownFormat, "is another format"),
+  id: where((value): value is string => typeof value === "string" && /^[0-9a-f]{8}$/.test(value), "is no id"),
+  beganAtMs: whole,
+});
+
 /** Reads what `encodeMeta` wrote; undefined for any other text. */
-export function decodeMeta(text: string): LedgerMeta | undefined {
-  const value = parseJsonObject(text);
-  if (value === undefined || value.format !== knownFormat) return undefined;
-  const { id, beganAtMs } = value;
-  return typeof id === "string" && /^[0-9a-f]{8}$/.test(id) && isTime(beganAtMs) ? { id, beganAtMs } : undefined;
+export function decodeMeta(json: string): LedgerMeta | undefined {
+  const meta = parsed(metaShape, json);
+  return meta && { id: meta.id, beganAtMs: meta.beganAtMs };
 }
 
 export function encodeMarked(document: MarkedDocument): string {
   return JSON.stringify(document);
 }
 
-export function decodeMarked(text: string): string | undefined {
-  const id = parseJsonObject(text)?.id;
-  return typeof id === "string" ? id : undefined;
+export function decodeMarked(json: string): string | undefined {
+  return parsed(object({ id: text }), json)?.id;
 }
 
 export function encodeClock(document: ClockDocument): string {
@@ -151,29 +160,24 @@ export function encodeClock(document: ClockDocument): string {
 }
 
 /** Returns the highest time; undefined for a text that `encodeClock` did not write. So do the next two. */
-export function decodeClock(text: string): number | undefined {
-  return numberIn(text, "highestMs");
+export function decodeClock(json: string): number | undefined {
+  return parsed(object({ highestMs: whole }), json)?.highestMs;
 }
 
 export function encodeEnded(document: EndedDocument): string {
   return JSON.stringify(document);
 }
 
-export function decodeEnded(text: string): number | undefined {
-  return numberIn(text, "generation");
+export function decodeEnded(json: string): number | undefined {
+  return parsed(object({ generation: whole }), json)?.generation;
 }
 
 export function encodeAdopted(document: AdoptedDocument): string {
   return JSON.stringify(document);
 }
 
-export function decodeAdopted(text: string): number | undefined {
-  return numberIn(text, "untilMs");
-}
-
-function numberIn(text: string, member: string): number | undefined {
-  const value = parseJsonObject(text)?.[member];
-  return isTime(value) ? value : undefined;
+export function decodeAdopted(json: string): number | undefined {
+  return parsed(object({ untilMs: whole }), json)?.untilMs;
 }
 
 /** Returns the text of an entry's document. */
@@ -181,110 +185,30 @@ export function encodeEntry(entry: LedgerEntry): string {
   return JSON.stringify(entry);
 }
 
+const entryShape: Decoder<LedgerEntry> = object({
+  id: text,
+  identities: list(text),
+  state: oneOf(installStates),
+  spent: record(whole),
+  claimedAtMs: whole,
+  changedAtMs: whole,
+  timeoutSeconds: whole,
+  group: text,
+  profile: text,
+  addresses: list(text),
+  // An entry of an earlier davit lacks these two.
+  revision: optional(text),
+  forgottenUntil: optional(record(whole)),
+  claimedFrom: optional(text),
+  otherAddress: optional(text),
+  grant: optional(object({ key: text, generation: whole })),
+  reported: optional(
+    object({ state: oneOf(reportStates), progress: lenient(number), message: lenient(text), atMs: whole }),
+  ),
+  labels: optional(record(object({ value: text, untilMs: optional(whole) }))),
+});
+
 /** Reads what `encodeEntry` wrote, without members that it does not know; undefined for any other text. */
-export function decodeEntry(text: string): LedgerEntry | undefined {
-  const value = parseJsonObject(text);
-  const required = value && requiredOf(value);
-  if (value === undefined || required === undefined) return undefined;
-  const grant = optional(value.grant, grantOf);
-  const reported = optional(value.reported, reportedOf);
-  const labels = optional(value.labels, labelsOf);
-  if (grant === "unreadable" || reported === "unreadable" || labels === "unreadable") return undefined;
-  const addresses = addressesOf(value);
-  const added = addedOf(value);
-  if (addresses === undefined || added === undefined) return undefined;
-  return {
-    ...required,
-    ...added,
-    ...addresses,
-    ...(grant && { grant }),
-    ...(reported && { reported }),
-    ...(labels && { labels }),
-  };
-}
-
-/** Reads the members that an entry of an earlier davit lacks. Undefined if one is unreadable. */
-function addedOf({ revision, ...value }: JsonObject): Pick<LedgerEntry, "revision" | "forgottenUntil"> | undefined {
-  const forgottenUntil = optional(value.forgottenUntil, spentOf);
-  if (forgottenUntil === "unreadable" || !(revision === undefined || typeof revision === "string")) return undefined;
-  return { ...(revision !== undefined && { revision }), ...(forgottenUntil && { forgottenUntil }) };
-}
-
-/** Undefined if a member is unreadable. */
-function addressesOf({
-  claimedFrom,
-  otherAddress,
-}: JsonObject): Pick<LedgerEntry, "claimedFrom" | "otherAddress"> | undefined {
-  if (![claimedFrom, otherAddress].every((each) => each === undefined || typeof each === "string")) return undefined;
-  return {
-    ...(typeof claimedFrom === "string" && { claimedFrom }),
-    ...(typeof otherAddress === "string" && { otherAddress }),
-  };
-}
-
-function optional<Part>(
-  value: JsonValue | undefined,
-  read: (value: JsonValue) => Part | undefined,
-): Part | undefined | "unreadable" {
-  return value === undefined ? undefined : (read(value) ?? "unreadable");
-}
-
-function requiredOf(value: JsonObject): Omit<LedgerEntry, "grant" | "reported" | "labels"> | undefined {
-  const { id, identities, state, claimedAtMs, changedAtMs, timeoutSeconds, group, profile, addresses } = value;
-  const spent = spentOf(value.spent);
-  const known = installStates.find((each) => each === state);
-  if (spent === undefined || known === undefined || typeof id !== "string" || !areTexts(identities)) return undefined;
-  if (!areTexts(addresses) || typeof group !== "string" || typeof profile !== "string") return undefined;
-  if (!isTime(claimedAtMs) || !isTime(changedAtMs) || !isTime(timeoutSeconds)) return undefined;
-  const times = { claimedAtMs, changedAtMs, timeoutSeconds };
-  return { id, identities, state: known, spent, ...times, group, profile, addresses };
-}
-
-function spentOf(value: JsonValue | undefined): Record<string, number> | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const entries: [string, number][] = [];
-  for (const [key, generation] of Object.entries(value)) {
-    if (!isTime(generation)) return undefined;
-    entries.push([key, generation]);
-  }
-  return Object.fromEntries(entries);
-}
-
-function grantOf(value: JsonValue): SpentGrant | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const { key, generation } = value;
-  return typeof key === "string" && isTime(generation) ? { key, generation } : undefined;
-}
-
-function reportedOf(value: JsonValue): ReportedProgress | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const { progress, message, atMs } = value;
-  const state = reportStates.find((each) => each === value.state);
-  if (state === undefined || !isTime(atMs)) return undefined;
-  return {
-    state,
-    ...(typeof progress === "number" && { progress }),
-    ...(typeof message === "string" && { message }),
-    atMs,
-  };
-}
-
-function labelsOf(value: JsonValue): Record<string, ReportedLabel> | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const entries: [string, ReportedLabel][] = [];
-  for (const [name, label] of Object.entries(value)) {
-    if (!isJsonObject(label) || typeof label.value !== "string") return undefined;
-    if (label.untilMs !== undefined && !isTime(label.untilMs)) return undefined;
-    entries.push([name, { value: label.value, ...(label.untilMs !== undefined && { untilMs: label.untilMs }) }]);
-  }
-  return Object.fromEntries(entries);
-}
-
-function areTexts(value: JsonValue | undefined): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === "string");
-}
-
-/** True for a time, a duration or a generation: a whole number from 0. */
-function isTime(value: JsonValue | undefined): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+export function decodeEntry(json: string): LedgerEntry | undefined {
+  return parsed(entryShape, json);
 }

@@ -12,18 +12,10 @@
  * relies on that.
  */
 
+import { type Decoder, flag, list, number, object, optional, text, variant, where } from "../../lib/shape.ts";
 import { newerFormat } from "../core/log-port.ts";
-import {
-  flagFrom,
-  numberFrom,
-  objectFrom,
-  parseJson,
-  pathFrom,
-  type StoredFields,
-  textFrom,
-  unreadable,
-} from "../core/stored-json.ts";
-import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
+import { parseJson, path, stored } from "../core/stored-json.ts";
+import type { Command, CommandRecord, Expected } from "./command.ts";
 
 /** The version of every command but `extend`, so that an older davit can read a log without it. */
 export const version = 1;
@@ -46,90 +38,48 @@ export function writable(command: Command): object {
   return { ...command, expected: { ...expected, index: String(expected.index) } };
 }
 
+const written = { path, value: text, ttlSeconds: optional(number) };
+const dir = optional(flag);
+const refresh = optional(flag);
+const expected: Decoder<Expected> = object({ value: optional(text), index: optional(decimal) });
+
+function decimal(value: unknown): bigint {
+  return BigInt(digits(value));
+}
+
+const digits = where((value): value is string => typeof value === "string" && /^\d+$/.test(value), "is no number");
+
+const singles = {
+  set: object({ ...written, dir, refresh }),
+  create: object({ ...written, dir }),
+  createInOrder: object({ ...written, dir }),
+  update: object({ ...written, refresh }),
+  compareAndSwap: object({ ...written, expected, refresh }),
+  delete: object({ path, dir, recursive: optional(flag) }),
+  compareAndDelete: object({ path, expected }),
+  expire: object({ path, expiresAtMs: number }),
+};
+
+const versionShape = object({ v: number });
+const recordShape: Decoder<CommandRecord> = object({
+  atMs: number,
+  run: optional(text),
+  beganAtMs: optional(number),
+  clockTerm: optional(number),
+  command: variant("kind", {
+    ...singles,
+    extend: object({ path, modifiedIndex: number, leftMs: number }),
+    batch: object({ commands: list(variant("kind", singles)) }),
+  }),
+});
+
 /**
  * Reads what `encodeRecord` wrote.
  * @throws {WalError} newerFormat for a later version; damaged for other bytes that no davit writes.
  */
 export function decodeRecord(bytes: Uint8Array): CommandRecord {
-  const record = objectFrom(parseJson(bytes));
-  const found = numberFrom(record.v);
+  const json = parseJson(bytes);
+  const { v: found } = stored(versionShape, json);
   if (found > lastVersion) throw newerFormat("a command of the log", found, lastVersion);
-  const command = commandFrom(objectFrom(record.command));
-  return {
-    atMs: numberFrom(record.atMs),
-    ...(record.run !== undefined && { run: textFrom(record.run) }),
-    ...(record.beganAtMs !== undefined && { beganAtMs: numberFrom(record.beganAtMs) }),
-    ...(record.clockTerm !== undefined && { clockTerm: numberFrom(record.clockTerm) }),
-    command,
-  };
-}
-
-function commandFrom(fields: StoredFields): Command {
-  if (fields.kind === "extend") {
-    const { path, modifiedIndex, leftMs } = fields;
-    return {
-      kind: "extend",
-      path: pathFrom(path),
-      modifiedIndex: numberFrom(modifiedIndex),
-      leftMs: numberFrom(leftMs),
-    };
-  }
-  if (fields.kind !== "batch") return singleFrom(fields);
-  if (!Array.isArray(fields.commands)) throw unreadable("commands");
-  return { kind: "batch", commands: fields.commands.map((single: unknown) => singleFrom(objectFrom(single))) };
-}
-
-function singleFrom(fields: StoredFields): SingleCommand | ExpireCommand {
-  const path = pathFrom(fields.path);
-  switch (fields.kind) {
-    case "set":
-      return {
-        kind: "set",
-        path,
-        ...writtenFrom(fields),
-        ...flagsFrom(fields, "dir"),
-        ...flagsFrom(fields, "refresh"),
-      };
-    case "create":
-    case "createInOrder":
-      return { kind: fields.kind, path, ...writtenFrom(fields), ...flagsFrom(fields, "dir") };
-    case "update":
-      return { kind: "update", path, ...writtenFrom(fields), ...flagsFrom(fields, "refresh") };
-    case "compareAndSwap": {
-      const expected = expectedFrom(fields.expected);
-      return { kind: "compareAndSwap", path, expected, ...writtenFrom(fields), ...flagsFrom(fields, "refresh") };
-    }
-    case "delete":
-      return { kind: "delete", path, ...flagsFrom(fields, "dir"), ...flagsFrom(fields, "recursive") };
-    case "compareAndDelete":
-      return { kind: "compareAndDelete", path, expected: expectedFrom(fields.expected) };
-    case "expire":
-      return { kind: "expire", path, expiresAtMs: numberFrom(fields.expiresAtMs) };
-    default:
-      throw unreadable("kind");
-  }
-}
-
-function writtenFrom({ value, ttlSeconds }: StoredFields) {
-  return { value: textFrom(value), ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }) };
-}
-
-/** An object with the flag `name` of a record; an empty object if the record lacks the flag. */
-function flagsFrom(fields: StoredFields, name: "dir" | "recursive" | "refresh"): FlagFields {
-  const value = fields[name];
-  return value === undefined ? {} : { [name]: flagFrom(value) };
-}
-
-interface FlagFields {
-  readonly dir?: boolean;
-  readonly recursive?: boolean;
-  readonly refresh?: boolean;
-}
-
-function expectedFrom(value: unknown): Expected {
-  const fields = objectFrom(value);
-  return {
-    ...(fields.value !== undefined && { value: textFrom(fields.value) }),
-    ...(fields.index !== undefined && { index: BigInt(textFrom(fields.index)) }),
-  };
+  return stored(recordShape, json);
 }

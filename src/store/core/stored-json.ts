@@ -2,6 +2,7 @@
  * Reads the JSON that the store wrote to disk, field by field. It reports any other data as damage and guesses nothing.
  */
 
+import { type Decoder, ShapeError, where } from "../../lib/shape.ts";
 import { WalError } from "./log-port.ts";
 import { parsePath, type StorePath } from "./node.ts";
 
@@ -19,6 +20,21 @@ export function parseJson(stored: Uint8Array | string): unknown {
     throw unreadable("JSON");
   }
 }
+
+/** Reads a value of a shape. */
+export function stored<Value>(shape: Decoder<Value>, value: unknown): Value {
+  try {
+    return shape(value);
+  } catch (error) {
+    throw error instanceof ShapeError ? unreadable(error.place) : error;
+  }
+}
+
+/** The shape of a path. */
+export const path = where(
+  (value): value is StorePath => typeof value === "string" && parsePath(value) !== undefined,
+  "is no path",
+);
 
 export function pathFrom(value: unknown): StorePath {
   const path = parsePath(textFrom(value));
