@@ -37,7 +37,7 @@ const owners = {
   "@kubernetes/client-node": "^src/sources/kubernetes/client/kube-config\\.ts$",
   "@peculiar/x509": "^src/trust/certificates/issue\\.ts$",
   "reflect-metadata": "^src/trust/certificates/issue\\.ts$",
-  jose: "^src/http/store/service-account-tokens\\.ts$",
+  jose: "^src/http/guard/service-account-tokens\\.ts$",
   openpgp: "^src/trust/sign/",
   undici: "^src/sources/kubernetes/client/connections\\.ts$",
 };
@@ -69,7 +69,16 @@ const rooms = {
     making: ["core"],
     explaining: ["core", "selection"],
   },
-  http: { "": [], boot: [""], assets: [""], keys: [""], store: ["", "keys"], ops: [""], console: ["", "ops"] },
+  http: {
+    "": [],
+    guard: [""],
+    boot: [""],
+    assets: [""],
+    keys: ["", "guard"],
+    store: ["", "guard", "keys"],
+    ops: ["", "guard"],
+    console: ["", "guard", "ops"],
+  },
   controller: {
     core: [],
     status: ["core"],

@@ -37,7 +37,7 @@ export const requestRefusals = {
     status: 403,
     text: "ask by a loopback address without a proxy, or start davit with --ops-admin-token-file FILE and send a token",
   },
-  /** A request without the header of `http/ops/door.ts`, or from a web page: no operator has asked for the change. */
+  /** A request without the header of `guard/ops-guard.ts`, or from a web page: no operator has asked for the change. */
   noAction: { status: 403, text: "send the header X-Davit-Action with the last word of the path" },
   fromWebPage: { status: 403, text: "no web page may change machines: use davit machine" },
   /** The visitor of the console has no right to change this. */

@@ -71,7 +71,7 @@ export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): S
  * True if TLS has verified a certificate of the client, and it is valid now. TLS looks at its time only in a full
  * handshake: a connection can last longer, and a resumed session, too.
  */
-export function hasValidCertificate({ socket }: IncomingMessage, nowMs: number): boolean {
+export function hasValidCertificate({ socket }: Pick<IncomingMessage, "socket">, nowMs: number): boolean {
   if (!(socket instanceof TLSSocket && socket.authorized)) return false;
   let expiresAtMs = expiries.get(socket);
   if (expiresAtMs === undefined) {

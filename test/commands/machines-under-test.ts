@@ -7,13 +7,13 @@ import { afterEach, beforeEach } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { answerError } from "../../src/http/errors.ts";
-import { OpsDoor } from "../../src/http/ops/door.ts";
+import { Guard } from "../../src/http/guard/guard.ts";
+import { opsRow } from "../../src/http/guard/ops-guard.ts";
 import { guardedRoutes } from "../../src/http/ops/guarded-routes.ts";
 import { Previews } from "../../src/http/ops/preview.ts";
 import { createOpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { isLoopback } from "../../src/lib/text/address.ts";
 import { History } from "../../src/records/history/history.ts";
 import { type Ran, runCommand } from "../helpers/command-under-test.ts";
 import { silentLog } from "../helpers/test-store.ts";
@@ -98,10 +98,10 @@ async function listen(fake: FakeMachines, adminTokenFile: string | undefined) {
   const index = new BootIndex({ log: silentLog });
   const grub = { separator: "auto", commands: "auto" } as const;
   const authority = "192.0.2.1:8080";
-  const bound = { boundTo: () => "127.0.0.1", isLoopback };
-  const door = await OpsDoor.open({ ...shared, ...bound, tokenFile: undefined, adminTokenFile, metrics });
+  const row = opsRow({ boundTo: () => "127.0.0.1", tokenFile: undefined, adminTokenFile, metrics });
+  const guard = await Guard.open(row, shared);
   await server.app.register(guardedRoutes, {
-    door,
+    guard,
     previews: new Previews({ index, configsOver: (view) => new BootConfigs({ index: view, authority, grub }) }),
     history: { history, bootFilesOf: () => undefined },
     machines: { book: bookOf(fake), office: officeOf(fake), log: silentLog },
@@ -109,7 +109,7 @@ async function listen(fake: FakeMachines, adminTokenFile: string | undefined) {
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--ops-address" });
   const stop = async () => {
     await server.close();
-    door.stop();
+    guard.stop();
     await history.stop();
   };
   const record = (query: string, given: Parameters<typeof seen>[1] = {}) =>

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
+import { type SecretsGuard, secretsGuard } from "../../src/http/guard/store-guard.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { backupAnswer } from "../../src/http/store/backup-routes.ts";
 import { BackupStreams, type BackupStreamsOptions } from "../../src/http/store/backup-streams.ts";
-import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
 import { readBackup } from "../../src/store/backup/backup.ts";
@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 
 /** As it is off loopback, without credentials. */
-const closed = secretsGuard({ doorAsks: false, isLoopback: false, localToken: "unused-0123456789" });
+const closed = secretsGuard({ asksForCredentials: false, isLoopback: false, localToken: "unused-0123456789" });
 
 afterEach(async () => {
   for (const end of ends.splice(0)) end();

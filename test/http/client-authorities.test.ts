@@ -10,9 +10,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import type { Exchange, Handled } from "../../src/http/exchange.ts";
+import { Guard } from "../../src/http/guard/guard.ts";
+import { type StoreGuard, storeRow } from "../../src/http/guard/store-guard.ts";
 import { createServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls, type TlsClients } from "../../src/http/server-tls.ts";
-import { StoreDoor } from "../../src/http/store/door.ts";
+import { TlsFiles } from "../../src/http/tls-files.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
@@ -175,30 +177,36 @@ describe.skipIf(missing("openssl"))("clients whose authority is no longer one", 
       expect(await askAgain(port, "/generic?mac=52-54-00-00-00-01")).toEqual(["200", "200", "403", "403", "403"]);
     });
 
-    /** A listener of the store whose requests the door judges. @returns its port. */
-    async function serveStore(handleBy: (door: StoreDoor) => (exchange: Exchange) => Handled): Promise<number> {
+    /** A listener of the store whose requests the guard judges. @returns its port. */
+    async function serveStore(handleBy: (guard: StoreGuard) => (exchange: Exchange) => Handled): Promise<number> {
       const files = { certFile: server?.certFile, keyFile: server?.keyFile, clientCaFile: old?.certFile };
-      const door = await StoreDoor.open({ ...files, clock, log: silentLog, metrics: createMetrics("test") });
-      ends.push(() => door.stop());
-      const handler = { begin: () => undefined, handle: handleBy(door) };
-      const { tls } = door;
-      const listener = createServer({ log: silentLog, clock: systemClock, answerError, ...(tls && { tls }), handler });
+      const around = { clock, log: silentLog };
+      const guard = await Guard.open(storeRow({ ...files, ...around, metrics: createMetrics("test") }), around);
+      const { certFile = "", keyFile = "", clientCaFile } = files;
+      const paths = { certFile, keyFile, clientCaFile };
+      const opened = await TlsFiles.open({ ...paths, clients: "programs", accept: () => undefined, ...around });
+      ends.push(
+        () => guard.stop(),
+        () => opened.stop(),
+      );
+      const handler = { begin: () => undefined, handle: handleBy(guard) };
+      const listener = createServer({ log: silentLog, clock: systemClock, answerError, tls: opened.tls, handler });
       ends.push(() => listener.close());
       const { port } = await listener.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
       return port;
     }
 
     it("from the store's listener", async () => {
-      const port = await serveStore((door) => async ({ request }) => {
-        const refusal = await door.refusalOf(request);
+      const port = await serveStore((guard) => async ({ request }) => {
+        const refusal = await guard.refusalOf(request, "read");
         return { status: refusal === undefined ? 200 : 401, headers: [], body: "keys" };
       });
       expect(await askAgain(port, "/v2/keys/")).toEqual(["200", "200", "401", "401", "401"]);
     });
 
     it("nor by a watch of the store that is open", async () => {
-      const port = await serveStore((door) => ({ request, response }) => {
-        door.follow(request, response);
+      const port = await serveStore((guard) => ({ request, response }) => {
+        guard.follow(request, response);
         response.writeHead(200).write("watching");
         return undefined;
       });

@@ -4,13 +4,13 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
+import { type SecretsGuard, secretsGuard } from "../../src/http/guard/store-guard.ts";
 import { KeyAnswers } from "../../src/http/keys/answers.ts";
 import { keysHandler } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { followAnswer } from "../../src/http/store/follow-routes.ts";
 import { FollowStreams, type FollowStreamsOptions } from "../../src/http/store/follow-streams.ts";
 import { storeHandler } from "../../src/http/store/routes.ts";
-import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { encodeFollowLine, type FollowLine } from "../../src/model/follow-line.ts";
 import { storePath } from "../../src/store/core/node.ts";
@@ -35,7 +35,7 @@ beforeEach(async () => {
 });
 
 /** As it is off loopback, without credentials. */
-const closed = secretsGuard({ doorAsks: false, isLoopback: false, localToken: "unused-0123456789" });
+const closed = secretsGuard({ asksForCredentials: false, isLoopback: false, localToken: "unused-0123456789" });
 
 afterEach(async () => {
   for (const end of ends.splice(0)) end();
@@ -53,14 +53,14 @@ async function start(
 ): Promise<void> {
   streams = new FollowStreams({ store, clock, provenAtMs: () => provenAtMs, ...options });
   const follow = followAnswer({ store, streams, log: silentLog, guard, isReady: () => isReady });
-  const door = { refusalOf: () => undefined, follow: () => undefined };
+  const admitting = { refusalOf: () => undefined, follow: () => undefined };
   const keys = keysHandler({
     store,
     answers: new KeyAnswers(store, 1024 * 1024),
     clock,
     advertiseUrl: () => "http://x:1",
   });
-  const answers = storeHandler({ store, door, keys, follow, backup: () => undefined });
+  const answers = storeHandler({ store, guard: admitting, keys, follow, backup: () => undefined });
   const handler = { ...answers, end: () => streams.stop() };
   server = createServer({ log: silentLog, clock: systemClock, answerError, handler });
   port = (await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" })).port;

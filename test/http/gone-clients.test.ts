@@ -76,7 +76,7 @@ it.each([
   const port = await start(
     storeHandler({
       store,
-      door: { refusalOf: wait, follow: () => undefined },
+      guard: { refusalOf: wait, follow: () => undefined },
       keys: keysHandler({ store, answers: new KeyAnswers(store, 1), clock: systemClock, advertiseUrl: () => "" }),
       follow: followAnswer({ store, streams, log: silentLog, guard: () => undefined, isReady: () => true }),
       backup: () => undefined,

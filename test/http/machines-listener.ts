@@ -5,13 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
-import { OpsDoor } from "../../src/http/ops/door.ts";
+import { Guard } from "../../src/http/guard/guard.ts";
+import { opsRow } from "../../src/http/guard/ops-guard.ts";
+import { guardRoutes } from "../../src/http/ops/guarded-routes.ts";
 import { machineChanges } from "../../src/http/ops/machine-changes.ts";
 import { machineRoutes } from "../../src/http/ops/machine-routes.ts";
 import { createOpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { isLoopback } from "../../src/lib/text/address.ts";
 import { History } from "../../src/records/history/history.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { bookOf, type FakeMachines, fakeMachines, officeOf, plan } from "./fake-machines.ts";
@@ -61,30 +62,28 @@ export function machinesListener() {
 
 async function start(fake: FakeMachines, given: Given, folder: string, stops: (() => unknown)[]) {
   const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", follows = false } = given;
-  const door = await OpsDoor.open({
+  const row = opsRow({
     tokenFile: tokens ? await tokenFile(folder, "tokens", readToken) : undefined,
     adminTokenFile: adminTokens ? await tokenFile(folder, "admin-tokens", adminToken) : undefined,
     boundTo: () => boundTo,
-    isLoopback,
-    clock: systemClock,
-    log: silentLog,
     metrics: createMetrics("1"),
   });
+  const guard = await Guard.open(row, { clock: systemClock, log: silentLog });
   const server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
   const { app } = server;
   stops.push(
-    () => door.stop(),
+    () => guard.stop(),
     () => server.close(),
   );
   const book = bookOf(fake);
   const history = new History({ clock: systemClock, metrics: createMetrics("1") });
   await app.register((changing, _options, done) => {
-    door.guardChanges(changing);
+    guardRoutes(changing, guard, "write");
     void changing.register(machineChanges, { book, office: follows ? undefined : officeOf(fake), log: silentLog });
     done();
   });
   await app.register((guarded, _options, done) => {
-    door.guard(guarded);
+    guardRoutes(guarded, guard, "read");
     void guarded.register(machineRoutes, { book, history });
     done();
   });

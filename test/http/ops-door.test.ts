@@ -1,15 +1,16 @@
-/** What shows machines on the operations listener, as those who ask meet its door. */
+/** What shows machines on the operations listener, as those who ask meet its guard. */
 
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
-import { OpsDoor } from "../../src/http/ops/door.ts";
+import { Guard } from "../../src/http/guard/guard.ts";
+import { type OpsGuard, opsRow } from "../../src/http/guard/ops-guard.ts";
+import { guardRoutes } from "../../src/http/ops/guarded-routes.ts";
 import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { isLoopback } from "../../src/lib/text/address.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 const token = "first-token-0123456789";
@@ -17,7 +18,7 @@ const otherToken = "other-token-0123456789";
 const soon = { timeout: 10_000 };
 
 let folder: string;
-let door: OpsDoor | undefined;
+let guard: OpsGuard | undefined;
 let server: OpsServer | undefined;
 
 beforeEach(async () => {
@@ -26,35 +27,28 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await server?.close();
-  door?.stop();
-  [server, door] = [undefined, undefined];
+  guard?.stop();
+  [server, guard] = [undefined, undefined];
   await rm(folder, { recursive: true });
 });
 
 interface Given {
   readonly tokenFile?: string;
-  /** What the listener is bound to, as the door is told. */
+  /** What the listener is bound to, as the guard sees it. */
   readonly boundTo?: string;
 }
 
 /** A listener with an open route and a guarded one. */
 async function start({ tokenFile, boundTo = "127.0.0.1" }: Given) {
   const metrics = createMetrics("1");
-  const openDoor = await OpsDoor.open({
-    tokenFile,
-    adminTokenFile: undefined,
-    boundTo: () => boundTo,
-    isLoopback,
-    clock: systemClock,
-    log: silentLog,
-    metrics,
-  });
-  door = openDoor;
+  const row = opsRow({ tokenFile, adminTokenFile: undefined, boundTo: () => boundTo, metrics });
+  const opened = await Guard.open(row, { clock: systemClock, log: silentLog });
+  guard = opened;
   server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
   const { app } = server;
   app.get("/open", (_request, reply) => reply.send("open\n"));
   await app.register((guarded, _options, done) => {
-    openDoor.guard(guarded);
+    guardRoutes(guarded, opened, "read");
     guarded.get("/guarded", (_request, reply) => reply.send("shown\n"));
     done();
   });

@@ -19,8 +19,9 @@ import { Clients } from "../../http/client-shares.ts";
 import { consoleRoutes } from "../../http/console/routes.ts";
 import type { FollowedStore } from "../../http/console/state/health.ts";
 import { answerError } from "../../http/errors.ts";
+import { Guard } from "../../http/guard/guard.ts";
+import { type OpsGuard, opsRow } from "../../http/guard/ops-guard.ts";
 import type { DocumentsRoutesOptions } from "../../http/ops/documents-routes.ts";
-import { OpsDoor } from "../../http/ops/door.ts";
 import { guardedRoutes } from "../../http/ops/guarded-routes.ts";
 import type { MachineChangesOptions } from "../../http/ops/machine-changes.ts";
 import { Previews } from "../../http/ops/preview.ts";
@@ -34,7 +35,7 @@ import type { Log } from "../../lib/log.ts";
 import { RecentLines } from "../../lib/logging/recent-lines.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { random } from "../../lib/random.ts";
-import { type Address, isLoopback } from "../../lib/text/address.ts";
+import type { Address } from "../../lib/text/address.ts";
 import type { Feed } from "../../model/feed.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import { commonDoubts, doubtText } from "../../model/refusals.ts";
@@ -129,7 +130,7 @@ export class BootService {
   #listener: BootListener | undefined;
   #threads: BootThreads | undefined;
   #signers: OpenedSigners = {};
-  #opsDoor: OpsDoor | undefined;
+  #opsGuard: OpsGuard | undefined;
   #opsAddress: Address | undefined;
   #tls: BootTls | undefined;
   #nearMisses: NearMisses | undefined;
@@ -204,7 +205,7 @@ export class BootService {
     return this.#opsAddress;
   }
 
-  /** The routes that show machines and their configs, behind a door. */
+  /** The routes that show machines and their configs, behind a guard. */
   async #addGuardedRoutes(
     { app }: OpsServer,
     { machines, console: served, documents, followed }: Backend,
@@ -219,16 +220,14 @@ export class BootService {
       version,
       secretKeys,
     } = this.#options;
-    const door = await OpsDoor.open({
+    const row = opsRow({
       tokenFile: config.opsTokenFile,
       adminTokenFile: config.opsAdminTokenFile,
       boundTo: () => this.#opsAddress?.host,
-      isLoopback,
-      clock,
-      log: log.child({ part: "ops" }),
       metrics,
     });
-    this.#opsDoor = door;
+    const guard = await Guard.open(row, { clock, log: log.child({ part: "ops" }) });
+    this.#opsGuard = guard;
     const previews = new Previews({
       index: this.index,
       configsOver: (view) => this.#listening.configsOver(view, "shown"),
@@ -238,7 +237,7 @@ export class BootService {
       return machine && this.#listener?.configs?.bootFilesOf(machine);
     };
     await app.register(guardedRoutes, {
-      door,
+      guard,
       previews,
       history: { history: this.#history, bootFilesOf },
       machines: machines && { ...machines, log: log.child({ part: "ops" }) },
@@ -248,7 +247,7 @@ export class BootService {
     const { index } = this;
     const shown = { index, history: this.#history, previews, bootFilesOf, machines, served, followed, ...readiness };
     const around = {
-      door,
+      guard,
       clients: this.#clients,
       clock,
       log: log.child({ part: "ops" }),
@@ -368,7 +367,7 @@ export class BootService {
     await this.#digests.stop();
     await this.#tls?.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
-    this.#opsDoor?.stop();
+    this.#opsGuard?.stop();
   }
 
   /**

@@ -14,7 +14,8 @@ import { problemOf } from "../../http/console/state/problems.ts";
 import { RequestRates, type RequestRatesOptions } from "../../http/console/state/request-rates.ts";
 import type { TryManifest } from "../../http/console/state/trying.ts";
 import { Visitors } from "../../http/console/state/visitors.ts";
-import { isForwarded, type OpsDoor } from "../../http/ops/door.ts";
+import type { OpsGuard } from "../../http/guard/ops-guard.ts";
+import { isForwarded } from "../../http/guard/senders.ts";
 import { type BootFilesOf, stagesBy } from "../../http/ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../../http/ops/machine-book.ts";
 import type { Previews } from "../../http/ops/preview.ts";
@@ -64,7 +65,7 @@ export interface ConsoleOptions {
   readonly version: string;
   /** How this davit renders. @throws {BootError} notReady. */
   readonly rendering: () => TryGround["rendering"];
-  readonly door: OpsDoor;
+  readonly guard: OpsGuard;
   readonly clients: Clients;
   readonly clock: Clock;
   readonly log: Log;
@@ -75,7 +76,7 @@ export interface ConsoleOptions {
 /** Makes the options of `consoleRoutes`. */
 export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoutesOptions> {
   const { checks, attention, lines, metrics, version } = options;
-  const { index, history, machines, served, door, clients, clock, bootFilesOf, previews, log, signal } = options;
+  const { index, history, machines, served, guard, clients, clock, bootFilesOf, previews, log, signal } = options;
   const book = machines?.book;
   const fleet = new Fleet({
     history,
@@ -117,7 +118,7 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
   const isOwnComputer = ({ socket, headers }: IncomingMessage) =>
     isLoopback((socket.remoteAddress ?? "").replace("::ffff:", "")) && !isForwarded(headers);
   const visitors = new Visitors({
-    door,
+    guard,
     callers: () => context.callers,
     isPrivate: (request) => isOwnComputer(request) || isHttps(request),
     clientOf: (request) => clients.ofRequest(request),

@@ -1,20 +1,21 @@
-/** The store's listener: its door, the key API, and the routes for followers and backups. */
+/** The store's listener: its guard, the key API, and the routes for followers and backups. */
 
 import type { AssetRoute } from "../../http/assets/assets.ts";
 import { Clients } from "../../http/client-shares.ts";
 import type { ConnectedFollower } from "../../http/connected-follower.ts";
+import { Guard } from "../../http/guard/guard.ts";
+import { type SecretsGuard, type StoreGuard, secretsGuard, storeRow } from "../../http/guard/store-guard.ts";
 import { KeyAnswers } from "../../http/keys/answers.ts";
 import { keysErrors } from "../../http/keys/errors.ts";
 import { keysHandler, keysLimits } from "../../http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../http/server.ts";
 import { backupAnswer } from "../../http/store/backup-routes.ts";
 import { BackupStreams } from "../../http/store/backup-streams.ts";
-import { StoreDoor } from "../../http/store/door.ts";
 import { followAnswer } from "../../http/store/follow-routes.ts";
 import { FollowStreams } from "../../http/store/follow-streams.ts";
 import { type PermitRoutesOptions, permitRoutes } from "../../http/store/permit-routes.ts";
 import { type LedgerAnswers, storeHandler } from "../../http/store/routes.ts";
-import { type SecretsGuard, secretsGuard } from "../../http/store/secrets-guard.ts";
+import type { TlsFiles } from "../../http/tls-files.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
 import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -33,7 +34,7 @@ import { advertisedAuthority } from "../core/advertise.ts";
 import { connectionLimitOf } from "../core/open-files.ts";
 import { signsOfLife } from "../core/signs-of-life.ts";
 import type { LedgerService } from "../ledger/ledger-service.ts";
-import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
+import { advertisedHost, openOwnCertificate, openServiceAccounts, openStoreTls } from "./store-trust.ts";
 
 export interface StoreServiceOptions {
   readonly config: ServeConfig;
@@ -70,7 +71,8 @@ export class StoreService {
   readonly #ledgerStreams: FollowStreams | undefined;
   readonly #backups: BackupStreams;
   #trusted: readonly ({ stop(): void | Promise<void> } | undefined)[] = [];
-  #door: StoreDoor | undefined;
+  #tls: TlsFiles | undefined;
+  #guard: StoreGuard | undefined;
   #unsent: UnsentAnswers | undefined;
   #server: HttpServer | undefined;
   /** The store's URL for clients; empty until it listens. */
@@ -96,32 +98,32 @@ export class StoreService {
 
   /** True if clients must use TLS. */
   get hasTls(): boolean {
-    return this.#door?.tls !== undefined;
+    return this.#tls !== undefined;
   }
 
-  /** @throws {StartError} when the door's files cannot be used, or the address is taken. */
+  /** @throws {StartError} when its files cannot be used, or the address is taken. */
   async listen(): Promise<Address> {
     const { config, store, clock, metrics, isReady } = this.#options;
     const log = this.#options.log.child({ part: "keys" });
-    const door = await this.#openDoor(log);
-    this.#door = door;
+    const guard = await this.#openGuard(log);
+    this.#guard = guard;
     const answers = new KeyAnswers(store, config.storeMaxValueBytes);
     const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const unsent = new UnsentAnswers({ clients, stallMs: unreadLimitMs });
     this.#unsent = unsent;
-    const guard = secretsGuard({
-      doorAsks: door.asksForCredentials,
+    const secrets = secretsGuard({
+      asksForCredentials: guard.asksForCredentials,
       isLoopback: isLoopback(config.storeAddress.host),
       localToken: await this.#localToken(),
     });
     const handler = storeHandler({
       store,
-      door,
+      guard,
       keys: keysHandler({ store, answers, clients, unsent, clock, advertiseUrl: () => this.#url }),
-      follow: followAnswer({ store, streams: this.#streams, log, guard, isReady }),
-      backup: backupAnswer({ store, streams: this.#backups, guard }),
+      follow: followAnswer({ store, streams: this.#streams, log, guard: secrets, isReady }),
+      backup: backupAnswer({ store, streams: this.#backups, guard: secrets }),
       assets: this.#options.assets,
-      ledger: this.#ledgerAnswers(guard, log),
+      ledger: this.#ledgerAnswers(secrets, log),
     });
     const server = createServer({
       log,
@@ -130,7 +132,7 @@ export class StoreService {
       unsent,
       connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
       limits: keysLimits,
-      tls: door.tls,
+      tls: this.#tls?.tls,
       handler,
     });
     const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
@@ -166,17 +168,16 @@ export class StoreService {
     }
   }
 
-  async #openDoor(log: Log): Promise<StoreDoor> {
+  async #openGuard(log: Log): Promise<StoreGuard> {
     const { config, clock, metrics } = this.#options;
     const trusting = { ...this.#options, log };
     const ownCertificate = await openOwnCertificate(trusting);
     const serviceAccounts = await openServiceAccounts(trusting);
     this.#trusted = [ownCertificate, serviceAccounts];
-    return await StoreDoor.open({
-      certFile: ownCertificate?.paths.certFile ?? config.storeCertFile,
-      keyFile: ownCertificate?.paths.keyFile ?? config.storeKeyFile,
-      clientCaFile: config.storeClientCaFile,
+    this.#tls = await openStoreTls(trusting, ownCertificate?.paths);
+    const row = storeRow({
       tokenFile: config.storeTokenFile,
+      clientCaFile: config.storeClientCaFile,
       host: advertisedHost(config.storeAdvertiseUrl),
       allowedHosts: config.allowedHosts,
       serviceAccounts,
@@ -184,6 +185,7 @@ export class StoreService {
       log,
       metrics,
     });
+    return await Guard.open(row, { clock, log });
   }
 
   /** The followers that are connected now. */
@@ -224,7 +226,8 @@ export class StoreService {
    */
   async stop(): Promise<void> {
     for (const part of this.#trusted) await part?.stop();
-    this.#door?.stop();
+    this.#tls?.stop();
+    this.#guard?.stop();
     this.#streams.stop();
     this.#ledgerStreams?.stop();
     this.#backups.endAll();

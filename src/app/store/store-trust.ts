@@ -1,7 +1,9 @@
 /** The store's authentication without files from the operator: a certificate of davit's own, and a cluster's tokens. */
 
 import { join } from "node:path";
-import type { ServiceAccountTokens } from "../../http/store/service-account-tokens.ts";
+import type { ServiceAccountTokens } from "../../http/guard/service-account-tokens.ts";
+import { isForHost, namesOf, type ServerTlsMaterial } from "../../http/server-tls.ts";
+import { TlsFiles } from "../../http/tls-files.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
@@ -56,13 +58,37 @@ export function advertisedHost(url: URL | undefined): string | undefined {
   return url?.hostname.replace(/^\[|\]$/g, "");
 }
 
+/**
+ * Opens the certificate of the listener; undefined for one without TLS.
+ * @param own files of a certificate that davit makes, in place of the operator's.
+ * @throws {StartError} when a file cannot be used.
+ */
+export async function openStoreTls(
+  { config, clock, log }: StoreTrustOptions,
+  own: OwnCertificate["paths"] | undefined,
+): Promise<TlsFiles | undefined> {
+  const { certFile = config.storeCertFile, keyFile = config.storeKeyFile } = own ?? {};
+  if (certFile === undefined || keyFile === undefined) return undefined;
+  const host = advertisedHost(config.storeAdvertiseUrl);
+  /** Logs a warning if clients will refuse the certificate. */
+  const accept = ({ cert, expiresAtMs }: ServerTlsMaterial) => {
+    const path = certFile;
+    if (expiresAtMs <= clock.nowMs()) log.warn({ path }, "certificate has expired, clients will refuse it");
+    if (host === undefined || isForHost(cert, host)) return;
+    const problem = "certificate is not for the host of --store-advertise-url, clients that come by it will refuse it";
+    log.warn({ path, host, names: namesOf(cert) }, problem);
+  };
+  const clientCaFile = config.storeClientCaFile;
+  return await TlsFiles.open({ certFile, keyFile, clientCaFile, clients: "programs", accept, clock, log });
+}
+
 /** Returns the check of ServiceAccount tokens; undefined without a cluster, or if no ServiceAccount is allowed. */
 export async function openServiceAccounts(options: StoreTrustOptions): Promise<ServiceAccountTokens | undefined> {
   const { config, trust, clock, log } = options;
   const { storeServiceAccounts: allowed, storeReadingAccounts: reading } = config;
   const { storeTokenAudience: audience, dataDir: directory } = config;
   if (trust === undefined || allowed.length + reading.length === 0) return undefined;
-  const { ServiceAccountTokens: Tokens } = await import("../../http/store/service-account-tokens.ts");
+  const { ServiceAccountTokens: Tokens } = await import("../../http/guard/service-account-tokens.ts");
   const fetchKeys = () => trust.tokenKeys();
   const tokens = new Tokens({ allowed, reading, audience, fetchKeys, files: diskFiles, directory, clock, log });
   await tokens.start();

@@ -2,8 +2,8 @@
 
 import type { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
-import { tokenChallenge } from "../bearer-tokens.ts";
 import type { Answer } from "../exchange.ts";
+import { tokenChallenge } from "../guard/tokens.ts";
 import { corsHeaders, jsonHead, refusalAnswer } from "./answers.ts";
 
 const plainText = ["Content-Type", "text/plain; charset=utf-8"];

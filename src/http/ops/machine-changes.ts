@@ -1,6 +1,6 @@
 /**
  * `POST /machines/adopt` and `POST /machines/forget`: an operator corrects the ledger. Neither can open an install by
- * itself. The door admits them only with the header `X-Davit-Action` (`door.ts`).
+ * itself. The guard admits them only with the header `X-Davit-Action` (`guard/ops-guard.ts`).
  */
 
 import type { FastifyPluginAsync, FastifyReply } from "fastify";

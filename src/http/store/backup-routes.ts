@@ -1,15 +1,15 @@
 /**
  * Answers `GET /davit/v1/backup` on the store's listener. The answer has everything in the store at one index, even the
- * texts of Secrets, in the format of `store/backup/format.ts`. The guard of `secrets-guard.ts` decides which requests
- * get a backup.
+ * texts of Secrets, in the format of `store/backup/format.ts`. The guard of `guard/store-guard.ts` decides which
+ * requests get a backup.
  */
 
 import type { Store } from "../../store/store.ts";
 import { type Answer, begin, type Exchange } from "../exchange.ts";
+import type { SecretsGuard } from "../guard/store-guard.ts";
 import { unauthorizedAnswer } from "../keys/reply.ts";
 import type { BackupStreams } from "./backup-streams.ts";
 import { busyAnswer, streamHeaders } from "./follow-routes.ts";
-import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface BackupOptions {
   readonly store: Store;

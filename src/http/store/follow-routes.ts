@@ -8,9 +8,9 @@ import { followerName } from "../../model/history-batch.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { type Answer, begin, type Exchange, type Handled } from "../exchange.ts";
+import type { SecretsGuard } from "../guard/store-guard.ts";
 import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
 import type { FollowRequest, FollowStreams } from "./follow-streams.ts";
-import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface FollowOptions {
   readonly store: Store;

@@ -13,9 +13,9 @@ import { decodeSightings, type MachineSighting, maxSightings, sightingsPath } fr
 import { jsonText } from "../../render/core/rendered.ts";
 import type { Store } from "../../store/store.ts";
 import type { Answer, Exchange, Handled } from "../exchange.ts";
+import type { SecretsGuard } from "../guard/store-guard.ts";
 import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
 import { readSmallBody } from "../small-body.ts";
-import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface PermitRoutesOptions {
   readonly store: Store;

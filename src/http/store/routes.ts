@@ -1,6 +1,6 @@
 /**
- * The handler of the store's listener. Behind one door it has the key API, the streams to followers, what followers ask
- * for their machines, and backups.
+ * The handler of the store's listener. Behind one guard it has the key API, the streams to followers, what followers
+ * ask for their machines, and backups.
  */
 
 import { after } from "../../lib/soon.ts";
@@ -10,13 +10,13 @@ import { storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
 import { ledgerPath } from "../../model/permits/permit-wire.ts";
 import type { Store } from "../../store/store.ts";
 import type { Exchange, Handled } from "../exchange.ts";
+import { type StoreGuard, storeNeed } from "../guard/store-guard.ts";
 import { unauthorizedAnswer } from "../keys/reply.ts";
 import type { Handler } from "../server.ts";
-import type { StoreDoor } from "./door.ts";
 
 export interface StoreHandlerOptions {
   readonly store: Store;
-  readonly door: Pick<StoreDoor, "refusalOf" | "follow">;
+  readonly guard: Pick<StoreGuard, "refusalOf" | "follow">;
   readonly keys: Handler<undefined>;
   /** Answers `followPath`. */
   readonly follow: (exchange: Exchange) => Handled;
@@ -37,7 +37,7 @@ export interface LedgerAnswers {
 
 /** Makes the handler of the store's listener. */
 export function storeHandler(options: StoreHandlerOptions): Handler<undefined> {
-  const { store, door, keys, follow, backup, assets, ledger } = options;
+  const { store, guard, keys, follow, backup, assets, ledger } = options;
   const others = new Map([
     [`GET ${followPath}`, follow],
     [`GET ${backupPath}`, backup],
@@ -55,14 +55,14 @@ export function storeHandler(options: StoreHandlerOptions): Handler<undefined> {
     return after(handled, (made) => {
       // Undefined means that the handler sends the answer itself. Such an answer can last long, like a watch or a
       // stream.
-      if (made === undefined) door.follow(exchange.request, exchange.response);
+      if (made === undefined) guard.follow(exchange.request, exchange.response);
       return made;
     });
   };
   return {
     ...keys,
     handle: (exchange) => {
-      const refused = door.refusalOf(exchange.request);
+      const refused = guard.refusalOf(exchange.request, storeNeed(exchange.request));
       if (refused === undefined) return answer(exchange);
       return after(refused, (refusal) => {
         // The client disconnected while its token was checked. The response emits no further `close`, so a watch or a

@@ -12,13 +12,13 @@ import { consoleRoutes } from "../../../src/http/console/routes.ts";
 import type { FollowedStore, StoreHealth } from "../../../src/http/console/state/health.ts";
 import { KnownStatuses } from "../../../src/http/console/state/known-statuses.ts";
 import { answerError } from "../../../src/http/errors.ts";
-import { OpsDoor } from "../../../src/http/ops/door.ts";
+import { Guard } from "../../../src/http/guard/guard.ts";
+import { opsRow } from "../../../src/http/guard/ops-guard.ts";
 import { Previews } from "../../../src/http/ops/preview.ts";
 import { createOpsServer } from "../../../src/http/ops/server.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { RecentLines } from "../../../src/lib/logging/recent-lines.ts";
 import { createMetrics } from "../../../src/lib/metrics/metrics.ts";
-import { isLoopback } from "../../../src/lib/text/address.ts";
 import type { ClusterCallers } from "../../../src/model/cluster-callers.ts";
 import type { SourceView } from "../../../src/model/objects/source.ts";
 import { loadManifests, type Manifests } from "../../../src/offline/load/load-manifests.ts";
@@ -94,16 +94,14 @@ type Listener = Pick<ReturnType<typeof consoleListener>, "fake" | "statuses" | "
 async function start({ fake, statuses, folder }: Listener, given: Given, stops: (() => unknown)[]) {
   const { tokens = false, adminTokens = false, boundTo = "127.0.0.1", follows = false } = given;
   const metrics = createMetrics("1");
-  const door = await OpsDoor.open({
+  const row = opsRow({
     tokenFile: tokens ? await writeToken(folder(), "tokens", readToken) : undefined,
     adminTokenFile: adminTokens ? await writeToken(folder(), "admin-tokens", adminToken) : undefined,
     boundTo: () => boundTo,
-    isLoopback,
-    clock: systemClock,
-    log: silentLog,
     metrics,
   });
-  stops.push(() => door.stop());
+  const guard = await Guard.open(row, { clock: systemClock, log: silentLog });
+  stops.push(() => guard.stop());
   const history = new History({ clock: systemClock, metrics });
   stops.push(() => history.stop());
   const index = new BootIndex({ log: silentLog });
@@ -134,7 +132,7 @@ async function start({ fake, statuses, folder }: Listener, given: Given, stops: 
     metrics,
     version: "1.2.3",
     rendering: () => ({ authority, grub }),
-    door,
+    guard,
     clients: new Clients(),
     clock: systemClock,
     log,

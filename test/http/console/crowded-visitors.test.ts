@@ -31,7 +31,7 @@ beforeEach(async () => {
   asked = new Map();
   isSlow = false;
   visitors = new Visitors({
-    door: {
+    guard: {
       rightsOf: ({ authorization = "" }) =>
         authorization.startsWith("Bearer file-") ? { hasToken: true, mayChange: false } : new RequestError("noToken"),
     },

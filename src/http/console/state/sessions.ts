@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../lib/clock.ts";
 import { Shares } from "../../../lib/shares.ts";
-import { tokenDigest } from "../../bearer-tokens.ts";
+import { tokenDigest } from "../../guard/tokens.ts";
 
 interface Session {
   readonly token: string;

@@ -10,8 +10,8 @@ import type { Clock } from "../../../lib/clock.ts";
 import { FairQueue } from "../../../lib/fair-queue.ts";
 import { Shares } from "../../../lib/shares.ts";
 import type { CallerReview, ClusterCallers } from "../../../model/cluster-callers.ts";
-import { tokenDigest } from "../../bearer-tokens.ts";
 import type { Holder } from "../../client-shares.ts";
+import { tokenDigest } from "../../guard/tokens.ts";
 
 /** How long the API server's answer about an account counts. */
 export const reviewMs = 30_000;

@@ -1,6 +1,6 @@
 /**
  * Decides who visits the console, and what this visitor may do. A visitor is admitted by one of these:
- * - By davit's own computer, where the operations listener needs no token (`ops/door.ts`).
+ * - By davit's own computer, where the operations listener needs no token (`guard/ops-guard.ts`).
  * - By a token of a token file: a reader, or an administrator, who may also change the ledger.
  * - By a Kubernetes token: whoever may list davit's objects reads, and changes objects as far as the API server allows.
  *   davit takes such tokens only from its own computer, which includes port-forwards, and from a trusted proxy that
@@ -16,10 +16,10 @@ import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../lib/clock.ts";
 import type { ClusterCallers } from "../../../model/cluster-callers.ts";
-import { tokenDigest, tokenOf } from "../../bearer-tokens.ts";
 import type { Holder } from "../../client-shares.ts";
 import { RequestError } from "../../errors.ts";
-import type { OpsDoor } from "../../ops/door.ts";
+import type { OpsGuard } from "../../guard/ops-guard.ts";
+import { tokenDigest, tokenOf } from "../../guard/tokens.ts";
 import { Sessions } from "./sessions.ts";
 import { maxReviews, reviewMs, TokenReviews } from "./token-reviews.ts";
 
@@ -42,7 +42,7 @@ export interface Visitor {
 }
 
 export interface VisitorsOptions {
-  readonly door: Pick<OpsDoor, "rightsOf">;
+  readonly guard: Pick<OpsGuard, "rightsOf">;
   /** Undefined without a cluster. */
   readonly callers: () => ClusterCallers | undefined;
   /** True for a connection from davit's own computer, or from a trusted proxy that was reached by HTTPS. */
@@ -122,7 +122,7 @@ export class Visitors {
   }
 
   #withoutToken(request: IncomingMessage): Visitor {
-    const rights = this.#options.door.rightsOf(request.headers);
+    const rights = this.#options.guard.rightsOf(request.headers);
     if (rights instanceof RequestError) {
       if (rights.reason === "noToken" || this.#options.callers() !== undefined) throw new SignInNeeded("");
       throw rights;
@@ -135,7 +135,7 @@ export class Visitors {
   async #byToken(token: string, request: IncomingMessage): Promise<Omit<Visitor, "hasSession">> {
     if (!tokenForm.test(token)) throw new SignInNeeded("This token is not known.");
     const formToken = this.#formToken(token);
-    const rights = this.#options.door.rightsOf({ ...request.headers, authorization: `Bearer ${token}` });
+    const rights = this.#options.guard.rightsOf({ ...request.headers, authorization: `Bearer ${token}` });
     if (!(rights instanceof RequestError) && rights.hasToken) {
       const name = rights.mayChange ? "the admin token file" : "the token file";
       const user = `token ${tokenDigest(token).toString("base64")}`;

@@ -33,7 +33,7 @@ export interface ServiceAccountTokensOptions {
   readonly log: Log;
 }
 
-/** What the holder of a token may do. */
+/** What a client may do, and what a request needs. Who may write may also read. */
 export type Access = "read" | "write";
 
 interface KnownToken {

@@ -1,9 +1,9 @@
 /** Reads bearer tokens from headers, and compares them in constant time with the tokens of a file. */
 
 import { hash, timingSafeEqual } from "node:crypto";
-import { readTokens } from "../lib/files/token-file.ts";
-import { WatchedFiles, type WatchedFilesOptions } from "../lib/files/watched-files.ts";
-import { StartError } from "../lib/start-error.ts";
+import { readTokens } from "../../lib/files/token-file.ts";
+import { WatchedFiles, type WatchedFilesOptions } from "../../lib/files/watched-files.ts";
+import { StartError } from "../../lib/start-error.ts";
 
 /** The SHA-256 of a token. All digests have the same length, so a comparison does not reveal the length of a token. */
 type TokenDigest = Buffer;

@@ -1,11 +1,13 @@
+/** What headers say of the computer that sends a request. */
+
+import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
+
 /**
  * Checks the `Host` header on a listener without credentials, against DNS rebinding. The owner of a web page can make
  * the page's host name resolve to davit's address. A visitor's browser then sends the page's requests to davit, with
  * the page's host name. IP addresses and `localhost` are always allowed, because no web page owns them.
  */
-
-import { isIP } from "node:net";
-
 export class AllowedHosts {
   readonly #names: ReadonlySet<string>;
   /** The last `Host` header that was admitted. Most clients repeat theirs, so this saves the check. */
@@ -30,4 +32,27 @@ export class AllowedHosts {
 export function hostOf(header = ""): string {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header) ?? [];
   return (bracketed ?? plain ?? "").toLowerCase();
+}
+
+/**
+ * Headers of proxies besides `X-Forwarded-*`: from standards, nginx, HAProxy, Envoy and network operators. No client
+ * without a proxy sends any of them.
+ */
+const proxyHeaders: ReadonlySet<string> = new Set([
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-client-ip",
+  "client-ip",
+  "true-client-ip",
+  "cf-connecting-ip",
+  "x-cluster-client-ip",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-envoy-external-address",
+]);
+
+/** True for a request that a proxy passed on, perhaps from another computer. */
+export function isForwarded(headers: IncomingHttpHeaders): boolean {
+  return Object.keys(headers).some((name) => proxyHeaders.has(name) || name.startsWith("x-forwarded"));
 }
