@@ -8,7 +8,7 @@ import { decodeCopy, encodeCopy } from "../../src/follow/copy-file.ts";
 import { readInput } from "../../src/offline/load/read-input.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 import { compileTemplate, parseTemplate } from "../../src/render/template/template.ts";
-import { decodeUtf8 } from "../../src/sources/admission/secret-data.ts";
+import { decodeUtf8 } from "../../src/sources/admission/core-kinds.ts";
 import { readBackup } from "../../src/store/backup/backup.ts";
 import { WalError } from "../../src/store/core/log-port.ts";
 import { storePath } from "../../src/store/core/node.ts";

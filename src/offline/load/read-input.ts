@@ -2,7 +2,7 @@
 
 import type { FindingCode } from "../../model/objects/findings.ts";
 import type { Admission } from "../../sources/admission/admission.ts";
-import { decodeUtf8 } from "../../sources/admission/secret-data.ts";
+import { decodeUtf8 } from "../../sources/admission/core-kinds.ts";
 import { type FileContent, readText, unusableFile } from "../../sources/directory/read-file.ts";
 import { textBegin } from "../../sources/directory/yaml-documents.ts";
 import { piecesOf } from "./input-pieces.ts";

@@ -22,15 +22,20 @@ import {
 } from "../../model/objects/source.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
 import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
-import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
+import { configMapSchema, documentSchema, isObjectName, readSecretData, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
 import { mayHold, objectOf, textEntries } from "./json-parts.ts";
-import { machineFindings, machineStandIn, toMachineSpec } from "./machines.ts";
-import { sizeFindings } from "./object-size.ts";
-import { mayDemandTls, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
+import {
+  machineFindings,
+  machineStandIn,
+  mayDemandTls,
+  toCaution,
+  toGroupSpec,
+  toMachineSpec,
+  toProfileSpec,
+} from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
-import { readSecretData } from "./secret-data.ts";
 
 export type AdmissionVerdict =
   | { readonly kind: "ignored" }
@@ -275,4 +280,38 @@ function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject
     default:
       return unreachable(kind);
   }
+}
+
+/**
+ * The largest object as JSON, which is how a cluster stores it: what etcd takes in one request unless it is configured
+ * otherwise. The text of a file does not show this size: aliases of YAML repeat a value as often as they like, and the
+ * store and its followers would get each copy.
+ */
+const maxObjectBytes = 1.5 * 1024 * 1024;
+
+/** Finds an object of a file that no cluster would store. The value must be free of cycles, and not too deep. */
+export function sizeFindings(value: JsonValue): readonly SchemaFinding[] {
+  if (!isLargerThan(maxObjectBytes, value)) return [];
+  const text = "is larger than 1.5 MiB as JSON, which no cluster stores: shorten it, or split it";
+  return [{ path: [], code: "oversized-object", text }];
+}
+
+function isLargerThan(bytes: number, value: JsonValue): boolean {
+  let leftBytes = bytes;
+  const take = (part: JsonValue): boolean => {
+    leftBytes -= typeof part === "object" && part !== null ? 2 : scalarBytes(part);
+    if (leftBytes < 0) return false;
+    if (Array.isArray(part)) return part.every((item) => take(item) && takeSeparators(1));
+    if (typeof part !== "object" || part === null) return true;
+    return Object.entries(part).every(([key, child]) => take(key) && take(child) && takeSeparators(2));
+  };
+  const takeSeparators = (count: number) => {
+    leftBytes -= count;
+    return leftBytes >= 0;
+  };
+  return !take(value);
+}
+
+function scalarBytes(value: string | number | boolean | null): number {
+  return typeof value === "string" ? Buffer.byteLength(JSON.stringify(value)) : String(value).length;
 }

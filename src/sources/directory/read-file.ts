@@ -16,9 +16,9 @@ import {
 } from "../../model/objects/source.ts";
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
 import type { SchemaFinding } from "../admission/check.ts";
+import { decodeUtf8 } from "../admission/core-kinds.ts";
 import { foreignKey } from "../admission/identity.ts";
 import type { SchemaNode } from "../admission/schema.ts";
-import { decodeUtf8 } from "../admission/secret-data.ts";
 import { type FileProblem, wholeProblem } from "./file-problem.ts";
 import { formatOf, readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answeredError } from "../../../src/sources/kubernetes/client/api-error.ts";
-import type { SentRequest } from "../../../src/sources/kubernetes/client/missing-right.ts";
+import { answeredError, type SentRequest } from "../../../src/sources/kubernetes/client/api-error.ts";
 
 const machines = "/apis/davit.dev/v1alpha1/namespaces/lab/machines";
 const configMaps = "/api/v1/namespaces/lab/configmaps";

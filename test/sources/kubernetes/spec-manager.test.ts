@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { JsonObject } from "../../../src/model/json.ts";
-import { specManager } from "../../../src/sources/kubernetes/source/spec-manager.ts";
+import { specManager } from "../../../src/sources/kubernetes/source/judge.ts";
 
 function entry(manager: string, seconds: number, more: JsonObject = {}): JsonObject {
   const time = `2026-01-01T00:00:0${seconds}Z`;

@@ -40,9 +40,9 @@ import { type Judgement, judge } from "./judge.ts";
 import { LateGrants, newerGrants } from "./late-grants.ts";
 import { OwnWatches, watchKey } from "./own-watches.ts";
 import { type Parts, provable } from "./parts.ts";
+import { ShownReferences } from "./references.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
-import { ShownReferences } from "./shown-references.ts";
 import { UnknownResource, unknownText } from "./unknown-resource.ts";
 
 export interface ClusterSourceOptions {
@@ -78,7 +78,7 @@ export class ClusterSource implements Source {
   #heard: (name: ObjectName, isReplaced: boolean) => void = () => {};
   /** Watches whose next list must arrive before `listed` is called. */
   #awaited = new Set<string>();
-  #notifiedExtent: string | undefined;
+  #reportedExtent: string | undefined;
   #isConfirming = false;
   #isLevelled = false;
   #proving: Promise<void> | undefined;
@@ -103,7 +103,7 @@ export class ClusterSource implements Source {
   }
 
   get provenAtMs(): number | undefined {
-    return this.#notifiedExtent === undefined ? undefined : this.#provenAtMs;
+    return this.#reportedExtent === undefined ? undefined : this.#provenAtMs;
   }
 
   get #provenAtMs(): number | undefined {
@@ -131,7 +131,7 @@ export class ClusterSource implements Source {
   }
 
   #absence(): readonly string[] {
-    if (this.#notifiedExtent === undefined) return ["waiting for the first list of everything"];
+    if (this.#reportedExtent === undefined) return ["waiting for the first list of everything"];
     if (this.isFollowed) return [];
     return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
   }
@@ -225,7 +225,7 @@ export class ClusterSource implements Source {
 
   #makeNamespaces(): ScopeNamespaces {
     const { client, clock, log } = this.#options;
-    const changed = () => this.#notifyListed();
+    const changed = () => this.#reportListed();
     return new ScopeNamespaces({ client, clock, log, signal: this.#stopping.signal, changed });
   }
 
@@ -261,13 +261,13 @@ export class ClusterSource implements Source {
   #listed(key: string): void {
     this.#awaited.delete(key);
     for (const namespace of this.#scopes) this.#lookAtScope(namespace);
-    this.#notifyListed();
+    this.#reportListed();
   }
 
   #lostChanged(): void {
     const { log } = this.#options;
     log.warn({ namespaces: [...this.view.unheard] }, "machines of namespaces that are not heard of wait");
-    this.#notifyListed();
+    this.#reportListed();
   }
 
   /** Records that a namespace was listed. With a watch of all namespaces, none can be misspelt or missing. */
@@ -282,26 +282,26 @@ export class ClusterSource implements Source {
     for (const { name, change } of changes) if (change !== "deleted") this.#heard(name, change === "replaced");
     const { now, later } = this.#offer(changes.map(({ name }) => name));
     this.#admit(now);
-    this.#takeAtOnce(later);
+    this.#takeRestrictions(later);
   }
 
   /** Takes in changes, but new grants only when they are proven (`late-grants.ts`). */
   #admit(names: readonly ObjectName[]): void {
     const { view, grants } = this.#started();
-    const isFirst = this.#notifiedExtent === undefined;
+    const isFirst = this.#reportedExtent === undefined;
     const isLate = (name: ObjectName): name is OwnName =>
       !isFirst && isOwnName(name) && view.grants(name, this.seen(name)?.value);
     const [late, now] = [names.filter(isLate), names.filter((name) => !isLate(name))];
     for (const name of now) grants.forget(name);
     this.#take(now);
-    this.#takeAtOnce(late);
+    this.#takeRestrictions(late);
     grants.delay(late);
   }
 
   /** Takes in only what makes machines wait. */
-  #takeAtOnce(names: readonly OwnName[]): void {
+  #takeRestrictions(names: readonly OwnName[]): void {
     const { view } = this.#started();
-    const shown = names.filter((name) => view.takeAtOnce(name, this.seen(name)?.value));
+    const shown = names.filter((name) => view.takeRestrictions(name, this.seen(name)?.value));
     if (shown.length > 0) this.#listener?.changed(shown);
   }
 
@@ -314,7 +314,7 @@ export class ClusterSource implements Source {
 
   /** Divides changes into those to take in now and those that wait. Before the first complete list none waits. */
   #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
-    return this.#notifiedExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
+    return this.#reportedExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
   }
 
   #take(names: readonly ObjectName[]): void {
@@ -327,22 +327,22 @@ export class ClusterSource implements Source {
     for (const namespace of new Set(own.map((name) => name.namespace))) {
       if (this.#scopes.includes(namespace)) this.#lookAtScope(namespace);
     }
-    this.#notifyListed();
+    this.#reportListed();
   }
 
   /**
    * Calls `listed`: when all lists were read, after each change of `extent`, and after the second list of an empty
    * cluster.
    */
-  #notifyListed(): void {
+  #reportListed(): void {
     const { view, watches } = this.#started();
     const areIn = [...this.#awaited].every((key) => watches.isLost(key));
-    if (watches.areHopefulListed) view.listsAreIn();
-    const isFirst = this.#notifiedExtent === undefined;
-    const isDue = isFirst ? areIn && view.isSettled && this.#areLevel() : view.extent !== this.#notifiedExtent;
+    if (watches.areReachableListed) view.allListed();
+    const isFirst = this.#reportedExtent === undefined;
+    const isDue = isFirst ? areIn && view.isSettled && this.#areLevel() : view.extent !== this.#reportedExtent;
     const isConfirmed = this.#isConfirming && areIn;
     if (!isDue && !isConfirmed) return;
-    this.#notifiedExtent = view.extent;
+    this.#reportedExtent = view.extent;
     if (isConfirmed) this.#isConfirming = false;
     this.#listener?.listed();
     if (isFirst && view.isEmpty) void this.#confirmEmpty();
@@ -351,7 +351,7 @@ export class ClusterSource implements Source {
   /** True if no list is older than a grant in another list. At the first call, davit asks for proofs of such grants. */
   #areLevel(): boolean {
     const { watches, grants } = this.#started();
-    if (!this.#isLevelled) grants.delay(newerGrants(watches.hopeful, provable(this.#started())));
+    if (!this.#isLevelled) grants.delay(newerGrants(watches.reachable, provable(this.#started())));
     this.#isLevelled = true;
     return grants.isIdle;
   }

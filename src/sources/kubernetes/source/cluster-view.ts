@@ -30,9 +30,8 @@ import {
 import { countingAtOnce, givesSame, heldUntilThen } from "../../../model/selection/at-once.ts";
 import { type Judgement, origin } from "./judge.ts";
 import type { OwnWatches } from "./own-watches.ts";
-import { References } from "./references.ts";
+import { References, type ShownReferences } from "./references.ts";
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
-import type { ShownReferences } from "./shown-references.ts";
 
 type WatchedLists = Pick<OwnWatches, "hasList" | "areListed" | "lost">;
 
@@ -139,7 +138,7 @@ export class ClusterView implements SourceView {
   }
 
   /** Records that every list has been read at least once, except those of lost namespaces. */
-  listsAreIn(): void {
+  allListed(): void {
     this.#hasLists = true;
     this.#noteWhole();
   }
@@ -174,10 +173,10 @@ export class ClusterView implements SourceView {
    * Takes in only those changes of a Profile or Group that make machines wait. A later `take` does the rest.
    * @returns true when the view changes.
    */
-  takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
+  takeRestrictions(name: OwnName, judgement: Judgement | undefined): boolean {
     if (judgement?.refusal !== undefined) return this.take(name, judgement);
     const shown = this.get(name.kind, name.namespace, name.name);
-    const object = this.#atOnce(name, judgement);
+    const object = this.#restricted(name, judgement);
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
@@ -186,7 +185,7 @@ export class ClusterView implements SourceView {
    * as they would otherwise get what another Group gives them. So do those that an installer without a plan installs,
    * if they are to get something else.
    */
-  #atOnce({ kind, namespace, name }: OwnName, judgement: Judgement | undefined): SourceObject | undefined {
+  #restricted({ kind, namespace, name }: OwnName, judgement: Judgement | undefined): SourceObject | undefined {
     const shown = this.get(kind, namespace, name);
     const newest = judgement?.object;
     if (shown === undefined && (newest?.kind === "Group" || newest?.kind === "Machine") && newest.spec.install)
@@ -202,8 +201,8 @@ export class ClusterView implements SourceView {
   grants(name: OwnName, judgement: Judgement | undefined): boolean {
     const object = judgement?.refusal === undefined ? judgement?.object : undefined;
     if ((object?.kind !== "Group" && object?.kind !== "Machine") || !this.#opens(object)) return false;
-    const atOnce = this.#atOnce(name, judgement);
-    return atOnce?.kind !== object.kind || !isDeepStrictEqual(atOnce.spec, object.spec);
+    const restricted = this.#restricted(name, judgement);
+    return restricted?.kind !== object.kind || !isDeepStrictEqual(restricted.spec, object.spec);
   }
 
   /** True for a grant, and for a Group whose version in view has another Profile, if the new one installs. */

@@ -95,8 +95,8 @@ export class ConfigMaps {
 
   /** The watches that show ConfigMaps, except those of lost namespaces. */
   provable(lost: ReadonlySet<string>): readonly RunningWatch<null>["watch"][] {
-    const hopeful = [...this.#watches].filter(([namespace = ""]) => !lost.has(namespace));
-    return hopeful.map(([, { watch }]) => watch).filter(({ isSynced, isRefused }) => isSynced && !isRefused);
+    const reachable = [...this.#watches].filter(([namespace = ""]) => !lost.has(namespace));
+    return reachable.map(([, { watch }]) => watch).filter(({ isSynced, isRefused }) => isSynced && !isRefused);
   }
 
   get(namespace: string, name: string): ConfigMapObject | undefined {

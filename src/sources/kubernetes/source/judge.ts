@@ -5,6 +5,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { compareBytes } from "../../../lib/order.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
 import type { ProfileCaution } from "../../../model/objects/profile.ts";
 import {
@@ -20,7 +21,6 @@ import type { Resource } from "../client/resources.ts";
 import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
 import { type Dropped, droppedFields, isNothing, nothingDropped, withDropped } from "./dropped-fields.ts";
-import { type SpecManager, specManager } from "./spec-manager.ts";
 
 /** What an object means to davit, and its current status. */
 export interface Judgement {
@@ -177,4 +177,36 @@ function toStandIn(
 ): GroupObject | MachineObject | undefined {
   if (standIn === undefined) return undefined;
   return { ...standIn, namespace, name, uid, generation, origin, refusal };
+}
+
+/** A field manager: the name that a client gives itself. The API server does not verify it. */
+export interface SpecManager {
+  readonly manager: string;
+  /** `Apply` or `Update`. */
+  readonly operation?: string;
+  /** When it changed its fields last, RFC 3339 with seconds. */
+  readonly managedAt?: string;
+}
+
+/**
+ * Returns the manager of fields of the spec that changed last; undefined if the object has no record. A manager that
+ * only removed fields has none, and one that changed only the status or metadata does not count.
+ */
+export function specManager({ metadata }: JsonObject): SpecManager | undefined {
+  const entries = isJsonObject(metadata) && Array.isArray(metadata.managedFields) ? metadata.managedFields : [];
+  const managers = entries.flatMap((entry: JsonValue) => managerIn(entry) ?? []);
+  // The times are in UTC and of equal length. The sort is stable, so the last of equals wins.
+  return managers.toSorted((a, b) => compareBytes(a.managedAt ?? "", b.managedAt ?? "")).at(-1);
+}
+
+function managerIn(entry: JsonValue): SpecManager | undefined {
+  if (!isJsonObject(entry)) return undefined;
+  const { manager, operation, time, subresource, fieldsV1 } = entry;
+  if (typeof manager !== "string" || (subresource ?? "") !== "") return undefined;
+  if (!isJsonObject(fieldsV1) || !Object.hasOwn(fieldsV1, "f:spec")) return undefined;
+  return {
+    manager,
+    ...(typeof operation === "string" && { operation }),
+    ...(typeof time === "string" && { managedAt: time }),
+  };
 }

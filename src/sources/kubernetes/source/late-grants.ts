@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../../lib/clock.ts";
 import { type ObjectName, type OwnName, objectKey } from "../../../model/objects/source.ts";
-import { isOlder } from "../watch/gaps.ts";
+import { isOlder } from "../watch/seen-versions.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
 import type { Judgement } from "./judge.ts";
 

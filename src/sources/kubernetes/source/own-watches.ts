@@ -68,20 +68,20 @@ export class OwnWatches {
     return this.#all().every(({ isSynced }) => isSynced);
   }
 
-  /** True when every list was read, except those of lost namespaces. */
-  get areHopefulListed(): boolean {
-    return this.hopeful.every(({ isSynced }) => isSynced);
+  /** True when every list of `reachable` was read. */
+  get areReachableListed(): boolean {
+    return this.reachable.every(({ isSynced }) => isSynced);
   }
 
-  /** True when every watch is connected, except those of lost namespaces. */
+  /** True when every watch of `reachable` is connected. */
   get areConnected(): boolean {
-    const watches = this.hopeful;
+    const watches = this.reachable;
     return watches.length > 0 && watches.every(({ isConnected }) => isConnected);
   }
 
   /** Monotonic: when the watch with the longest silence last heard the API server. Lost namespaces do not count. */
   get heardAtMs(): number {
-    return Math.min(...this.hopeful.map((watch) => watch.heardAtMs));
+    return Math.min(...this.reachable.map((watch) => watch.heardAtMs));
   }
 
   /**
@@ -110,7 +110,7 @@ export class OwnWatches {
   }
 
   /** The watches, except those of lost namespaces. */
-  get hopeful(): readonly OwnWatch[] {
+  get reachable(): readonly OwnWatch[] {
     return [...this.#running].filter(([key]) => !this.isLost(key)).map(([, { watch }]) => watch);
   }
 }

@@ -5,9 +5,9 @@ import type { ClusterView } from "./cluster-view.ts";
 import type { ConfigMaps } from "./config-maps.ts";
 import type { LateGrants } from "./late-grants.ts";
 import type { OwnWatches } from "./own-watches.ts";
+import type { ShownReferences } from "./references.ts";
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
 import type { Secrets } from "./secrets.ts";
-import type { ShownReferences } from "./shown-references.ts";
 
 export interface Parts {
   readonly view: ClusterView;
@@ -22,5 +22,5 @@ export interface Parts {
 
 /** The watches of all that the view shows. */
 export function provable({ watches, configMaps, secrets, held: { lost } }: Parts) {
-  return [...watches.hopeful, ...configMaps.provable(lost), ...secrets.provable(lost)];
+  return [...watches.reachable, ...configMaps.provable(lost), ...secrets.provable(lost)];
 }

@@ -48,8 +48,8 @@ export class Secrets {
 
   /** The watches that show a Secret, except those of lost namespaces. */
   provable(lost: ReadonlySet<string>): readonly RunningWatch<Judgement>["watch"][] {
-    const hopeful = [...this.#entries.values()].filter(({ reference }) => !lost.has(reference.namespace));
-    const watches = hopeful.flatMap(({ running }) => running?.watch ?? []);
+    const reachable = [...this.#entries.values()].filter(({ reference }) => !lost.has(reference.namespace));
+    const watches = reachable.flatMap(({ running }) => running?.watch ?? []);
     return watches.filter(({ isSynced, isRefused }) => isSynced && !isRefused);
   }
 

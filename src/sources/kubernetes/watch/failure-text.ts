@@ -3,8 +3,7 @@
  * brackets, so that the person can search for them. Pure.
  */
 
-import { ApiError } from "../client/api-error.ts";
-import { missingRight, type NeededAccess } from "../client/missing-right.ts";
+import { ApiError, missingRight, type NeededAccess } from "../client/api-error.ts";
 import type { Resource } from "../client/resources.ts";
 import { WatchFailure } from "./watch-failure.ts";
 

@@ -15,14 +15,12 @@ import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { RetryDelays } from "../client/retry-delays.ts";
 import { failureText } from "./failure-text.ts";
-import { isGap } from "./gaps.ts";
 import { Mirror, type MirrorChange, type MirroredObject, type ReadObject, readMeta } from "./mirror.ts";
 import { pagedList } from "./paged-list.ts";
-import { PastLists } from "./past-lists.ts";
 import { lookSecondsFor, type Proof, proofOf } from "./proof.ts";
-import type { SeenVersions } from "./seen-versions.ts";
+import { PastLists, type SeenVersions } from "./seen-versions.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
-import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
+import { isGap, toWatchFailure, WatchFailure } from "./watch-failure.ts";
 import { requestFor, type WatchTarget } from "./watch-target.ts";
 
 export interface ObjectWatchOptions<Value> {

@@ -15,8 +15,8 @@ import type { Clock } from "../../../lib/clock.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
-import { isOlder } from "./gaps.ts";
 import { readMeta } from "./mirror.ts";
+import { isOlder } from "./seen-versions.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { toWatchFailure, WatchFailure, type WatchFailureReason } from "./watch-failure.ts";
 

@@ -72,3 +72,16 @@ export function reasonOfStatus(status: number): WatchFailureReason {
   if (status === 429) return "throttled";
   return status >= 500 ? "server" : "refused";
 }
+
+/** Failures without a gap: the API server answered, so it was not away in between. */
+const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
+
+/**
+ * True for a failure that leaves a gap in a watch: the API server may have gone back to an older state meanwhile, such
+ * as when its etcd was restored from a backup. A watch that continues from davit's last version does not show which
+ * objects the restore removed or replaced, even if the restored server has passed that version again. So after a gap
+ * davit lists again, and reads every object again, even one with an unchanged version.
+ */
+export function isGap(reason: WatchFailureReason): boolean {
+  return !harmless.has(reason);
+}
