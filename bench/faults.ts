@@ -1,7 +1,8 @@
 /**
  * `npm run faults`: davit loses one after the other of what it needs, while 200 machines boot and clients write. For each
  * fault: what machines were answered, how long one waited, and whether a write that was acknowledged is lost. Words after
- * the command choose the faults whose names have one of them; `--write` puts the rows into docs/operate/reliability.md.
+ * the command choose the faults whose names have one of them; `--write` puts the rows into docs/operate/reliability.md,
+ * without the counts of other answers, which only the terminal has.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -33,8 +34,9 @@ async function main(): Promise<void> {
       await pause(settleMs);
       const note = await during((davit) => clients.lose(davit));
       await pause(settleMs);
-      const row = rowOf(name, await clients.stop(), note);
-      print(row);
+      const outcome = await clients.stop();
+      const row = rowOf(name, outcome, note);
+      print(`${row}\n${[...outcome.others].map(([answer, count]) => `${count} x ${answer}`).join(", ")}`);
       if (options.includes("--write")) writeRow(row);
     });
   }
@@ -60,10 +62,9 @@ function ofMembers({ name, run, options }: MembersFault): Fault {
 
 function rowOf(name: string, outcome: Outcome, note: string): string {
   const seconds = (ms: number) => (ms / 1_000).toFixed(1);
-  const others = [...outcome.others].map(([answer, count]) => `${count} x ${answer}`).join(", ");
   const { boots, wrong, repeated, writes, lost, refused } = outcome;
   const waits = [seconds(outcome.longestWaitMs), writes, lost, refused, seconds(outcome.longestGapMs)];
-  return `| ${[name, boots, wrong, repeated, ...waits, [note, others].filter((text) => text !== "").join("; ")].join(" | ")} |`;
+  return `| ${[name, boots, wrong, repeated, ...waits, note].join(" | ")} |`;
 }
 
 /** Replaces the page's row of the same fault, or adds it. */

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { takeTurns } from "../bench/turns.ts";
-import { tableOf } from "../tools/benchmarks/figure-table.ts";
+import { shortTableOf, tableOf } from "../tools/benchmarks/figure-table.ts";
 import { figureOf, isMissed, recomputed } from "../tools/benchmarks/figures.ts";
 import { ratioPlot } from "../tools/generate/ratio-plot.ts";
 
@@ -37,6 +37,15 @@ it("a table has the columns that a figure needs, and says what is missed", () =>
     "| PUT | 200/s | 100/s | 1 (0.5 to 3) | ratio at least 1.25: **missed** |",
   ]);
   expect(tableOf([start])[2]).toBe("| `start` & <more> | 12.3 ms | at most 12 ms: **missed** |");
+});
+
+it("a short table compares davit with its peer, without quartiles and goals", () => {
+  expect(shortTableOf([put])).toEqual([
+    "|  | davit | etcd | ratio |",
+    "|---|---|---|---|",
+    "| PUT | 200/s | 100/s | 1 |",
+  ]);
+  expect(shortTableOf([start])).toEqual(["|  | davit |", "|---|---|", "| `start` & <more> | 12.3 ms |"]);
 });
 
 it("a plot shows ratios alone, and says them in words", () => {

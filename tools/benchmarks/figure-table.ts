@@ -1,21 +1,44 @@
-/** Figures as a table in Markdown, for the terminal and for the page. */
+/** Figures as a table in Markdown, for the terminal, for pages and for bench/missed.md. */
 
 import { type Comparison, type Figure, isMissed, type Ratio } from "./figures.ts";
 
-/** Returns the lines of a table, without columns that no figure needs. */
+type Column = readonly [title: string, cell: (figure: Figure) => string];
+
+/** Returns the lines of a table with everything that is known of the figures. */
 export function tableOf(figures: readonly Figure[]): readonly string[] {
-  const [peer = "peer", ...others] = new Set(figures.flatMap((figure) => figure.peer ?? []));
-  const isOnly = others.length === 0;
-  const columns: readonly (readonly [title: string, cell: (figure: Figure) => string])[] = [
-    ["", ({ what }) => what],
-    ["davit", davitCell],
-    [isOnly ? peer : "peer", (figure) => (isOnly ? besideCell(figure) : namedPeer(figure))],
+  return linesOf(figures, [
+    ...sides(figures),
     ["ratio", ratioCell],
     ["CPU: davit", ({ cpu }) => (cpu ? davitCell(cpu) : "")],
     ["peer", ({ cpu }) => (cpu ? besideCell(cpu) : "")],
     ["ratio", ({ cpu }) => (cpu ? ratioCell(cpu) : "")],
     ["goal", goalsOf],
+  ]);
+}
+
+/** Returns the lines of a table for readers who compare davit with its peers: without quartiles and goals. */
+export function shortTableOf(figures: readonly Figure[]): readonly string[] {
+  return linesOf(figures, [
+    ...sides(figures),
+    ["ratio", ({ ratio }) => (ratio === undefined ? "" : shown(ratio.median))],
+    ["CPU: davit", ({ cpu }) => (cpu ? davitCell(cpu) : "")],
+    ["peer", ({ cpu }) => (cpu ? besideCell(cpu) : "")],
+  ]);
+}
+
+/** What is measured, davit, and its peer: the column has the peer's name if all figures have the same one. */
+function sides(figures: readonly Figure[]): readonly Column[] {
+  const [peer = "peer", ...others] = new Set(figures.flatMap((figure) => figure.peer ?? []));
+  const isOnly = others.length === 0;
+  return [
+    ["", ({ what }) => what],
+    ["davit", davitCell],
+    [isOnly ? peer : "peer", (figure) => (isOnly ? besideCell(figure) : namedPeer(figure))],
   ];
+}
+
+/** Leaves out columns that no figure needs. */
+function linesOf(figures: readonly Figure[], columns: readonly Column[]): readonly string[] {
   const needed = columns.filter(([, cell]) => figures.some((figure) => cell(figure) !== ""));
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [

@@ -1,15 +1,15 @@
 /**
- * `make bench-pages` writes the tables and plots of docs/reference/benchmarks.md, and the table of README.md, from the
- * runs in bench/results/. A page has a comment `figures: NAME` at the place of a run. Runs with more boot threads
- * (`NAME-threads-N`) follow the run with one thread. With `--check` it writes nothing, and only compares.
+ * `make bench-pages` writes the tables and plots of docs/reference/benchmarks.md, the table of README.md, and
+ * bench/missed.md, from the runs in bench/results/. A page has a comment `figures: NAME` at the place of a run. Of runs
+ * with more boot threads (`NAME-threads-N`) it has only the plot. With `--check` it writes nothing, and only compares.
  */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { tableOf } from "../benchmarks/figure-table.ts";
-import { recomputed } from "../benchmarks/figures.ts";
+import { shortTableOf, tableOf } from "../benchmarks/figure-table.ts";
+import { isMissed, recomputed } from "../benchmarks/figures.ts";
 import { type Run, settingsOf } from "../benchmarks/run-file.ts";
 import { generate, isCheck, reportOutdated, root } from "./generated-file.ts";
 import { ratioPlot } from "./ratio-plot.ts";
@@ -34,6 +34,7 @@ await generate(
   readme.replace(marked, () => headlines()),
   command,
 );
+await generate("bench/missed.md", missedPage(), command);
 await writePlots();
 
 /** @throws {Error} if the medians and ratios of a run do not fit its samples. */
@@ -56,24 +57,38 @@ function sectionOf(name: string): string {
   const own = runs.filter((run) => run.name === name || run.name.startsWith(`${name}-threads-`));
   for (const run of own) shown.add(run);
   if (own.length === 0) return "\nNo run is committed.\n\n";
-  return own
-    .map((run) => `\n${captionOf(run)}\n${tableOf(run.figures).join("\n")}\n${plotLink(run)}`)
-    .join("")
-    .concat("\n");
+  const { whole = [], threads = [] } = Object.groupBy(own, (run) => (run.name === name ? "whole" : "threads"));
+  return `\n${[...whole.map(wholeRun), ...threads.map(threadsRun)].join("\n")}\n`;
+}
+
+function wholeRun(run: Run): string {
+  return `${captionOf(run)}\n${shortTableOf(run.figures).join("\n")}\n${plotLink(run)}`;
+}
+
+function threadsRun(run: Run): string {
+  const samples = `[samples](../../bench/results/${run.name}.json)`;
+  return `With ${run.settings.threads} threads, ${run.at.slice(0, 10)}: ${samples}.\n${plotLink(run)}`;
 }
 
 function captionOf(run: Run): string {
-  const { commit, at, node, machine, load, seconds } = run;
-  const around = [`${machine}, Node ${node}`, `load average ${load.before} before and ${load.after} after`];
-  return [
-    [`${at.slice(0, 10)}, src/ of \`${commit}\`, ${seconds} s`, settingsOf(run)].filter(Boolean).join(". ").concat("."),
-    `${around.join("; ")}; [samples](../../bench/results/${run.name}.json).\n`,
-  ].join("\n");
+  const { name, commit, at, machine, load } = run;
+  const settings = [settingsOf(run), machine, `load average ${load.before}`].filter(Boolean).join(", ");
+  return `${at.slice(0, 10)}, \`${commit}\`, ${settings}; [samples](../../bench/results/${name}.json).\n`;
 }
 
 function plotLink({ name, figures }: Run): string {
   if (ratioPlot(name, figures) === undefined) return "";
-  return `\n![Ratios of ${name} with quartiles and goals; the table has the numbers](benchmarks/${name}.svg)\n`;
+  return `\n![Ratios of ${name} with quartiles and goals](benchmarks/${name}.svg)\n`;
+}
+
+function missedPage(): string {
+  const missed = runs.flatMap(({ name, figures }) =>
+    figures
+      .filter((figure) => isMissed(figure) === true || (figure.cpu !== undefined && isMissed(figure.cpu) === true))
+      .map((figure) => ({ ...figure, what: `${name}: ${figure.what}` })),
+  );
+  const lines = missed.length === 0 ? ["None."] : tableOf(missed);
+  return `# Goals that the newest runs miss\n\n\`${command}\` writes this list from bench/results/.\n\n${lines.join("\n")}\n`;
 }
 
 /** Returns the table of README.md: the figures with a name for it, of runs with one thread and little other work. */
@@ -85,7 +100,7 @@ function headlines(): string {
   if (figures.length === 0) return "\nNo run on a quiet machine is committed.\n\n";
   const loads = quiet.map(({ load }) => load.before);
   const range = `The load average before these runs was ${Math.min(...loads)} to ${Math.max(...loads)}.`;
-  return `\n${tableOf(figures).join("\n")}\n\n${range}\n\n`;
+  return `\n${shortTableOf(figures).join("\n")}\n\n${range}\n\n`;
 }
 
 async function writePlots(): Promise<void> {

@@ -5,12 +5,11 @@ import { generate } from "./generated-file.ts";
 
 const head = `# Findings
 
-What can be wrong with Profiles, Groups and Machines, and with what they name. \`davit lint\`
-([lint.md](../use/lint.md)) ends each of its lines with one of these codes; logs, conditions and \`/readyz?verbose\`
-report the same mistakes in the same words. An **error** keeps machines from getting what is written, a **warning** is
-probably unintended, and an **advice** may be intended.
+\`davit lint\` ([lint.md](../use/lint.md)) ends each of its lines with one of these codes; logs, conditions and
+\`/readyz?verbose\` report the same mistakes in the same words. An **error** keeps machines from getting what is written, a
+**warning** is probably unintended, and an **advice** may be intended.
 
-This page is made by \`npm run findings\` of \`src/model/objects/findings.ts\`.
+\`npm run findings\` makes this page.
 `;
 
 const sections = Object.entries(findingSections).map(([title, rules]) => {

@@ -6,15 +6,14 @@ import { generate } from "./generated-file.ts";
 
 const head = `# Options
 
-Every option of \`davit serve\`, \`davit boot\` and \`davit machine\`. \`davit history\` and \`davit preview\` have some of the
-last ones. [operations.md](../operate/operations.md) and
-[machines.md](../operate/machines.md) have the reasons.
+Every option of \`davit serve\`, \`davit boot\` and \`davit machine\`; \`davit history\` and \`davit preview\` have some of the
+last ones. [operations.md](../operate/operations.md) and [machines.md](../operate/machines.md) have the reasons.
 
-Every option of \`davit serve\` and \`davit boot\` can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\` for
-\`--boot-address\`. In a variable, commas separate the values of a list. A flag overrides the variable. Of \`davit machine\`,
-only \`--operations-url\`, \`--operations-token-file\`, \`--kubeconfig\` and \`--context\` have variables.
+Every option of \`davit serve\` and \`davit boot\` can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\`
+for \`--boot-address\`. In a variable, commas separate the values of a list. A flag overrides the variable. Of
+\`davit machine\`, only \`--operations-url\`, \`--operations-token-file\`, \`--kubeconfig\` and \`--context\` have variables.
 
-\`npm run options\` generates this page from \`src/options/table.ts\` and \`src/commands/machine/options.ts\`.
+\`npm run options\` generates this page.
 `;
 
 interface Row {
@@ -32,13 +31,27 @@ function rowOf({ flag, value, preset, repeatable, help }: Row): string {
   return `| \`${option}\` | ${given} | ${help}${times} |`.replaceAll(/(?<=\w)\|(?=\w)/g, "\\|");
 }
 
-const sections = Object.entries({
+const tables = Object.entries({
   "davit serve": serveOptions,
   "davit boot": bootOptions,
   "davit machine": machineOptions,
-}).map(([title, table]) => {
-  const rows = Object.values<Row>(table).map(rowOf);
-  return [`## ${title}`, "", "| option | default | meaning |", "|---|---|---|", ...rows, ""];
+});
+const written = new Set<string>();
+const sections = tables.map(([title, table]) => {
+  const rows = Object.values<Row>(table).map((option) => ({ option, row: rowOf(option) }));
+  const { known = [], own = [] } = Object.groupBy(rows, ({ row }) => (written.has(row) ? "known" : "own"));
+  for (const { row } of own) written.add(row);
+  const flags = known.map(({ option }) => `\`--${option.flag}\``).join(", ");
+  const also = known.length === 0 ? [] : [`These options are as above: ${flags}.`, ""];
+  return [
+    `## ${title}`,
+    "",
+    ...also,
+    "| option | default | meaning |",
+    "|---|---|---|",
+    ...own.map(({ row }) => row),
+    "",
+  ];
 });
 const page = [head, ...sections.flat()].join("\n");
 
