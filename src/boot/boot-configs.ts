@@ -180,7 +180,8 @@ export class BootConfigs {
         this.#index.selectGroup(request.labels) === group && this.#index.profileOf(group) === profile;
       return after(ifCurrent(made, isCurrent), (rendered) => ({ rendered, group: group.id, profile: undefined }));
     }
-    const { machine, ask, isDisk } = this.#index.candidate(request.labels, purposeOf(name));
+    const machine = this.#index.candidate(request.labels, purposeOf(name));
+    const { ask, isDisk } = machine;
     this.#assertTransport(name, machine, asking);
     if (ask === undefined) {
       assertOpen(name, machine);
@@ -212,7 +213,7 @@ export class BootConfigs {
 
   /** @throws {BootError} if the machine gets no config now. */
   #isCurrent(name: MachineConfigName, { group, profile }: Selected, labels: Labels): boolean {
-    const { machine } = this.#index.candidate(labels, purposeOf(name));
+    const machine = this.#index.candidate(labels, purposeOf(name));
     if (machine.group !== group || machine.profile !== profile) return false;
     const part = partAt(name);
     if (part !== undefined) this.#index.template(machine, part, labels);

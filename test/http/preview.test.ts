@@ -204,7 +204,7 @@ describe("a preview", () => {
     const uncached = (view: BootView): BootView => ({
       ...{ selectGroup: (labels) => view.selectGroup(labels), profileOf: (group) => view.profileOf(group) },
       candidate: (labels, purpose) => ({
-        machine: { ...view.candidate(labels, purpose).machine, group: { ...view.selectGroup(labels) } },
+        ...{ ...view.candidate(labels, purpose), group: { ...view.selectGroup(labels) } },
         ask: undefined,
         isDisk: false,
       }),

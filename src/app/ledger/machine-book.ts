@@ -76,8 +76,8 @@ type KnownObjects = Pick<MachineBookOptions, "index" | "objects">;
 /** Returns what a machine with these identities gets now; undefined if no Group takes it. */
 export function bootOf({ index, objects }: KnownObjects, identities: readonly string[]): MachineBoot | undefined {
   try {
-    const { machine, ask } = index.candidate(labelsOf(identities), "script");
-    return bootFor({ index, objects }, machine.group.id, { isHeld: false, asked: ask?.grants });
+    const { group, ask } = index.candidate(labelsOf(identities), "script");
+    return bootFor({ index, objects }, group.id, { isHeld: false, asked: ask?.grants });
   } catch (error) {
     if (!(error instanceof BootError)) throw error;
     return error.group === undefined

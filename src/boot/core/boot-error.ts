@@ -5,13 +5,13 @@ import { type BootRefusal, bootRefusals } from "../../model/refusals.ts";
 /** What davit knows of a refused config, for logs. */
 export interface BootErrorSubject {
   /** Only for assetMissing: the path of the file, which the machine's console shows. It has no query. */
-  readonly asset?: string;
+  readonly asset?: string | undefined;
   /** The group's `namespace/name`, if one was selected. */
-  readonly group?: string;
+  readonly group?: string | undefined;
   /** The Profile's `namespace/name`. */
-  readonly profile?: string;
+  readonly profile?: string | undefined;
   /** The problem in davit's own words. It can name fields and variables, but it never quotes their values. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
   readonly cause?: unknown;
 }
 

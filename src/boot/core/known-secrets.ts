@@ -75,12 +75,6 @@ export class KnownSecrets {
     return { text: found.text, raw: template.raw, ...(template.format && { format: template.format }) };
   }
 
-  /** @throws {BootError} undecryptable, if any text of the machine's Profile is. */
-  assertDecryptable({ group, profile }: ServedProfile): void {
-    const problem = this.problemOf(profile);
-    if (problem !== undefined) throw new BootError("undecryptable", { group: group.id, profile: profile.id, problem });
-  }
-
   /** Returns why a text of a Profile cannot be decrypted; undefined if all can, or are missing. */
   problemOf(profile: NamedProfile): string | undefined {
     const texts = partsOf(profile.content.templates).map((part) => this.#textOf(profile, part));

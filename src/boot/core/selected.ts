@@ -11,8 +11,7 @@ export interface Selected {
 }
 
 /** A Group and a Profile that a machine may get. */
-export interface Candidate {
-  readonly machine: Selected;
+export interface Candidate extends Selected {
   /** The question to the desk; undefined if the machine needs no permit for what it asks. */
   readonly ask: PermitAsk | undefined;
   /** True if the machine boots its disk instead, by `InstallPlan.then`. It need not wait for the desk. */

@@ -47,8 +47,8 @@ export class BootSnapshot implements BootView {
     const group = this.#group;
     const candidate = (purpose: PermitPurpose) =>
       outcomeOf(() => {
-        const { machine, ...rest } = index.candidate(labels, purpose);
-        return { machine: { group: unkept.group(machine.group), profile: machine.profile }, ...rest };
+        const candidate = index.candidate(labels, purpose);
+        return { ...candidate, group: unkept.group(candidate.group) };
       });
     this.#candidates = { script: candidate("script"), config: candidate("config") };
     const verdict = (purpose: PermitPurpose) => {
@@ -58,9 +58,9 @@ export class BootSnapshot implements BootView {
     this.#verdicts = { script: verdict("script"), config: verdict("config") };
     this.#profileOfGroup = outcomeOf(() => index.profileOf(given(group)));
     const { config } = this.#candidates;
-    const parts = config.kind === "given" ? partsOf(config.value.machine.profile.content.templates) : [];
+    const parts = config.kind === "given" ? partsOf(config.value.profile.content.templates) : [];
     this.#templates = new Map(
-      parts.map((part) => [part, outcomeOf(() => index.template(given(config).machine, part, labels))] as const),
+      parts.map((part) => [part, outcomeOf(() => index.template(given(config), part, labels))] as const),
     );
     this.groups = [...index.groups.values()];
     this.chosen = group.kind === "given" ? group.value : index.groups.get(group.error.group ?? "");
@@ -72,13 +72,13 @@ export class BootSnapshot implements BootView {
     const { script } = this.#candidates;
     if (script.kind === "refused") return script.error;
     const verdict = this.#verdicts.script;
-    return verdict?.kind === "refused" ? noPermit(script.value.machine, permitRefusals[verdict.why]) : undefined;
+    return verdict?.kind === "refused" ? noPermit(script.value, permitRefusals[verdict.why]) : undefined;
   }
 
   /** The Profile that the machine gets; undefined if it is refused. */
   get profile(): BootProfile | undefined {
     const { config } = this.#candidates;
-    return config.kind === "given" ? config.value.machine.profile : undefined;
+    return config.kind === "given" ? config.value.profile : undefined;
   }
 
   /** What the ledger says of a boot script; undefined if the machine needs no permit, or is refused before. */
@@ -99,9 +99,9 @@ export class BootSnapshot implements BootView {
 
   /** A snapshot has no desk. @throws {BootError} as the index did. */
   select(): Selected {
-    const { machine, ask, isDisk } = given(this.#candidates.script);
-    if (isDisk || ask === undefined) return machine;
-    throw noPermit(machine, permitRefusals.noDesk);
+    const candidate = given(this.#candidates.script);
+    if (candidate.isDisk || candidate.ask === undefined) return candidate;
+    throw noPermit(candidate, permitRefusals.noDesk);
   }
 
   /** Decides a question of this snapshot. */

@@ -8,35 +8,32 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
+import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import { isCatchAll } from "../../model/objects/group.ts";
 import type { TemplatePart } from "../../model/objects/profile.ts";
 import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
 import {
-  type InstallPlan,
   type PermitAsk,
   type PermitPurpose,
   type ReportRules,
   type Verdict,
   verdictOf,
 } from "../../model/permits/permit.ts";
-import { type BootRefusal, type CommonDoubt, type Doubt, doubtText, permitRefusals } from "../../model/refusals.ts";
+import { type CommonDoubt, permitRefusals } from "../../model/refusals.ts";
 import { SelectorIndex } from "../../model/selection/selector-index.ts";
-import { namesMachine } from "../../model/selection/specificity.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments } from "../core/known-documents.ts";
-import { type BootMachine, mergedLabels, type SoleMachine } from "../core/known-machines.ts";
+import type { BootMachine, SoleMachine } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
 import type { BootLedger, Candidate, Selected } from "../core/selected.ts";
-import type { Freshness } from "./freshness.ts";
-import { askOf, DiskBoots, openedBy, type Pass, planOf } from "./gate.ts";
-import { assertIdentity, doubtOf } from "./install-doubts.ts";
-import { assertSole, type ChosenGroup, type LabelledRequest, soleFor } from "./selection.ts";
-import { Settling } from "./settling.ts";
-import { unclearDisk } from "./unclear-machine.ts";
+import { type Check, checks, checksFor, chosenOf, firstRefusal, isWithholding, whyNoProfile } from "./checks.ts";
+import { commonDoubt } from "./doubts.ts";
+import { type Freshness, Settling } from "./freshness.ts";
+import { DiskBoots, openedBy, type Pass } from "./gate.ts";
+import { type Seen, see, type World } from "./seen.ts";
 
 /** The methods of the index that making a config needs. */
 export type BootView = Pick<BootIndex, "selectGroup" | "candidate" | "select" | "verdictOn" | "template" | "profileOf">;
@@ -56,21 +53,23 @@ export interface BootIndexOptions {
 export class BootIndex implements FeedListener {
   readonly #log: Pick<Log, "error">;
   readonly settling: Settling;
-  readonly #freshness: BootIndexOptions["freshness"];
   readonly ledger: BootIndexOptions["ledger"];
   readonly #machineGroups = new MachineGroups();
   readonly #disks = new DiskBoots();
-  #known: KnownDocuments;
-  #selectors = new SelectorIndex<BootGroup>();
+  #world: World;
   #isOpen = false;
   #revision = 0;
 
   constructor({ log, clock, freshness, ledger, secretReader = clearReader }: BootIndexOptions) {
     this.#log = log;
     this.settling = new Settling(clock);
-    this.#freshness = freshness;
     this.ledger = ledger;
-    this.#known = new KnownDocuments(secretReader);
+    const known = new KnownDocuments(secretReader);
+    this.#world = { known, selectors: new SelectorIndex(), ledger, settling: this.settling, freshness };
+  }
+
+  get #known(): KnownDocuments {
+    return this.#world.known;
   }
 
   /** Allows answers. Called when davit has heard from the source since its start, or after the grace time. */
@@ -95,15 +94,12 @@ export class BootIndex implements FeedListener {
    * machines whose Group names them.
    */
   get isWithholding(): boolean {
-    return this.#known.synced?.complete === false;
+    return isWithholding(this.#known);
   }
 
   /** The doubt that keeps every machine from an Install now; undefined if there is none. */
   get doubt(): CommonDoubt | undefined {
-    const { half = false, changing = false } = this.#known.synced ?? {};
-    if (half || changing) return half ? "half" : "changing";
-    if (this.#known.unreadable.size > 0) return "unreadable";
-    return this.#freshness?.staleness;
+    return commonDoubt(this.#world);
   }
 
   /** Reads the texts of Secrets again. Call it when keys came or went. */
@@ -143,9 +139,8 @@ export class BootIndex implements FeedListener {
       this.#reportUnreadable(path);
       known.inherit(path, this.#known);
     }
-    this.#selectors = new SelectorIndex(known.groups.values());
+    this.#world = { ...this.#world, known, selectors: new SelectorIndex(known.groups.values()) };
     this.settling.note(known.synced);
-    this.#known = known;
   }
 
   changed(changes: readonly DocumentChange[]): void {
@@ -156,34 +151,32 @@ export class BootIndex implements FeedListener {
       else if (!this.#known.learn(path, text)) this.#reportUnreadable(path);
       const after = this.#known.groupAt(path);
       if (before === after) continue;
-      if (before !== undefined) this.#selectors.remove(before);
-      if (after !== undefined) this.#selectors.add(after);
+      if (before !== undefined) this.#world.selectors.remove(before);
+      if (after !== undefined) this.#world.selectors.add(after);
     }
     this.settling.note(this.#known.synced);
   }
 
   /**
    * Returns the group that a machine with these labels gets. It may get metadata without a permit.
-   * @throws {BootError} notReady, ambiguous, unreadable, withheld, bereft, noMatch, tied, oldProfile, refused, held or
-   * unapproved.
+   * @throws {BootError} see `checks.metadata`; also notReady, as for all methods below.
    */
   selectGroup(labels: Labels): BootGroup {
-    const seen = this.#see(labels);
-    this.#assertPresent(seen);
-    return this.#groupOf(this.#choose(seen));
+    const seen = this.#see(labels, undefined);
+    this.#pass(checks.metadata, seen);
+    return this.#groupOf(seen);
   }
 
   /**
    * Returns the group and Profile that a machine with these labels may get, and the question that the desk must answer
    * first. A machine that boots from its disk by `InstallPlan.then` needs no answer, and no fresh objects.
-   * @throws {BootError} as `selectGroup`; also noProfile, vanished, failed, withheld and doubtful.
+   * @throws {BootError} see `checksFor`.
    */
   candidate(labels: Labels, purpose: PermitPurpose): Candidate {
-    const seen = this.#see(labels, true);
-    const plan = this.#planOf(seen, purpose);
-    if (seen.sole.isAmbiguous) return this.#unclear(seen, purpose === "script" ? plan : undefined);
-    if (plan !== undefined) return this.#planned(seen, purpose, plan);
-    return { machine: this.#free(seen), ask: undefined, isDisk: false };
+    const seen = this.#see(labels, purpose);
+    this.#pass(checksFor(seen), seen);
+    const { group, profile } = this.#selected(seen);
+    return { group, profile, ask: seen.ask, isDisk: seen.isDisk };
   }
 
   /**
@@ -193,16 +186,14 @@ export class BootIndex implements FeedListener {
    * @throws {BootError} as `candidate`; also noPermit and late.
    */
   select(labels: Labels, pass?: Pass): Selected {
-    const purpose = pass?.ask.purpose ?? "script";
-    const seen = this.#see(labels, true);
-    const plan = this.#planOf(seen, purpose);
-    if (seen.sole.isAmbiguous) return this.#unclear(seen, purpose === "script" ? plan : undefined).machine;
-    if (plan === undefined) return this.#free(seen);
-    const { machine, ask, isDisk } = this.#planned(seen, purpose, plan, pass?.answer.kind === "disk");
-    if (isDisk || ask === undefined) return machine;
-    const subject = { group: machine.group.id, profile: machine.profile.id };
+    const seen = this.#see(labels, pass?.ask.purpose ?? "script");
+    this.#pass(checksFor(seen, pass?.answer.kind === "disk"), seen);
+    const { ask, plan, isDisk } = seen;
+    const selected = this.#selected(seen);
+    if (isDisk || ask === undefined || plan === undefined) return selected;
+    const subject = { group: ask.group, profile: ask.profile };
     if (pass === undefined) throw new BootError("noPermit", { ...subject, problem: permitRefusals.noDesk });
-    return openedBy(ask, pass, this.ledger) === "disk" ? this.#disks.of(machine, plan) : machine;
+    return openedBy(ask, pass, this.ledger) === "disk" ? this.#disks.of(selected, plan) : selected;
   }
 
   /** Returns the Machines that a request names, wherever they count. */
@@ -240,7 +231,8 @@ export class BootIndex implements FeedListener {
     const profile = this.#known.profiles.get(group.profileId);
     const subject = { group: group.id, profile: group.profileId };
     if (profile?.hasFailed === true) throw new BootError("failed", subject);
-    if (profile === undefined && this.#whyNoProfile(group) === "vanished") throw new BootError("vanished", subject);
+    if (profile === undefined && whyNoProfile(group.profileId, this.#known) === "vanished")
+      throw new BootError("vanished", subject);
     return profile;
   }
 
@@ -252,140 +244,33 @@ export class BootIndex implements FeedListener {
   template(machine: Selected, part: TemplatePart, labels: Labels): TemplateText {
     const { profile } = machine;
     // The Profile now boots from the disk. But an installer that started earlier may still ask for its configs.
-    if (profile.content.effect === "Install" && !profile.isInstall) {
-      const chosen = this.#choose(this.#see(labels));
-      this.#assertPresent(chosen, "config");
-      this.#assertCertain(chosen, profile);
-    }
+    if (profile.content.effect === "Install" && !profile.isInstall)
+      this.#pass(checks.formerInstall, { ...this.#see(labels, undefined), profile });
     return this.#known.secrets.template(machine, part);
   }
 
-  /** @throws {BootError} notReady, tied, held, ambiguous (a Machine: not if `seesUnclear`), unreadable, withheld. */
-  #see(asked: Labels, seesUnclear = false): LabelledRequest {
-    const { synced, machines } = this.#known;
-    if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
-    const sole = machines.soleOf(asked, undefined);
-    const reported = this.ledger?.reportedLabels(asked, sole.machine?.spec.identities);
-    const labels = mergedLabels(asked, sole.machine, reported);
-    const group = this.#winner(labels);
-    if (sole.isHeld || !seesUnclear) assertSole(sole, group);
-    assertIdentity(asked, group, this.#known, this.#selectors);
-    // An unreadable object may be this machine's own group.
-    if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
-    return { asked, labels, sole, group };
+  #see(labels: Labels, purpose: PermitPurpose | undefined): Seen {
+    if (!this.isReady) throw new BootError("notReady");
+    return see(labels, purpose, this.#world);
   }
 
-  /** @throws {BootError} noMatch, tied, oldProfile, refused, held, ambiguous or unapproved. */
-  #choose(seen: LabelledRequest): ChosenGroup {
-    const { group } = seen;
-    if (group === undefined) throw new BootError("noMatch");
-    if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
-    const sole = soleFor(seen, group, this.#known.machines);
-    if (group.permits?.approval !== undefined && sole.machine?.isApproved !== true)
-      throw new BootError("unapproved", { group: group.id });
-    return { ...seen, group, machine: sole.machine };
+  /** @throws {BootError} the first refusal of the checks. */
+  #pass(checks: readonly Check[], seen: Seen): void {
+    const refusal = firstRefusal(checks, seen, this.#world);
+    if (refusal !== undefined) throw new BootError(refusal.reason, refusal);
   }
 
-  /** Returns the group with the metadata of the Machine. */
-  #groupOf({ group, machine }: ChosenGroup): BootGroup {
+  /** Returns what a machine gets that has passed its checks. */
+  #selected(seen: Seen): Selected {
+    const { profile, plan } = chosenOf(seen);
+    const selected = { group: this.#groupOf(seen), profile };
+    return seen.isDisk && plan !== undefined ? this.#disks.of(selected, plan) : selected;
+  }
+
+  /** Returns the Group with the metadata of the Machine. */
+  #groupOf({ group, own: { machine } }: Seen): BootGroup {
+    assert(group !== undefined, "A machine without a Group is refused before");
     return machine === undefined ? group : this.#machineGroups.of(group, machine);
-  }
-
-  /** Returns the plan if the machine needs a permit; undefined also without a usable Profile. */
-  #planOf({ group }: LabelledRequest, purpose: PermitPurpose): InstallPlan | undefined {
-    const profile = group && this.#known.profiles.get(group.profileId);
-    return profile === undefined || profile.hasFailed ? undefined : planOf(profile, purpose);
-  }
-
-  /** Returns what a machine gets that needs no permit. */
-  #free(seen: LabelledRequest): Selected {
-    this.#assertPresent(seen);
-    const chosen = this.#choose(seen);
-    const profile = this.#profileOf(chosen);
-    if (profile.isInstall) this.#assertCertain(chosen, profile);
-    return { group: this.#groupOf(chosen), profile };
-  }
-
-  /** Like `candidate`, for a machine that needs a permit. @param isSentToDisk by the desk. */
-  #planned(seen: LabelledRequest, purpose: PermitPurpose, plan: InstallPlan, isSentToDisk = false): Candidate {
-    const chosen = this.#choose(seen);
-    const profile = this.#profileOf(chosen);
-    const machine = { group: this.#groupOf(chosen), profile };
-    const ask = askOf(machine, { labels: seen.asked, machine: chosen.machine }, purpose, plan);
-    const isKnown = this.ledger !== undefined && verdictOf(ask, this.ledger).kind === "disk";
-    if (isKnown || isSentToDisk) {
-      this.#assertPresent(seen, "disk");
-      return { machine: isKnown ? this.#disks.of(machine, plan) : machine, ask, isDisk: isKnown };
-    }
-    this.#assertPresent(seen);
-    this.#assertCertain(chosen, profile);
-    return { machine, ask, isDisk: false };
-  }
-
-  /** @param plan see `unclearDisk`. @throws {BootError} ambiguous or bereft. */
-  #unclear(seen: LabelledRequest, plan: InstallPlan | undefined): Candidate {
-    const found = unclearDisk(seen, plan, { known: this.#known, ledger: this.ledger, disks: this.#disks });
-    this.#assertPresent(seen, "disk");
-    return found;
-  }
-
-  #presentDoubt(group: BootGroup): Doubt | undefined {
-    return this.settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
-  }
-
-  /** @throws {BootError} noProfile, vanished, withheld or failed. */
-  #profileOf({ group }: ChosenGroup): BootProfile {
-    const profile = this.#known.profiles.get(group.profileId);
-    const subject = { group: group.id, profile: group.profileId };
-    if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);
-    if (profile.hasFailed) throw new BootError("failed", subject);
-    return profile;
-  }
-
-  /**
-   * Refuses a machine that waits for a Group that was just removed.
-   * @param asked see `KnownDocuments.waitsForRemovedGroup`.
-   * @throws {BootError} bereft.
-   */
-  #assertPresent({ labels, group }: LabelledRequest, asked?: "config" | "disk"): void {
-    if (this.#known.waitsForRemovedGroup(labels, group, asked))
-      throw new BootError("bereft", group && { group: group.id });
-  }
-
-  /** Refuses an Install that is not certain. @throws {BootError} withheld, undecryptable and doubtful. */
-  #assertCertain(chosen: ChosenGroup, profile: BootProfile): void {
-    const { group } = chosen;
-    const subject = { group: group.id, profile: profile.id };
-    // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
-    if (this.isWithholding) throw new BootError("withheld", subject);
-    // An installer without one of its configs may do something else than the objects say.
-    this.#known.secrets.assertDecryptable({ group, profile });
-    const knowledge = { known: this.#known, selectors: this.#selectors, ledger: this.ledger };
-    const doubt = doubtOf(chosen, profile, knowledge) ?? this.#presentDoubt(group);
-    if (doubt === undefined) return;
-    const problem = doubtText(doubt, { ageSeconds: this.#freshness?.ageSeconds, flaw: group.flaw });
-    throw new BootError(doubt === "changing" ? "changing" : "doubtful", { ...subject, problem });
-  }
-
-  /**
-   * Returns why a group has no Profile. While an unreadable object may be the Profile, the reason is withheld. With a
-   * 404, the machine would go on to its next boot device.
-   */
-  #whyNoProfile({ profileId }: BootGroup): BootRefusal {
-    if (this.isWithholding) return "withheld";
-    return this.#known.goneProfiles.has(profileId) ? "vanished" : "noProfile";
-  }
-
-  /**
-   * Returns the group that wins the machine; undefined if no group matches.
-   * @throws {BootError} tied.
-   */
-  #winner(labels: Labels): BootGroup | undefined {
-    const first = this.#selectors.find(labels);
-    if (first === undefined || !this.#selectors.hasRival(first, labels)) return first;
-    const { winner, rivals } = this.#selectors.settle(labels);
-    if (rivals.length > 0) throw new BootError("tied", winner && { group: winner.id });
-    return winner;
   }
 
   /** Logs only the path, because the document contains its user's text. */

@@ -34,7 +34,8 @@ export interface BootOutcome {
  */
 export function outcomeOf(index: BootIndex, labels: Labels, nowMs: number): BootOutcome {
   try {
-    const { machine, ask } = index.candidate(labels, "script");
+    const machine = index.candidate(labels, "script");
+    const { ask } = machine;
     const grants = openGrants(ask?.grants ?? [], nowMs);
     return {
       group: machine.group.id,
