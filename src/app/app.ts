@@ -140,7 +140,7 @@ export class App {
     this.#secretKeys.nameBy(() => ledger.ledger.secret);
     const boot = this.#openBoot(store, ledger);
     this.#stops.unshift(store.follow(davitRoot, boot.index));
-    const { fetcher } = boot.assets;
+    const { fetcher } = boot;
     if (fetcher !== undefined) this.#stops.unshift(store.follow(davitRoot, fetcher.wanted));
     ledger.followObjects(store);
     const backups = scheduleBackups(store, ledger.store, this.#shared);
@@ -324,7 +324,7 @@ export class App {
       ledger: { store: ledger.store, ledger: ledger.ledger, ...asked },
       trust,
       isReady: () => index.isReady,
-      assets: this.#boot.assets.route,
+      assets: this.#boot.assets,
       provenAtMs: () => this.#provenAtMs,
     });
   }
@@ -361,8 +361,8 @@ export class App {
       clock: this.#clock,
       ...around,
       sightings: this.#sightings,
-      assets: this.#boot.assets.fetcher,
-      missing: this.#boot.assets.missing,
+      assets: this.#boot.fetcher,
+      missing: this.#boot.missing,
       machineMaker,
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),

@@ -123,7 +123,7 @@ export class BootApp {
     await this.#ledger.start();
     this.#follower.follow(davitRoot, this.#boot.index);
     this.#follower.follow(davitRoot, this.#objects);
-    const { fetcher } = this.#boot.assets;
+    const { fetcher } = this.#boot;
     if (fetcher !== undefined) this.#follower.follow(davitRoot, fetcher.wanted);
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",

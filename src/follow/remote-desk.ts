@@ -1,7 +1,7 @@
 /**
- * The `PermitDesk` of a follower and of a boot thread. It never writes: it asks the ledger's writer, and compares what the writer chose with
- * its own choice. While the writer is away, slow or of an earlier version, installs wait. Disks boot all the same, by
- * the follower's copy of the ledger at any age.
+ * The `PermitDesk` of a follower and of a boot thread. It never writes: it asks the ledger's writer, and compares what
+ * the writer chose with its own choice. While the writer is away, slow or of an earlier version, installs wait. Disks
+ * boot all the same, by the copy of the ledger at any age.
  */
 
 import type { Soon } from "../lib/soon.ts";

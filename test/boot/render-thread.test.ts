@@ -53,14 +53,14 @@ describe("the thread", () => {
     const { thread } = startThread();
     const outcome = await thread.run(job("a\n {{absent}}"), customer);
     expect(outcome).toMatchObject({
-      error: { reason: "undefinedVariable", position: { line: 2, column: 4 }, variable: "absent" },
+      refused: { reason: "undefinedVariable", position: { line: 2, column: 4 }, variable: "absent" },
       isFinal: true,
     });
   });
 
   it("is replaced when it dies over a job, and the job has failed", async () => {
     const { thread } = startThread(standIn);
-    expect(await thread.run(job("dies"), customer)).toMatchObject({ error: { reason: "stopped" }, isFinal: false });
+    expect(await thread.run(job("dies"), customer)).toMatchObject({ refused: { reason: "stopped" }, isFinal: false });
     expect(await thread.run(job("a"), customer)).toMatchObject({ made: { rendered: { body: "a" } } });
   });
 
@@ -68,7 +68,7 @@ describe("the thread", () => {
     const { thread, clock } = startThread(standIn);
     const outcome = thread.run(job("never ends"), customer);
     await clock.advance(10_000);
-    expect(await outcome).toMatchObject({ error: { reason: "stopped" }, isFinal: false });
+    expect(await outcome).toMatchObject({ refused: { reason: "stopped" }, isFinal: false });
     expect(await thread.run(job("a"), customer)).toMatchObject({ made: { rendered: { body: "a" } } });
   });
 

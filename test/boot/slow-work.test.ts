@@ -5,7 +5,6 @@ import type { JobOutcome } from "../../src/boot/making/render-thread.ts";
 import { SlowWork } from "../../src/boot/making/slow-work.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
-import { RenderError } from "../../src/render/core/render-error.ts";
 import { RenderBudget } from "../../src/render/template/limits.ts";
 import { RequestReads } from "../../src/render/template/request-reads.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
@@ -145,7 +144,7 @@ describe("objects that change while a config is made", () => {
 
 describe("what fails", () => {
   const stopped = (isFinal: boolean, isOfRequest = false): JobOutcome => ({
-    error: new RenderError(isFinal ? "budget" : "stopped"),
+    refused: { reason: isFinal ? "budget" : "stopped", position: undefined, variable: undefined, field: undefined },
     isFinal,
     isOfRequest,
   });

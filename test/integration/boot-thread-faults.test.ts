@@ -13,7 +13,8 @@ import { BootThread } from "../../src/app/threads/boot-thread.ts";
 import { BootThreads } from "../../src/app/threads/boot-threads.ts";
 import { FirstThread } from "../../src/app/threads/first-thread.ts";
 import { ThreadRequests } from "../../src/app/threads/thread-requests.ts";
-import type { FromThread, ThreadStart } from "../../src/app/threads/wire.ts";
+import type { ThreadStart } from "../../src/app/threads/thread-start.ts";
+import type { FromThread, ThreadState, ToThread } from "../../src/app/threads/wire.ts";
 import { WantedAssets } from "../../src/assets/wanted-assets.ts";
 import { encodeMeta, metaPath } from "../../src/installs/ledger/ledger-documents.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
@@ -35,6 +36,17 @@ const documents = [
 ];
 
 const proven = (atMs: number | undefined) => ({ store: atMs, ledger: atMs });
+
+const fault = () => Promise.reject(new RangeError("a secret"));
+/** A first thread that answers no question, by a fault of davit. */
+const faulty = { permit: fault, report: fault, sign: fault, render: fault, hash: fault };
+
+/** The state of an open davit whose documents are proven now. */
+function stateAt(clock: Clock, more: Partial<ThreadState> = {}): ToThread {
+  const nowMs = clock.monotonicMs();
+  const rest = { proven: proven(nowMs), settlingSinceMs: undefined, isOpen: true, sentAtMs: nowMs };
+  return { kind: "state", ...rest, ...more };
+}
 
 let folder: string;
 let start: ThreadStart;
@@ -58,7 +70,7 @@ beforeEach(async () => {
       ...{ bootTlsCertFile: undefined, bootTlsKeyFile: undefined, secretsKeyFile: undefined },
       ...{ signingKey: undefined, grubSigningKey: undefined, clientLimitExempt: undefined, trustedProxies: undefined },
     },
-    ...{ publicKeys: {}, hasDesk: true, fetchesAssets: true },
+    ...{ publicKeys: { signer: undefined, grubSigner: undefined }, hasDesk: true, fetchesAssets: true },
   };
 });
 afterEach(() => rm(folder, { recursive: true }));
@@ -98,11 +110,11 @@ it("listens when it has both feeds and davit is open, and answers nothing after 
   const clock = new FakeClock();
   const { thread, posted } = await threadOf(clock);
   await thread.take({ kind: "documents", feed: "store", documents, isLast: true });
-  await thread.take({ kind: "open" });
+  await thread.take(stateAt(clock, { proven: proven(undefined) }));
   await expect(ask("/")).rejects.toThrow("ECONNREFUSED");
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   expect(posted).toContainEqual({ kind: "listening" });
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock));
   for (const path of ["/ipxe?serial=1", "/metadata?serial=1"]) expect(await ask(path)).toMatch(/^200/);
   await clock.advance(9_999);
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
@@ -111,9 +123,9 @@ it("listens when it has both feeds and davit is open, and answers nothing after 
     expect(await ask(path)).toMatch(/^503 (# )?503 not ready/);
   }
   // A proof that the thread reads too late does not count.
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() - 10_000 });
+  await thread.take(stateAt(clock, { sentAtMs: clock.monotonicMs() - 10_000 }));
   expect(await ask("/ipxe?serial=1")).toMatch(/^503/);
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock));
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
   await thread.take({ kind: "stop" });
 });
@@ -126,19 +138,18 @@ it("installs by its own proof, and by each change in its order", async () => {
     await thread.take({ kind: "documents", feed, documents: all.slice(0, 2), isLast: false });
     await thread.take({ kind: "documents", feed, documents: all.slice(2), isLast: true });
   }
-  await thread.take({ kind: "open" });
-  await thread.take({ kind: "proof", proven: proven(undefined), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock, { proven: proven(undefined) }));
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock));
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   // Proofs arrive, but the first thread has not heard from its source.
   for (let beat = 0; beat < 61; beat++) {
     await clock.advance(1_000);
-    await thread.take({ kind: "proof", proven: proven(0), sentAtMs: clock.monotonicMs() });
+    await thread.take(stateAt(clock, { proven: proven(0) }));
   }
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock));
   const [path] = groupDocument("lab/new", {});
   await thread.take({ kind: "changes", feed: "store", changes: [{ path, text: undefined }] });
   expect(await ask("/ipxe?serial=2")).toBe("404 404 no matching group");
@@ -152,15 +163,14 @@ it("waits for more objects no longer than the first thread", async () => {
   const rest = groupDocument("lab/rest", { profile: "wipe", selector: {}, matchAll: true });
   await thread.take({ kind: "documents", feed: "store", documents: [...documents, rest], isLast: true });
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
-  await thread.take({ kind: "open" });
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock, { settlingSinceMs: clock.monotonicMs() }));
   expect(await ask("/ipxe?serial=9")).toBe("503 503 install not certain");
-  await thread.take({ kind: "settling", sinceMs: 55_000 });
+  await thread.take(stateAt(clock, { settlingSinceMs: 55_000 }));
   await clock.advance(4_999);
   expect(await ask("/ipxe?serial=9")).toBe("503 503 install not certain");
   await clock.advance(1);
   expect(await ask("/ipxe?serial=9")).toMatch(/^200/);
-  await thread.take({ kind: "settling", sinceMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock, { settlingSinceMs: clock.monotonicMs() }));
   expect(await ask("/ipxe?serial=9")).toBe("503 503 install not certain");
   await thread.take({ kind: "stop" });
 });
@@ -170,8 +180,7 @@ it("installs by no proof of documents that others have replaced", async () => {
   const { thread } = await threadOf(clock);
   await thread.take({ kind: "documents", feed: "store", documents, isLast: true });
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
-  await thread.take({ kind: "open" });
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock));
   // What machines have reported prevents no install here.
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
@@ -181,7 +190,7 @@ it("installs by no proof of documents that others have replaced", async () => {
   await thread.take({ kind: "documents", feed: "store", documents: documents.slice(2), isLast: true });
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
-  await thread.take({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() });
+  await thread.take(stateAt(clock));
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   await thread.take({ kind: "stop" });
 });
@@ -191,16 +200,14 @@ it("installs by no proof of a ledger that another has replaced, where machines m
   const { thread } = await threadOf(clock);
   const reporting = profileDocument("lab/once", { boot, reports: { labels: { os: ["installed"] } } });
   const ledger = [[metaPath, encodeMeta({ id: "9f3c0a52", beganAtMs: 0 })]] as const;
-  const proof = () => ({ kind: "proof", proven: proven(clock.monotonicMs()), sentAtMs: clock.monotonicMs() }) as const;
   await thread.take({ kind: "documents", feed: "store", documents: [...documents, reporting], isLast: true });
   await thread.take({ kind: "documents", feed: "ledger", documents: ledger, isLast: true });
-  await thread.take({ kind: "open" });
-  await thread.take(proof());
+  await thread.take(stateAt(clock));
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   await thread.take({ kind: "documents", feed: "ledger", documents: ledger, isLast: true });
   expect(await ask("/ipxe?serial=2")).toBe("503 503 install not certain");
   expect(await ask("/ipxe?serial=1")).toMatch(/^200/);
-  await thread.take(proof());
+  await thread.take(stateAt(clock));
   expect(await ask("/ipxe?serial=2")).toMatch(/^200/);
   await thread.take({ kind: "stop" });
 });
@@ -210,7 +217,7 @@ it("reports labels that match no Group as they were sent", async () => {
   const { thread, posted } = await threadOf(clock);
   await thread.take({ kind: "documents", feed: "store", documents, isLast: true });
   await thread.take({ kind: "documents", feed: "ledger", documents: [], isLast: true });
-  await thread.take({ kind: "open" });
+  await thread.take(stateAt(clock, { proven: proven(undefined) }));
   const query = "uuid=bad&serial=9";
   expect(await ask(`/ipxe?${query}`)).toBe("404 404 no matching group");
   await thread.take({ kind: "stop" });
@@ -250,11 +257,10 @@ it("is replaced when it dies: counted, its gauges taken back, and without a word
   const ended: { status: number; isCut: boolean }[] = [];
   const whole = [200, 503, 200].map((status) => ({ status, isCut: false }));
   const threads = new BootThreads({
-    ...{ start, wanted, clock: systemClock, log, metrics, count: 1, desk: undefined },
+    ...{ start, wanted, clock: systemClock, log, metrics, count: 1 },
     feeds: { store: feed(documents), ledger: feed([]) },
-    proven: () => proven(systemClock.monotonicMs()),
-    settlingSinceMs: () => undefined,
-    answer: () => Promise.reject(new RangeError("a secret")),
+    state: () => ({ proven: proven(systemClock.monotonicMs()), settlingSinceMs: undefined }),
+    answers: faulty,
     follow:
       () =>
       ({ status, isCut }) =>
@@ -303,9 +309,9 @@ it("is tried again while the system gives no thread", async () => {
   const error = vi.fn();
   const feed = { follow: () => () => {} };
   const threads = new BootThreads({
-    ...{ start, clock, metrics, count: 1, desk: undefined, wanted: undefined, settlingSinceMs: () => undefined },
+    ...{ start, clock, metrics, count: 1, wanted: undefined, answers: faulty, follow: () => () => {} },
     ...{ log: { ...silentLog, error }, feeds: { store: feed, ledger: feed }, nearMisses: { report: () => {} } },
-    ...{ proven: () => proven(undefined), answer: () => Promise.reject(new Error()), follow: () => () => {} },
+    state: () => ({ proven: proven(undefined), settlingSinceMs: undefined }),
     // The constructor throws, as when the system allows no further thread.
     worker: new URL("http://localhost/"),
   });

@@ -3,19 +3,16 @@
  * operators. It does not know where the documents come from: the caller feeds the index.
  */
 
+import type { AssetFetcher } from "../../assets/asset-fetcher.ts";
 import type { AssetSource } from "../../assets/asset-source.ts";
-import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootLedger } from "../../boot/core/selected.ts";
 import { NearMisses } from "../../boot/explaining/near-misses.ts";
 import { RenderThread } from "../../boot/making/render-thread.ts";
-import { SlowWork } from "../../boot/making/slow-work.ts";
-import { BootIndex } from "../../boot/selection/boot-index.ts";
-import { Freshness } from "../../boot/selection/freshness.ts";
-import { AssetDigests } from "../../http/assets/digests.ts";
-import { type RequestSink, requestFollower } from "../../http/boot/access-log.ts";
+import type { BootIndex } from "../../boot/selection/boot-index.ts";
+import type { AssetRoute } from "../../http/assets/assets.ts";
+import { requestFollower } from "../../http/boot/access-log.ts";
 import type { ReportRouteOptions } from "../../http/boot/report.ts";
 import { type RequestLogOptions, requestLog } from "../../http/boot/request-log.ts";
-import { Clients } from "../../http/client-shares.ts";
 import { consoleRoutes } from "../../http/console/routes.ts";
 import type { FollowedStore } from "../../http/console/state/health.ts";
 import { answerError } from "../../http/errors.ts";
@@ -28,9 +25,8 @@ import { Previews } from "../../http/ops/preview.ts";
 import { opsRoutes } from "../../http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../../http/ops/server.ts";
 import type { HttpServer } from "../../http/server.ts";
-import { UnsentAnswers, unsentLimitOf } from "../../http/unsent-answers.ts";
+import { UnsentAnswers } from "../../http/unsent-answers.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import { RecentLines } from "../../lib/logging/recent-lines.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
@@ -51,11 +47,13 @@ import { BootTls } from "../listener/boot-tls.ts";
 import { type OpenedSigners, openSigners } from "../listener/open-signers.ts";
 import { BootThreads } from "../threads/boot-threads.ts";
 import { threadAnswers } from "../threads/thread-answers.ts";
+import type { ThreadRequestsOptions } from "../threads/thread-requests.ts";
 import { threadStart } from "../threads/thread-start.ts";
 import type { FeedName } from "../threads/wire.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
 import { outletsOf, refusalNames } from "./history-outlets.ts";
-import { type BootAssets, openAssets } from "./profile-assets.ts";
+import { MissingAssets } from "./missing-assets.ts";
+import { assetFetcher } from "./profile-assets.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -113,21 +111,20 @@ const opsLimits = { keepAliveTimeoutMs: 10_000 };
 const never = new Promise<never>(() => {});
 
 export class BootService {
-  readonly index: BootIndex;
-  readonly assets: BootAssets;
+  /** Undefined without an assets directory. */
+  readonly fetcher: AssetFetcher | undefined;
+  /** The missing files that keep machines from an install. */
+  readonly missing: MissingAssets;
   readonly #history: History;
   /** Takes what followers hand on into the history. */
   readonly handed: HandedIntake;
-  readonly #freshness: Freshness;
-  readonly #clients: Clients;
-  readonly #unsent: Readonly<Record<"boot" | "ops", UnsentAnswers>>;
   readonly #renderThread: RenderThread;
-  readonly #digests: AssetDigests;
-  readonly #slowWork: SlowWork;
+  /** The first boot thread. */
+  readonly #listener: BootListener;
+  readonly #opsUnsent: UnsentAnswers;
   readonly #options: BootServiceOptions;
   readonly #stopping = new AbortController();
   #opsServer: HttpServer | undefined;
-  #listener: BootListener | undefined;
   #threads: BootThreads | undefined;
   #signers: OpenedSigners = {};
   #opsGuard: OpsGuard | undefined;
@@ -137,27 +134,35 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    const { config, clock, metrics, log, ledger } = options;
-    this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
+    const { clock, log, metrics } = options;
     this.#history = new History({ clock, metrics, outlets: outletsOf(options) });
     this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
-    this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
-    const ofListener = { clients: this.#clients };
-    const limitBytes = unsentLimitOf(config.bootThreads);
-    this.#unsent = { boot: new UnsentAnswers({ ...ofListener, limitBytes }), ops: new UnsentAnswers(ofListener) };
     this.#renderThread = new RenderThread({ clock });
-    this.#digests = new AssetDigests({ clock, log, metrics });
-    this.assets = openAssets({
+    const ofAssets = { clock, log: log.child({ part: "assets" }) };
+    this.fetcher = assetFetcher({
       ...options,
+      ...ofAssets,
       source: options.assetSource,
-      digests: this.#digests,
-      clients: this.#clients,
+      sha256: ({ fd }) => this.#listener.digests.hash(fd),
     });
-    this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
-    const { secretKeys } = options;
-    const ofIndex = { clock, freshness: this.#freshness, ledger, ...(secretKeys && { secretReader: secretKeys }) };
-    this.index = new BootIndex({ ...ofIndex, log: log.child({ part: "boot" }) });
-    secretKeys?.onChange(() => this.index.keysChanged());
+    this.missing = new MissingAssets(ofAssets);
+    this.#listener = new BootListener({
+      ...options,
+      log: log.child({ part: "http" }),
+      indexLog: log.child({ part: "boot" }),
+      renderThread: this.#renderThread,
+      wanted: this.fetcher?.wanted,
+    });
+    this.#opsUnsent = new UnsentAnswers({ clients: this.#listener.clients });
+  }
+
+  get index(): BootIndex {
+    return this.#listener.index;
+  }
+
+  /** Answers machines and followers. */
+  get assets(): AssetRoute {
+    return this.#listener.assets;
   }
 
   /**
@@ -167,14 +172,15 @@ export class BootService {
    */
   async listenForOperators(behind: Backend): Promise<Address> {
     const { config, log, clock, metrics, version, secretKeys } = this.#options;
-    const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
+    const connections = connectionLimitOf("ops", this.#listener.clients, () => metrics.opsConnectionsRefused.inc());
     const shared = { log: log.child({ part: "ops" }), clock, answerError };
-    const server = createOpsServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
-    this.#freshness.provenBy(behind.provenAtMs);
+    const server = createOpsServer({ ...shared, connections, limits: opsLimits, unsent: this.#opsUnsent });
+    this.#listener.freshness.provenBy(behind.provenAtMs);
     const text = async () => {
       behind.measure();
       this.#measureDoubt();
-      for (const [listener, unsent] of Object.entries(this.#unsent)) unsent.measure(metrics.unsentBytes, listener);
+      this.#listener.unsent.measure(metrics.unsentBytes, "boot");
+      this.#opsUnsent.measure(metrics.unsentBytes, "ops");
       await this.#history.measure();
       for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
@@ -190,8 +196,8 @@ export class BootService {
         ...(secretKeys?.attention ?? []),
         ...this.index.undecryptable,
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
-        ...(this.assets.fetcher?.attention ?? []),
-        ...this.assets.missing.attention,
+        ...(this.fetcher?.attention ?? []),
+        ...this.missing.attention,
         ...(this.#tls?.attention() ?? []),
         ...behind.attention(),
       ],
@@ -230,11 +236,11 @@ export class BootService {
     this.#opsGuard = guard;
     const previews = new Previews({
       index: this.index,
-      configsOver: (view) => this.#listening.configsOver(view, "shown"),
+      configsOver: (view) => this.#listener.configsOver(view, "shown"),
     });
     const bootFilesOf = (group: string) => {
       const machine = this.index.machineOf(group);
-      return machine && this.#listener?.configs?.bootFilesOf(machine);
+      return machine && this.#listener.configs?.bootFilesOf(machine);
     };
     await app.register(guardedRoutes, {
       guard,
@@ -248,13 +254,13 @@ export class BootService {
     const shown = { index, history: this.#history, previews, bootFilesOf, machines, served, followed, ...readiness };
     const around = {
       guard,
-      clients: this.#clients,
+      clients: this.#listener.clients,
       clock,
       log: log.child({ part: "ops" }),
       lines,
       metrics,
       version,
-      rendering: () => this.#listening.rendering,
+      rendering: () => this.#listener.rendering,
       signal: this.#stopping.signal,
     };
     await app.register(consoleRoutes, await openConsole({ ...shown, ...around }));
@@ -265,64 +271,54 @@ export class BootService {
    * @throws {StartError}
    */
   async listenForMachines(): Promise<MachineAddresses> {
-    const { config, clock, metrics, desk, machineOf } = this.#options;
+    const { config, clock, metrics, certificateDirectory: ownDirectory } = this.#options;
     const log = this.#options.log.child({ part: "http" });
     const answered: BootServiceOptions["answered"] = (machine, answer) => {
-      this.assets.missing.saw(machine);
+      this.missing.saw(machine);
       this.#options.answered?.(machine, answer);
     };
     const boots = new BootIds({ random });
     const follow = requestLog({ log, metrics, history: this.#history, boots, answered });
     this.#nearMisses = new NearMisses({ index: this.index, clock, log });
     await openSigners(this.#signers, this.#options);
-    this.assets.fetcher?.start();
-    const certificateDirectory = this.#options.certificateDirectory;
-    this.#tls = await BootTls.open({ config, ownDirectory: certificateDirectory, clock, log });
-    this.#listener = new BootListener({
-      ...{ config, log, clock, metrics, desk, machineOf },
-      index: this.index,
-      slowWork: this.#slowWork,
+    this.fetcher?.start();
+    this.#tls = await BootTls.open({ config, ownDirectory, clock, log });
+    const addresses = await this.#listener.listen({
       signers: this.#signers,
-      assets: this.assets.route,
       accessLog: requestFollower({ clock, follow }),
       nearMisses: this.#nearMisses,
-      clients: this.#clients,
-      unsent: this.#unsent.boot,
       tls: this.#tls,
     });
-    const addresses = await this.#listener.listen();
     metrics.bootThreads.inc();
-    this.#threads = this.#openThreads(this.#listener, follow);
+    this.#threads = this.#openThreads({ follow, nearMisses: this.#nearMisses });
     if (!this.#stopping.signal.aborted) this.#threads?.start();
     return addresses;
   }
 
   /** Undefined if there is only the first thread. */
-  #openThreads({ bound }: BootListener, follow: RequestSink): BootThreads | undefined {
+  #openThreads(requests: ThreadRequestsOptions): BootThreads | undefined {
     const { config, desk, feeds, ledger, log, clock, metrics } = this.#options;
+    const { bound, index, freshness, digests } = this.#listener;
     if (config.bootThreads === 1 || feeds === undefined || bound === undefined) return undefined;
-    assert(this.#nearMisses !== undefined, "The listener is open");
-    const { index, assets } = this;
-    const { wanted } = assets.fetcher ?? {};
+    const signers = this.#signers;
+    const fetchesAssets = this.fetcher !== undefined;
     return new BootThreads({
-      ...{ follow, nearMisses: this.#nearMisses, desk, wanted, clock, log, metrics },
+      ...{ ...requests, wanted: this.fetcher?.wanted, clock, log, metrics },
       count: config.bootThreads - 1,
       feeds: feeds(),
-      proven: () => ({ store: this.#freshness.provenAtMs, ledger: ledger?.provenAtMs }),
-      settlingSinceMs: () => index.settling.sinceMs,
-      start: threadStart({ config, bound, desk, wanted, signers: this.#signers, certificate: this.#tls?.paths }),
-      answer: threadAnswers({
-        ...{ index, desk, signers: this.#signers },
-        renderThread: this.#renderThread,
-        digests: this.#digests,
+      state: () => ({
+        proven: { store: freshness.provenAtMs, ledger: ledger?.provenAtMs },
+        settlingSinceMs: index.settling.sinceMs,
       }),
+      start: threadStart({ config, bound, desk, fetchesAssets, signers, certificate: this.#tls?.paths }),
+      answers: threadAnswers({ index, desk, signers, renderThread: this.#renderThread, digests }),
     });
   }
 
   /** Called when the first complete list since the start is, or soon will be, in the store. */
   listed(): void {
     this.index.listed();
-    this.#threads?.listed();
+    this.#threads?.sendState();
   }
 
   /**
@@ -358,13 +354,13 @@ export class BootService {
   /** Finishes the requests in flight. Closes the listener for machines, then the one for operators. Idempotent. */
   async stop(): Promise<void> {
     this.beginStop();
-    await Promise.all([this.#listener?.close(), this.#threads?.stop()]);
+    await Promise.all([this.#listener.close(), this.#threads?.stop()]);
     await this.#opsServer?.close();
     this.#nearMisses?.stop();
     await this.#history.stop();
     await this.#renderThread.stop();
-    await this.assets.fetcher?.stop();
-    await this.#digests.stop();
+    await this.fetcher?.stop();
+    await this.#listener.digests.stop();
     await this.#tls?.stop();
     await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsGuard?.stop();
@@ -382,18 +378,12 @@ export class BootService {
   #doubt(): readonly string[] {
     const { doubt } = this.index;
     if (doubt === undefined || !this.index.isReady) return [];
-    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#freshness)}`];
+    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#listener.freshness)}`];
   }
 
   #measureDoubt(): void {
     const { metrics } = this.#options;
-    metrics.sourceStalenessSeconds.set(this.#freshness.ageSeconds);
+    metrics.sourceStalenessSeconds.set(this.#listener.freshness.ageSeconds);
     for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
-  }
-
-  /** @throws {BootError} with the reason `notReady` until davit listens for machines. */
-  get #listening(): BootListener {
-    if (this.#listener === undefined) throw new BootError("notReady");
-    return this.#listener;
   }
 }

@@ -6,74 +6,29 @@ import { AssetFetcher, type AssetFetcherOptions, type DirectoryClaim } from "../
 import { type AssetSource, allowedServers } from "../../assets/asset-source.ts";
 import { answerOrSilence } from "../../assets/get.ts";
 import { askStore, type StoreCredentials } from "../../follow/store-request.ts";
-import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
-import type { Clock } from "../../lib/clock.ts";
 import { diskSentence } from "../../lib/files/disk-sentence.ts";
-import type { Log } from "../../lib/log.ts";
 import { type AssetState, assetPath, storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
-import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../../store/wal/lock.ts";
-import { maxAssetFiles } from "../core/open-files.ts";
-import { MissingAssets } from "./missing-assets.ts";
 
-export interface BootAssetsOptions extends Required<Pick<AssetsOptions, "digests" | "clients">> {
-  readonly metrics: AssetsOptions["metrics"] & AssetFetcherOptions["metrics"];
-  readonly config: Pick<
-    ServiceConfig,
-    "assetsDir" | "assetsDotfiles" | "assetsMaxBytes" | "assetsCacheBytes" | "bootThreads"
-  >;
+export interface AssetFetchingOptions extends Pick<AssetFetcherOptions, "sha256" | "clock" | "log" | "metrics"> {
+  readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
-  /** Records the downloads whose URLs name a claim. */
-  readonly desk?: Pick<PermitDesk, "report"> | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export interface BootAssets {
-  /** Answers machines and followers. */
-  readonly route: AssetRoute;
-  /** Undefined without an assets directory. */
-  readonly fetcher: AssetFetcher | undefined;
-  /** The missing files that keep machines from an install. */
-  readonly missing: MissingAssets;
 }
 
 /** A directory below the assets directory. Machines get 404 for it, because of the dot. */
 const lockPlace = ".davit";
 
-export function openAssets(options: BootAssetsOptions): BootAssets {
-  const { config, source = noSource, digests, clients, desk, clock, log, metrics } = options;
-  const { assetsDir: directory, assetsMaxBytes: maxBytes, assetsCacheBytes: cacheBytes } = config;
-  const fetcher =
-    directory === undefined
-      ? undefined
-      : new AssetFetcher({
-          directory,
-          source,
-          maxBytes,
-          sha256: ({ fd }) => digests.hash(fd),
-          claim: claimOf(directory),
-          clock,
-          log: log.child({ part: "assets" }),
-          metrics,
-        });
-  const route = assetRoute({
-    root: directory,
-    serveDotfiles: config.assetsDotfiles,
-    cacheBytes: Math.floor(cacheBytes / config.bootThreads),
-    digests,
-    wanted: fetcher?.wanted,
-    clock,
-    log: log.child({ part: "http" }),
-    metrics,
-    clients,
-    maxOpen: maxAssetFiles(config.bootThreads),
-    desk,
-  });
-  return { route, fetcher, missing: new MissingAssets({ clock, log: log.child({ part: "assets" }) }) };
+/** Returns undefined without an assets directory. */
+export function assetFetcher({
+  config: { assetsDir: directory, assetsMaxBytes: maxBytes },
+  source = noSource,
+  ...rest
+}: AssetFetchingOptions): AssetFetcher | undefined {
+  if (directory === undefined) return undefined;
+  return new AssetFetcher({ ...rest, directory, source, maxBytes, claim: claimOf(directory) });
 }
 
 /**

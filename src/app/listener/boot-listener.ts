@@ -1,33 +1,40 @@
 /**
- * The listener for machines, for HTTP and HTTPS, and the parts that answer them. It does not know where its index gets
- * documents, or where requests are recorded. Each boot thread has one.
+ * What answers machines in a thread: the index, the assets, and the listener for HTTP and HTTPS. It does not know where
+ * its documents come from, or where requests are recorded. Each boot thread has one.
  */
 
 import { BootConfigs, type Permits } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
-import type { SlowWork } from "../../boot/making/slow-work.ts";
-import type { BootIndex, BootView } from "../../boot/selection/boot-index.ts";
-import type { AssetRoute } from "../../http/assets/assets.ts";
+import type { BootLedger } from "../../boot/core/selected.ts";
+import { SlowWork, type SlowWorkOptions } from "../../boot/making/slow-work.ts";
+import { BootIndex, type BootView } from "../../boot/selection/boot-index.ts";
+import { Freshness } from "../../boot/selection/freshness.ts";
+import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
+import { AssetDigests, type AssetDigestsOptions } from "../../http/assets/digests.ts";
 import type { AccessLog } from "../../http/boot/access-log.ts";
 import { type ReportRouteOptions, reportRoute } from "../../http/boot/report.ts";
 import { bootHandler } from "../../http/boot/routes.ts";
 import type { BootSigners } from "../../http/boot/signatures.ts";
 import { type WatchedConfigsOptions, watchedConfigs } from "../../http/boot/watched-configs.ts";
+import { Clients } from "../../http/client-shares.ts";
 import { withTls } from "../../http/connection-limit.ts";
 import { answerError } from "../../http/errors.ts";
 import { LargeBodies } from "../../http/large-bodies.ts";
-import { createServer, type HttpServer, type ServerOptions } from "../../http/server.ts";
-import type { UnsentAnswers } from "../../http/unsent-answers.ts";
+import { createServer, type HttpServer } from "../../http/server.ts";
+import { UnsentAnswers, unsentLimitOf } from "../../http/unsent-answers.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type Address, authority } from "../../lib/text/address.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { advertisedAddress } from "../core/advertise.ts";
-import { connectionLimitOf } from "../core/open-files.ts";
+import { connectionLimitOf, maxAssetFiles } from "../core/open-files.ts";
+import type { SecretKeys } from "../core/secret-keys.ts";
 import type { BootTls } from "./boot-tls.ts";
 
 /** The options that decide how machines are answered. */
-export type ListenerConfig = Pick<
+type ListenerConfig = Pick<
   ServiceConfig,
   | "bootAddress"
   | "advertiseAddress"
@@ -37,28 +44,40 @@ export type ListenerConfig = Pick<
   | "signingKey"
   | "grubSigningKey"
   | "bootThreads"
+  | "maxStalenessMs"
+  | "assetsDir"
+  | "assetsDotfiles"
+  | "assetsCacheBytes"
+  | "clientLimitExempt"
+  | "trustedProxies"
 >;
 
-export interface BootListenerOptions
-  extends Pick<ServerOptions<unknown>, "log" | "clock">,
-    Pick<ReportRouteOptions, "clients" | "machineOf"> {
+export interface BootListenerOptions extends Pick<AssetsOptions, "wanted">, Pick<AssetDigestsOptions, "hash"> {
   readonly config: ListenerConfig;
-  readonly index: BootIndex;
-  readonly slowWork: SlowWork;
-  readonly signers: BootSigners;
-  readonly assets: AssetRoute;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly indexLog: Log;
+  readonly metrics: Pick<Metrics, "bootRefusals" | "bootConnectionsRefused"> &
+    AssetsOptions["metrics"] &
+    AssetDigestsOptions["metrics"];
+  readonly ledger?: BootLedger | undefined;
+  readonly secretKeys?: SecretKeys | undefined;
+  readonly renderThread: SlowWorkOptions["thread"];
   /** Without it, davit refuses installs that need a permit, and takes no reports. */
   readonly desk?: PermitDesk | undefined;
+  readonly machineOf?: ReportRouteOptions["machineOf"];
+}
+
+export interface BootListening {
+  readonly signers: BootSigners;
   readonly accessLog: AccessLog;
   readonly nearMisses: WatchedConfigsOptions["nearMisses"];
-  readonly metrics: Pick<Metrics, "bootRefusals" | "bootConnectionsRefused">;
-  readonly unsent: UnsentAnswers;
   /** Undefined: davit does not listen for HTTPS. */
   readonly tls: Pick<BootTls, "tls" | "address" | "advertised"> | undefined;
   /** True if another thread of this process already listens on the addresses. */
   readonly joins?: boolean;
   /** Called before each config. @throws {BootError} while this thread may not answer, although its index is ready. */
-  readonly assertCurrent?: (() => void) | undefined;
+  readonly assertCurrent?: () => void;
 }
 
 /** Where machines reach davit. */
@@ -80,34 +99,65 @@ export interface BoundAddresses {
 }
 
 export class BootListener {
+  readonly index: BootIndex;
+  readonly freshness: Freshness;
+  readonly clients: Clients;
+  readonly unsent: UnsentAnswers;
+  readonly digests: AssetDigests;
+  readonly assets: AssetRoute;
   readonly #options: BootListenerOptions;
+  readonly #slowWork: SlowWork;
   readonly #servers: HttpServer[] = [];
   #bound: BoundAddresses | undefined;
   #configs: BootConfigs | undefined;
 
   constructor(options: BootListenerOptions) {
     this.#options = options;
+    const { config, clock, log, metrics, ledger, secretKeys, desk, wanted, hash } = options;
+    const { assetsDir: root, assetsDotfiles: serveDotfiles, bootThreads } = config;
+    this.freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
+    const ofIndex = { clock, freshness: this.freshness, ledger, ...(secretKeys && { secretReader: secretKeys }) };
+    this.index = new BootIndex({ ...ofIndex, log: options.indexLog });
+    secretKeys?.onChange(() => this.index.keysChanged());
+    this.clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    this.unsent = new UnsentAnswers({ clients: this.clients, limitBytes: unsentLimitOf(bootThreads) });
+    this.digests = new AssetDigests({ clock, log, metrics, ...(hash && { hash }) });
+    this.assets = assetRoute({
+      ...{ root, serveDotfiles, clock, log, metrics, desk, wanted, clients: this.clients, digests: this.digests },
+      cacheBytes: Math.floor(config.assetsCacheBytes / bootThreads),
+      maxOpen: maxAssetFiles(bootThreads),
+    });
+    this.#slowWork = new SlowWork({ thread: options.renderThread, clock });
   }
 
   /**
    * Begins to listen.
    * @throws {StartError} if an address cannot be used.
    */
-  async listen(): Promise<MachineAddresses> {
-    const { config, index, metrics, nearMisses, desk, machineOf, signers, accessLog, clients, unsent, tls } =
-      this.#options;
+  async listen(options: BootListening): Promise<MachineAddresses> {
+    const { config, clock, log, metrics, desk, machineOf } = this.#options;
+    const { signers, accessLog, nearMisses, tls, joins = false, assertCurrent } = options;
+    const { index, clients, unsent } = this;
     const large = new LargeBodies(unsent.shares);
-    const render: BootConfigs["answer"] = (name, asked) => this.#ready.answer(name, asked);
+    const render: BootConfigs["answer"] = (name, asked) => {
+      const ready = this.#ready;
+      assertCurrent?.();
+      return ready.answer(name, asked);
+    };
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
-    const routes = [this.#options.assets, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
+    const routes = [this.assets, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
     const handling = { configs, ...signers, accessLog, clients, large, routes };
     const onRefused = () => metrics.bootConnectionsRefused.inc();
     const servers = config.bootThreads * (tls === undefined ? 1 : 2);
     const connections = connectionLimitOf("boot", clients, onRefused, servers);
-    const { log, clock } = this.#options;
     const shared = { log, clock, answerError, connections, unsent };
-    const server = createServer({ ...shared, handler: bootHandler(handling) });
-    const bootAddress = await this.#listenOn(server, config.bootAddress, "--boot-address");
+    const listenOn = (server: HttpServer, address: Address, option: string) =>
+      this.#listenOn(server, { ...address, option, shared: joins ? "other" : "first" });
+    const bootAddress = await listenOn(
+      createServer({ ...shared, handler: bootHandler(handling) }),
+      config.bootAddress,
+      "--boot-address",
+    );
     const advertiseAddress = advertisedAddress(config.advertiseAddress, bootAddress);
     this.#bound = { bootAddress, advertiseAddress, bootTlsAddress: undefined, advertiseTlsAddress: undefined };
     if (tls !== undefined) {
@@ -115,7 +165,7 @@ export class BootListener {
       const handler = bootHandler({ ...handling, transport: "https", asksForCertificate, clock });
       const tlsConnections = connections && withTls(connections, config.bootThreads);
       const tlsServer = createServer({ ...shared, connections: tlsConnections, tls: tls.tls, handler });
-      const bootTlsAddress = await this.#listenOn(tlsServer, tls.address, "--boot-tls-address");
+      const bootTlsAddress = await listenOn(tlsServer, tls.address, "--boot-tls-address");
       this.#bound = { ...this.#bound, bootTlsAddress, advertiseTlsAddress: tls.advertised(bootTlsAddress) };
     }
     this.#configs = this.configsOver(index, desk);
@@ -141,8 +191,7 @@ export class BootListener {
 
   /** @throws {BootError} with the reason `notReady` while davit's address for machines is unknown. */
   configsOver(index: BootView, permits: Permits | undefined): BootConfigs {
-    const { slowWork, assets: files } = this.#options;
-    return new BootConfigs({ ...this.rendering, index, slowWork, permits, files });
+    return new BootConfigs({ ...this.rendering, index, slowWork: this.#slowWork, permits, files: this.assets });
   }
 
   /**
@@ -165,14 +214,12 @@ export class BootListener {
   /** A request may arrive after the server has opened and before its address is known. */
   get #ready(): BootConfigs {
     if (this.#configs === undefined) throw new BootError("notReady");
-    this.#options.assertCurrent?.();
     return this.#configs;
   }
 
-  async #listenOn(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
-    const shared = this.#options.joins === true ? "other" : "first";
-    const { address, port: actualPort } = await server.listen({ host, port, option, shared });
+  async #listenOn(server: HttpServer, options: Parameters<HttpServer["listen"]>[0]): Promise<Address> {
+    const { address: host, port } = await server.listen(options);
     this.#servers.push(server);
-    return { host: address, port: actualPort };
+    return { host, port };
   }
 }

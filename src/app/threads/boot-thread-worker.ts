@@ -13,7 +13,8 @@ const thread = new BootThread(workerData, new FirstThread(port, systemClock), sy
 let turn = thread.begin();
 // Messages wait for `begin` and for each other: the first documents may arrive before the files are open.
 port.on("message", (message: ToThread) => {
-  if (message.kind === "stop") void turn.then(() => thread.take(message)).then(() => port.close());
-  else if (message.kind === "documents" || message.kind === "open") turn = turn.then(() => thread.take(message));
-  else void turn.then(() => thread.take(message));
+  const taken = turn.then(() => thread.take(message));
+  // A stop waits for requests, and these may wait for answers.
+  if (message.kind === "stop") void taken.then(() => port.close());
+  else turn = taken;
 });

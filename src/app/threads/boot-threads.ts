@@ -1,7 +1,7 @@
 /**
  * Starts the boot threads beside the first one (`--boot-threads`), feeds them, and replaces those that end. Each has
  * its own index of all objects and listens on the same ports. The kernel divides the connections among them. The first
- * thread sends them each change in order, and a proof each second. It keeps what exists only once: permits, signing
+ * thread sends them each change in order, and its state each second. It keeps what exists only once: permits, signing
  * keys, log, history, and the thread for slow configs.
  *
  * When a thread ends by itself, its clients lose their connections, as after a restart of davit.
@@ -16,18 +16,20 @@ import type { Log } from "../../lib/log.ts";
 import { firstThreadLimits } from "../../lib/memory-limit.ts";
 import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
+import type { Answers } from "../../lib/questions.ts";
 import type { Feed, FeedListener } from "../../model/feed.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { Outbox } from "./outbox.ts";
+import { answerTo } from "./thread-answers.ts";
 import { ThreadRequests, type ThreadRequestsOptions } from "./thread-requests.ts";
+import type { ThreadStart } from "./thread-start.ts";
 import {
-  type AnyAnswer,
   type FeedName,
   type FromThread,
   feedNames,
-  type Proven,
   type ThreadQuestion,
-  type ThreadStart,
+  type ThreadQuestions,
+  type ThreadState,
   type ToThread,
 } from "./wire.ts";
 
@@ -36,13 +38,12 @@ export interface BootThreadsOptions extends ThreadRequestsOptions {
   readonly count: number;
   readonly start: ThreadStart;
   readonly feeds: Readonly<Record<FeedName, Feed>>;
-  readonly proven: () => Proven;
-  /** See `Settling.sinceMs`. */
-  readonly settlingSinceMs: () => number | undefined;
+  /** What the index of the first thread knows. It follows the feeds, and got each change before. */
+  readonly state: () => Pick<ThreadState, "proven" | "settlingSinceMs">;
   /** Undefined if davit fetches no assets. */
   readonly wanted: WantedAssets | undefined;
   /** Answers what a thread cannot answer itself. */
-  readonly answer: (question: ThreadQuestion) => Promise<AnyAnswer>;
+  readonly answers: Answers<ThreadQuestions>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "bootThreads" | "bootThreadsLost" | "add">;
@@ -50,7 +51,7 @@ export interface BootThreadsOptions extends ThreadRequestsOptions {
   readonly worker?: URL;
 }
 
-/** How often the threads get a proof. A thread without one for 10 s serves no config. */
+/** How often the threads get the state. A thread without one for 10 s serves no config. */
 const beatMs = 1_000;
 const backoff = { firstMs: 500, capMs: 30_000 } as const;
 /** After a thread that ran this long, the wait before the next one is the shortest again. */
@@ -81,12 +82,12 @@ export class BootThreads {
   /** See `BootIndex.open`. */
   open(): void {
     this.#isOpen = true;
-    for (const thread of this.#running) thread.outbox.post({ kind: "open" });
+    this.sendState();
   }
 
-  /** Called when the settling time has restarted. */
-  listed(): void {
-    for (const thread of this.#running) thread.settle();
+  /** Call it when the settling time has restarted. */
+  sendState(): void {
+    for (const thread of this.#running) thread.sendState();
   }
 
   /** Finishes the requests in flight. Idempotent. */
@@ -115,9 +116,8 @@ export class BootThreads {
   /** Runs a thread until it ends. @returns why it ended, or why it could not start. */
   async #run(): Promise<string | undefined> {
     try {
-      const thread = new RunningThread(this.#options);
+      const thread = new RunningThread(this.#options, () => this.#isOpen);
       this.#running.add(thread);
-      if (this.#isOpen) thread.outbox.post({ kind: "open" });
       await thread.ended;
       this.#running.delete(thread);
       return thread.fault;
@@ -130,7 +130,7 @@ export class BootThreads {
   async #beat(): Promise<void> {
     const { clock } = this.#options;
     while (!this.#stopping.signal.aborted) {
-      for (const thread of this.#running) thread.prove();
+      this.sendState();
       await clock.sleep(beatMs, this.#stopping.signal);
     }
   }
@@ -145,6 +145,7 @@ class RunningThread {
   readonly outbox: Outbox;
   readonly ended: Promise<void>;
   readonly #options: BootThreadsOptions;
+  readonly #isOpen: () => boolean;
   readonly #worker: Worker;
   readonly #requests: ThreadRequests;
   readonly #unfollow: readonly (() => void)[];
@@ -154,8 +155,9 @@ class RunningThread {
   #isListening = false;
   #fault: string | undefined;
 
-  constructor(options: BootThreadsOptions) {
+  constructor(options: BootThreadsOptions, isOpen: () => boolean) {
     this.#options = options;
+    this.#isOpen = isOpen;
     const { feeds, wanted, worker = workerUrl } = options;
     this.#worker = new Worker(worker, { workerData: options.start, resourceLimits: firstThreadLimits() });
     this.#requests = new ThreadRequests(options);
@@ -175,7 +177,6 @@ class RunningThread {
       ...feedNames.map((name) => feeds[name].follow(davitRoot, this.#listenerOf(name))),
       ...(wanted === undefined ? [] : [wanted.onChecked((claim) => this.outbox.post({ kind: "checked", claim }))]),
     ];
-    this.settle();
   }
 
   /** Why the thread ended, without any text of a user. */
@@ -183,15 +184,10 @@ class RunningThread {
     return this.#fault;
   }
 
-  /** Sends when the settling time began, so that a thread that starts later does not wait again. */
-  settle(): void {
-    this.outbox.post({ kind: "settling", sinceMs: this.#options.settlingSinceMs() });
-  }
-
-  /** Sends the time of the last proof. */
-  prove(): void {
-    const { clock, proven } = this.#options;
-    this.outbox.post({ kind: "proof", proven: proven(), sentAtMs: clock.monotonicMs() });
+  /** Sends what the documents sent so far are worth. */
+  sendState(): void {
+    const { clock, state } = this.#options;
+    this.outbox.post({ kind: "state", ...state(), isOpen: this.#isOpen(), sentAtMs: clock.monotonicMs() });
   }
 
   /** Ends the thread when its requests are answered, or after `stopLimitMs`. */
@@ -204,7 +200,7 @@ class RunningThread {
     const listener = this.outbox.listener(feed);
     const replaced: FeedListener["replaced"] = (documents) => {
       listener.replaced(documents);
-      this.prove();
+      this.sendState();
     };
     return { ...listener, replaced };
   }
@@ -219,7 +215,7 @@ class RunningThread {
         for (const event of message.events) this.#requests.take(event);
         return;
       case "question":
-        void this.#answer(message.id, message.question);
+        void this.#answer(message);
         return;
       case "counts":
         for (const change of message.changes) this.#count(change);
@@ -229,13 +225,11 @@ class RunningThread {
     }
   }
 
-  async #answer(id: number, question: ThreadQuestion): Promise<void> {
-    try {
-      this.outbox.post({ kind: "answer", id, answer: await this.#options.answer(question) });
-    } catch (error) {
-      this.#options.log.error({ question: question.on, why: faultOf(error) }, "question of a boot thread failed");
-      this.outbox.post({ kind: "failed", id });
-    }
+  async #answer(question: ThreadQuestion): Promise<void> {
+    const { answers, log } = this.#options;
+    const failed = (error: unknown) =>
+      log.error({ question: question.name, why: faultOf(error) }, "question of a boot thread failed");
+    this.outbox.post(await answerTo(answers, question, failed));
   }
 
   #count(change: CountedChange): void {

@@ -2,17 +2,23 @@
 
 import type { MessagePort } from "node:worker_threads";
 import { BootError } from "../../boot/core/boot-error.ts";
-import type { BootJob } from "../../boot/making/boot-maker.ts";
-import { type Customer, type JobOutcome, sentJob } from "../../boot/making/render-thread.ts";
+import { sentJob } from "../../boot/making/render-thread.ts";
 import type { SlowWorkOptions } from "../../boot/making/slow-work.ts";
 import type { RequestSink } from "../../http/boot/access-log.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log, LogLevel } from "../../lib/log.ts";
 import type { AskWriter } from "../../model/permits/permit-wire.ts";
-import { RenderError } from "../../render/core/render-error.ts";
 import { SigningError } from "../../trust/sign/signing-error.ts";
-import type { FromThread, QuestionName, Questions, SignerName, ThreadEvent, ThreadQuestion } from "./wire.ts";
+import type {
+  FromThread,
+  SentRefusal,
+  SignerName,
+  ThreadAnswer,
+  ThreadEvent,
+  ThreadQuestion,
+  ThreadQuestions,
+} from "./wire.ts";
 
 /** The longest wait for an answer of the desk, as in `Writers`. */
 const deskLimitMs = 1_000;
@@ -69,46 +75,46 @@ export class FirstThread {
     };
   };
 
-  /** Takes the answer to a question. */
-  answered(id: number, answer: unknown): void {
-    this.#waiting.get(id)?.resolve(answer);
-    this.#waiting.delete(id);
+  /** @throws {BootError | SigningError} as the first thread; {Error} after a fault of davit. */
+  async ask<Name extends keyof ThreadQuestions>(
+    name: Name,
+    asked: ThreadQuestions[Name]["asked"],
+  ): Promise<ThreadQuestions[Name]["answer"]> {
+    const id = ++this.#lastId;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(id, waiting);
+    // The parameters ensure that name and content match, which the union type cannot express.
+    this.post({ kind: "question", id, name, asked } as ThreadQuestion);
+    return (await waiting.promise) as ThreadQuestions[Name]["answer"];
   }
 
-  /** Takes the failure of a question. */
-  failed(id: number): void {
-    this.#waiting.get(id)?.reject(new Error("The first thread has failed to answer"));
-    this.#waiting.delete(id);
+  answered(message: ThreadAnswer): void {
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.kind === "answer") waiting?.resolve(message.answer);
+    else waiting?.reject(errorOf(message.refusal));
   }
 
   /** Asks for the desk of this thread, as a follower asks the ledger's writer. */
   readonly askWriter: AskWriter = async (name, asked) => {
     const given = new AbortController();
     const late = this.#clock.sleep(deskLimitMs, given.signal).then(() => undefined);
-    const answer = await Promise.race([this.#ask(name, asked).catch(() => undefined), late]);
+    const answer = await Promise.race([this.ask(name, asked).catch(() => undefined), late]);
     given.abort();
     return answer;
   };
 
   /** Makes slow configs. */
   readonly renderThread: SlowWorkOptions["thread"] = {
-    run: async (job: BootJob, customer: Customer): Promise<JobOutcome> => {
-      const sent = sentJob(job);
-      const end = await this.#ask("render", { sent, customer });
-      if ("refusal" in end) throw new BootError(end.refusal);
-      if ("made" in end) return end;
-      const { reason, position, variable, field } = end.refused;
-      const error = new RenderError(reason, position, { variable, field });
-      return { isOfRequest: end.isOfRequest, isFinal: end.isFinal, error };
-    },
+    run: async (job, customer) => await this.ask("render", { sent: sentJob(job), customer }),
   };
 
   /**
-   * Hashes an open file in the first thread. A descriptor is valid in all threads of the process.
+   * Hashes an open file in the first thread.
    * @throws {Error} if the file cannot be read, with its code.
    */
   readonly hash = async (descriptor: number): Promise<string> => {
-    const answer = await this.#ask("hash", { descriptor });
+    const answer = await this.ask("hash", { descriptor });
     if ("sha256" in answer) return answer.sha256;
     throw Object.assign(new Error("A file cannot be hashed"), { code: answer.code });
   };
@@ -119,12 +125,10 @@ export class FirstThread {
       publicKey,
       sign: async (body, asker) => {
         const { isShared, client } = asker ?? { isShared: false, client: () => undefined };
-        const answer = await this.#ask("sign", { by, body, isShared, client: client() });
-        if ("refused" in answer) throw new SigningError(answer.refused);
-        return answer;
+        return await this.ask("sign", { by, body, isShared, client: client() });
       },
       withhold: () => {
-        this.#ask("sign", { by, body: undefined, isShared: false, client: undefined }).catch(() => undefined);
+        this.ask("sign", { by, body: undefined, isShared: false, client: undefined }).catch(() => undefined);
         throw new SigningError("withheld");
       },
     };
@@ -144,13 +148,9 @@ export class FirstThread {
     const child: Log["child"] = (data) => this.log(data.part);
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"), child };
   }
+}
 
-  async #ask<Name extends QuestionName>(on: Name, asked: Questions[Name]["asked"]): Promise<Questions[Name]["answer"]> {
-    const id = ++this.#lastId;
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting.set(id, waiting);
-    // The parameters ensure that name and content match, which the union type cannot express.
-    this.post({ kind: "question", id, question: { on, asked } as ThreadQuestion });
-    return (await waiting.promise) as Questions[Name]["answer"];
-  }
+function errorOf(refusal: SentRefusal | undefined): Error {
+  if (refusal === undefined) return new Error("The first thread has failed to answer");
+  return "boot" in refusal ? new BootError(refusal.boot) : new SigningError(refusal.signing);
 }

@@ -2,14 +2,16 @@
 
 import { BootError } from "../../boot/core/boot-error.ts";
 import { permitAnswers } from "../../boot/follower-permits.ts";
-import type { JobOutcome, RenderThread } from "../../boot/making/render-thread.ts";
+import type { RenderThread } from "../../boot/making/render-thread.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { AssetDigests } from "../../http/assets/digests.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import { codeOf } from "../../lib/errors.ts";
+import type { Answers } from "../../lib/questions.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
+import type { PermitQuestions } from "../../model/permits/permit-wire.ts";
 import { SigningError } from "../../trust/sign/signing-error.ts";
-import type { AnyAnswer, Questions, RenderEnd, SignerName, ThreadQuestion } from "./wire.ts";
+import type { SentRefusal, SignerName, ThreadAnswer, ThreadQuestion, ThreadQuestions } from "./wire.ts";
 
 export interface ThreadAnswersOptions {
   readonly index: BootIndex;
@@ -19,53 +21,58 @@ export interface ThreadAnswersOptions {
   readonly digests: AssetDigests;
 }
 
-export function threadAnswers(options: ThreadAnswersOptions): (question: ThreadQuestion) => Promise<AnyAnswer> {
-  const { index, desk, renderThread, digests } = options;
+export function threadAnswers({
+  index,
+  desk,
+  signers,
+  renderThread,
+  digests,
+}: ThreadAnswersOptions): Answers<ThreadQuestions> {
   // The index of the thread may be behind this one. An install is granted only if both choose the same.
-  const permits = desk && permitAnswers({ index, desk });
-  return async ({ on, asked }) => {
-    switch (on) {
-      case "permit":
-        return (await permits?.permit(asked)) ?? { kind: "late" };
-      case "report":
-        return (await permits?.report(asked)) ?? "late";
-      case "sign":
-        return await signed(options.signers[asked.by], asked);
-      case "render":
-        return await rendered(renderThread, asked);
-      case "hash":
-        return await digests.hash(asked.descriptor).then(
-          (sha256) => ({ sha256 }),
-          (error: unknown) => ({ code: codeOf(error) }),
-        );
-    }
+  const permits = desk === undefined ? noPermits : permitAnswers({ index, desk });
+  return {
+    ...permits,
+    sign: async ({ by, body, isShared, client }) => {
+      try {
+        const signer = signers[by];
+        if (signer === undefined) throw new SigningError("failed");
+        return await (body === undefined ? signer.withhold() : signer.sign(body, { isShared, client: () => client }));
+      } catch (cause) {
+        throw cause instanceof SigningError ? cause : new SigningError("failed", { cause });
+      }
+    },
+    render: async ({ sent, customer }) => await renderThread.runSent(sent, customer),
+    hash: async ({ descriptor }) => {
+      try {
+        return { sha256: await digests.hash(descriptor) };
+      } catch (error) {
+        return { code: codeOf(error) };
+      }
+    },
   };
 }
 
-async function signed(
-  signer: BootSigner | undefined,
-  { body, isShared, client }: Questions["sign"]["asked"],
-): Promise<Questions["sign"]["answer"]> {
+const noPermits: Answers<PermitQuestions> = { permit: async () => ({ kind: "late" }), report: async () => "late" };
+
+/**
+ * Answers a question.
+ * @param failed is called with an error that is a fault of davit.
+ */
+export async function answerTo<Name extends keyof ThreadQuestions>(
+  answers: Answers<ThreadQuestions>,
+  { id, name, asked }: ThreadQuestion<Name>,
+  failed: (error: unknown) => void,
+): Promise<ThreadAnswer> {
   try {
-    if (signer === undefined) return { refused: "failed" };
-    return await (body === undefined ? signer.withhold() : signer.sign(body, { isShared, client: () => client }));
+    return { kind: "answer", id, answer: await answers[name](asked) };
   } catch (error) {
-    return { refused: error instanceof SigningError ? error.reason : "failed" };
+    const refusal = refusalOf(error);
+    if (refusal === undefined) failed(error);
+    return { kind: "failed", id, refusal };
   }
 }
 
-async function rendered(thread: RenderThread, { sent, customer }: Questions["render"]["asked"]): Promise<RenderEnd> {
-  try {
-    return renderEnd(await thread.runSent(sent, customer));
-  } catch (error) {
-    if (error instanceof BootError) return { refusal: error.reason };
-    throw error;
-  }
-}
-
-function renderEnd(outcome: JobOutcome): RenderEnd {
-  const { isOfRequest } = outcome;
-  if ("made" in outcome) return { isOfRequest, made: outcome.made };
-  const { reason, position, variable, field } = outcome.error;
-  return { isOfRequest, isFinal: outcome.isFinal, refused: { reason, position, variable, field } };
+function refusalOf(error: unknown): SentRefusal | undefined {
+  if (error instanceof BootError) return { boot: error.reason };
+  return error instanceof SigningError ? { signing: error.reason } : undefined;
 }

@@ -1,8 +1,10 @@
-/** The messages between the first thread and a boot thread. All of them can be cloned. */
+/**
+ * The messages between the first thread and a boot thread. All of them can be cloned. A boot thread follows the first
+ * one as a follower follows a store: it gets documents, changes and proofs, and asks for permits.
+ */
 
 import type { CheckedClaim } from "../../assets/wanted-assets.ts";
-import type { Made } from "../../boot/making/boot-maker.ts";
-import type { Customer, SentJob, ThreadAnswer } from "../../boot/making/render-thread.ts";
+import type { Customer, JobOutcome, SentJob } from "../../boot/making/render-thread.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine } from "../../http/boot/access-log.ts";
 import type { LogLevel } from "../../lib/log.ts";
 import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
@@ -10,37 +12,8 @@ import type { DocumentChange } from "../../model/feed.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { PermitQuestions } from "../../model/permits/permit-wire.ts";
 import type { BootRefusal } from "../../model/refusals.ts";
-import type { ServiceConfig } from "../../options/serve.ts";
 import type { DetachedSignature } from "../../trust/sign/detached.ts";
 import type { SigningRefusal } from "../../trust/sign/signing-error.ts";
-import type { BoundAddresses, ListenerConfig } from "../listener/boot-listener.ts";
-
-/** What a boot thread gets at its start. It contains no secret. */
-export interface ThreadStart {
-  readonly config: ThreadConfig;
-  /** The armored public key of each signer that davit has. */
-  readonly publicKeys: Readonly<Partial<Record<SignerName, string>>>;
-  /** False if the first thread has no desk. Then installs that need a permit are refused. */
-  readonly hasDesk: boolean;
-  /** True if davit fetches the assets of Profiles. Then it serves only these under their names. */
-  readonly fetchesAssets: boolean;
-}
-
-/** The options of a boot thread, with the addresses and the certificate of the first thread. */
-export type ThreadConfig = ListenerConfig &
-  BoundAddresses &
-  Pick<
-    ServiceConfig,
-    | "bootTlsCertFile"
-    | "bootTlsKeyFile"
-    | "maxStalenessMs"
-    | "secretsKeyFile"
-    | "assetsDir"
-    | "assetsDotfiles"
-    | "assetsCacheBytes"
-    | "clientLimitExempt"
-    | "trustedProxies"
-  >;
 
 export const signerNames = ["signer", "grubSigner"] as const;
 export type SignerName = (typeof signerNames)[number];
@@ -49,8 +22,16 @@ export type SignerName = (typeof signerNames)[number];
 export const feedNames = ["store", "ledger"] as const;
 export type FeedName = (typeof feedNames)[number];
 
-/** When the documents of each feed were last proven, on the monotonic clock; undefined before the first proof. */
-export type Proven = Readonly<Record<FeedName, number | undefined>>;
+/** What the first thread knows of the documents that it has sent so far. */
+export interface ThreadState {
+  /** When each feed was last proven. All threads of a process share one monotonic clock. */
+  readonly proven: Readonly<Record<FeedName, number | undefined>>;
+  /** When the settling time began; see `Settling.sinceMs`. */
+  readonly settlingSinceMs: number | undefined;
+  /** See `BootIndex.open`. */
+  readonly isOpen: boolean;
+  readonly sentAtMs: number;
+}
 
 /** From the first thread. A thread takes them in the order of sending. */
 export type ToThread =
@@ -62,21 +43,16 @@ export type ToThread =
       readonly isLast: boolean;
     }
   | { readonly kind: "changes"; readonly feed: FeedName; readonly changes: readonly DocumentChange[] }
-  /** When the documents sent so far were last proven. All threads of a process share one monotonic clock. */
-  | { readonly kind: "proof"; readonly proven: Proven; readonly sentAtMs: number }
+  | ({ readonly kind: "state" } & ThreadState)
   | { readonly kind: "checked"; readonly claim: CheckedClaim }
-  /** When the settling time of the documents sent so far began; see `Settling.sinceMs`. */
-  | { readonly kind: "settling"; readonly sinceMs: number | undefined }
-  | { readonly kind: "open" | "stop" }
-  | { readonly kind: "answer"; readonly id: number; readonly answer: AnyAnswer }
-  /** A question failed because of a fault of davit. */
-  | { readonly kind: "failed"; readonly id: number };
+  | ThreadAnswer
+  | { readonly kind: "stop" };
 
 /** From a boot thread. */
 export type FromThread =
   | { readonly kind: "listening" }
   | { readonly kind: "events"; readonly events: readonly ThreadEvent[] }
-  | { readonly kind: "question"; readonly id: number; readonly question: ThreadQuestion }
+  | ThreadQuestion
   | { readonly kind: "counts"; readonly changes: readonly CountedChange[] }
   | {
       readonly kind: "log";
@@ -100,9 +76,9 @@ export type ThreadEvent =
   /** Cloning a map drops the member `flaws`, so `flaws` is sent beside the labels. */
   | { readonly on: "noMatch"; readonly labels: ReadonlyMap<string, string>; readonly flaws: Labels["flaws"] };
 
-/** The questions that only the first thread can answer, by name. */
-export interface Questions extends PermitQuestions {
-  sign: {
+/** What only the first thread can answer. */
+export interface ThreadQuestions extends PermitQuestions {
+  readonly sign: {
     readonly asked: {
       readonly by: SignerName;
       /** Undefined for a signature that is withheld. The first thread only counts it. */
@@ -110,30 +86,33 @@ export interface Questions extends PermitQuestions {
       readonly isShared: boolean;
       readonly client: string | undefined;
     };
-    readonly answer: DetachedSignature | { readonly refused: SigningRefusal };
+    readonly answer: DetachedSignature;
   };
-  render: {
+  readonly render: {
     readonly asked: { readonly sent: SentJob; readonly customer: Customer };
-    readonly answer: RenderEnd;
+    readonly answer: JobOutcome;
   };
-  hash: {
+  /** A descriptor is valid in all threads of the process. */
+  readonly hash: {
     readonly asked: { readonly descriptor: number };
     readonly answer: { readonly sha256: string } | { readonly code: string | undefined };
   };
 }
 
-/** A `JobOutcome`, or why there is none. */
-export type RenderEnd =
-  | { readonly isOfRequest: boolean; readonly made: Made }
-  | {
-      readonly isOfRequest: boolean;
-      readonly isFinal: boolean;
-      readonly refused: Extract<ThreadAnswer, { refused: unknown }>["refused"];
-    }
-  | { readonly refusal: BootRefusal };
+/** A question with one of these names. */
+export type ThreadQuestion<Names extends keyof ThreadQuestions = keyof ThreadQuestions> = {
+  [Name in Names]: {
+    readonly kind: "question";
+    readonly id: number;
+    readonly name: Name;
+    readonly asked: ThreadQuestions[Name]["asked"];
+  };
+}[Names];
 
-export type QuestionName = keyof Questions;
-export type ThreadQuestion = {
-  [Name in QuestionName]: { readonly on: Name; readonly asked: Questions[Name]["asked"] };
-}[QuestionName];
-export type AnyAnswer = Questions[QuestionName]["answer"];
+export type ThreadAnswer =
+  | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }
+  /** `refusal` is undefined after a fault of davit. */
+  | { readonly kind: "failed"; readonly id: number; readonly refusal: SentRefusal | undefined };
+
+/** An error that the boot thread makes anew. */
+export type SentRefusal = { readonly boot: BootRefusal } | { readonly signing: SigningRefusal };

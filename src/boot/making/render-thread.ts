@@ -11,7 +11,7 @@ import { JobThread } from "../../lib/job-thread.ts";
 import { jobLimits } from "../../lib/memory-limit.ts";
 import { Shares } from "../../lib/shares.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
+import type { RenderReason } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 import { BootError } from "../core/boot-error.ts";
 import type { BootJob, Made } from "./boot-maker.ts";
@@ -32,16 +32,15 @@ export interface SentJob {
   readonly asked: Int32Array<SharedArrayBuffer>;
 }
 
-export type ThreadAnswer =
-  | { readonly made: Made }
-  | {
-      readonly refused: {
-        readonly reason: RenderReason;
-        readonly position: TextPosition | undefined;
-        readonly variable: string | undefined;
-        readonly field: string | undefined;
-      };
-    };
+/** The members of a `RenderError`, which loses its class on the way to another thread. */
+interface RefusedRender {
+  readonly reason: RenderReason;
+  readonly position: TextPosition | undefined;
+  readonly variable: string | undefined;
+  readonly field: string | undefined;
+}
+
+export type RenderAnswer = { readonly made: Made } | { readonly refused: RefusedRender };
 
 /** The namespace and the client that wait for a job. */
 export interface Customer {
@@ -50,10 +49,10 @@ export interface Customer {
   readonly client: string;
 }
 
-/** The result of a job, for everyone who waits for it. */
+/** The result of a job, for everyone who waits for it. It can be cloned. */
 export type JobOutcome = { readonly isOfRequest: boolean } & (
   | { readonly made: Made }
-  | { readonly error: RenderError; readonly isFinal: boolean }
+  | { readonly refused: RefusedRender; readonly isFinal: boolean }
 );
 
 export interface RenderThreadOptions {
@@ -79,7 +78,7 @@ interface WaitingRender {
 }
 
 export class RenderThread {
-  readonly #thread: JobThread<SentJob, ThreadAnswer>;
+  readonly #thread: JobThread<SentJob, RenderAnswer>;
   readonly #queue = new FairQueue<WaitingRender>();
   readonly #tenants = new Shares({ limit: maxWaiting });
   readonly #clients = new Shares({ limit: maxWaiting });
@@ -157,12 +156,14 @@ function textOf(metadata: JsonObject | undefined): string {
   return text;
 }
 
-type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;
+type End = Awaited<ReturnType<JobThread<SentJob, RenderAnswer>["run"]>>;
 
 /** Converts the end of a job. A job without an answer is not final: it may succeed when the processor is less busy. */
 function outcomeOf(end: End) {
-  if (end.kind !== "answered") return { error: new RenderError("stopped"), isFinal: false };
-  if ("made" in end.answer) return { made: end.answer.made };
-  const { reason, position, variable, field } = end.answer.refused;
-  return { error: new RenderError(reason, position, { variable, field }), isFinal: true };
+  if (end.kind !== "answered") {
+    return { refused: { reason: "stopped" as const, ...nowhere }, isFinal: false };
+  }
+  return "made" in end.answer ? end.answer : { ...end.answer, isFinal: true };
 }
+
+const nowhere = { position: undefined, variable: undefined, field: undefined };

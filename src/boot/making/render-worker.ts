@@ -11,14 +11,14 @@ import { RenderError } from "../../render/core/render-error.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
 import { RequestReads } from "../../render/template/request-reads.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
-import type { SentJob, ThreadAnswer } from "./render-thread.ts";
+import type { RenderAnswer, SentJob } from "./render-thread.ts";
 
 const port = parentPort;
 assert(port !== null, "Configs that take long are made in a worker thread");
 const maker = new BootMaker({ sha256: (text) => hash("sha256", text, "hex") });
 port.on("message", (sent: SentJob) => port.postMessage(answer(sent)));
 
-function answer({ job, metadataText, defaultsText, asked }: SentJob): ThreadAnswer {
+function answer({ job, metadataText, defaultsText, asked }: SentJob): RenderAnswer {
   const group = { ...job.group, metadata: parseJsonObject(metadataText) ?? {} };
   const whole: BootJob = { ...job, group, defaults: parseJsonObject(defaultsText) };
   try {

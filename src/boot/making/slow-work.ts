@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import type { RenderError } from "../../render/core/render-error.ts";
+import { RenderError } from "../../render/core/render-error.ts";
 import { TooLongHere } from "../../render/template/limits.ts";
 import { RequestReads } from "../../render/template/request-reads.ts";
 import type { BootGroup } from "../core/known-documents.ts";
@@ -80,9 +80,11 @@ export class SlowWork {
       maker.learn(job, outcome.made);
       return outcome;
     }
+    const { reason, position, variable, field } = outcome.refused;
+    const error = new RenderError(reason, position, { variable, field });
     const untilMs = outcome.isFinal ? Number.POSITIVE_INFINITY : this.#options.clock.monotonicMs() + retryMs;
-    if (!outcome.isOfRequest) state.failed = { error: outcome.error, untilMs };
-    throw outcome.error;
+    if (!outcome.isOfRequest) state.failed = { error, untilMs };
+    throw error;
   }
 
   async #outcome(job: BootJob, state: KnownSlow, customer: Customer): Promise<JobOutcome> {
