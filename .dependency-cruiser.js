@@ -109,6 +109,7 @@ const rooms = {
     grub: ["core", "boot"],
     config: ["core", "template"],
     metadata: ["core", "template"],
+    judge: ["core", "template", "boot", "ipxe", "grub", "config"],
   },
   store: {
     core: [],

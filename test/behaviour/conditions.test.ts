@@ -7,8 +7,8 @@ import {
   type Finding,
   type SyncState,
 } from "../../src/controller/status/conditions.ts";
-import { renderedCondition } from "../../src/controller/trials/rendered.ts";
 import type { Trial } from "../../src/controller/trials/trial.ts";
+import { renderedCondition } from "../../src/controller/trials/trials.ts";
 
 const template: Finding = { type: "Accepted", reason: "InvalidTemplate", message: "line 1, column 3: not closed" };
 const profile: Finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message: "Profile lab/p does not exist" };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { selectorSummary } from "../../src/controller/reconcile/reconcile-group.ts";
-import { sampleRequest } from "../../src/controller/trials/trial.ts";
 import type { Expression } from "../../src/model/labels/expression.ts";
 import { matches, toGroup } from "../../src/model/objects/group.ts";
+import { sampleRequest } from "../../src/model/selection/sample-machine.ts";
 import { groupSpec } from "./objects.ts";
 
 const groupOf = (expressions: readonly Expression[], selector: Record<string, string> = {}) =>

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { renderedCondition } from "../../src/controller/trials/rendered.ts";
 import { runTrials } from "../../src/controller/trials/trial.ts";
+import { renderedCondition } from "../../src/controller/trials/trials.ts";
 import { encodeDocument, type GroupDocument } from "../../src/model/objects/documents.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
 import type { ProfileContent, ResolvedTemplate } from "../../src/model/objects/profile.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sampleLabels } from "../../src/controller/ranking/sample-labels.ts";
 import { type Expression, type Operator, operators } from "../../src/model/labels/expression.ts";
 import { matches, type Selection, toGroup } from "../../src/model/objects/group.ts";
 import { implies } from "../../src/model/selection/implication.ts";
+import { sampleLabels } from "../../src/model/selection/sample-machine.ts";
 import { groupSpec } from "../controller/objects.ts";
 
 function selectorOf(selector: Record<string, string>, ...expressions: readonly Expression[]): Selection {

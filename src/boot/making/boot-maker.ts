@@ -15,7 +15,7 @@ import type { Rendered } from "../../render/core/rendered.ts";
 import { answering } from "../../render/grub/waiting.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../../render/metadata/metadata.ts";
-import { RenderBudget, TooLongHere } from "../../render/template/limits.ts";
+import { isLongTemplate, RenderBudget, TooLongHere } from "../../render/template/limits.ts";
 import type { RequestReads } from "../../render/template/request-reads.ts";
 import { compileTemplate, type Template } from "../../render/template/template.ts";
 import { bootVariables, templateVariables } from "../../render/template/variables.ts";
@@ -89,8 +89,6 @@ const templateCacheBytes = 64 * 1024 * 1024;
 
 /** In the units of `RenderBudget`: about 10 ms, the longest time that one request may delay all others. */
 const shortWork = 300_000;
-/** The largest template that the main thread parses. Parsing takes about 10 µs for each expression. */
-const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
 /**
  * The longest results that the main thread checks, in characters. Checking one takes about 15 ms for YAML, and 3 ms for
  * JSON.
@@ -196,11 +194,6 @@ export class BootMaker {
       return compileTemplate(source, { sha256: this.#sha256 });
     });
   }
-}
-
-function isLongTemplate(text: string): boolean {
-  const { length, expressions } = shortTemplate;
-  return text.length > length || text.split("{{", expressions + 2).length > expressions + 1;
 }
 
 /** True for a result whose check takes long. */

@@ -7,9 +7,7 @@
 import type { JsonValue } from "../../model/json.ts";
 import type { MachineDocument } from "../../model/objects/machine.ts";
 import { type ObjectName, objectKey } from "../../model/objects/source.ts";
-
-/** Sample values by the names of variables. */
-export type Samples = Readonly<Record<string, JsonValue>>;
+import type { Samples } from "../../render/judge/machine-values.ts";
 
 /** Names of metadata and of labels, each with a sample. */
 interface Names {

@@ -6,16 +6,16 @@
 
 import type { ProfileContent } from "../../model/objects/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
+import type { Judge, Renderable } from "../../render/judge/judge.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";
 import { ByReference, byKey } from "../core/names.ts";
-import { lackText } from "./pair-findings.ts";
-import { foundBy, isSameGiven, type Looks, type PairLooks } from "./pair-looks.ts";
-import type { Renderable } from "./profile-needs.ts";
+import { foundBy, isSameGiven, type Judges, type Way } from "./judges.ts";
+import { faultText } from "./pair-findings.ts";
 
 export interface FlawsOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
-  readonly looks: PairLooks;
+  readonly judges: Judges;
 }
 
 export interface FlawVerdict {
@@ -23,11 +23,11 @@ export interface FlawVerdict {
   /** What fails; undefined if nothing fails. */
   readonly flaw: string | undefined;
   /** The versions that the verdict is about. Undefined if a step had no time to look and kept an earlier flaw. */
-  readonly about?: { readonly looks: Looks; readonly spec: Renderable };
+  readonly about?: { readonly judge: Judge; readonly spec: Renderable };
 }
 
 /** The budget of each way to look. */
-export type FlawBudgets = Readonly<Record<keyof Looks, RenderBudget>>;
+export type FlawBudgets = Readonly<Record<Way, RenderBudget>>;
 
 export class Flaws {
   readonly #options: FlawsOptions;
@@ -45,20 +45,20 @@ export class Flaws {
   of(
     profile: ObjectName,
     id: ObjectName,
-    given: { looks?: Looks | undefined; spec: Renderable; flaw: string | undefined },
+    given: { judge?: Judge | undefined; spec: Renderable; flaw: string | undefined },
     budgets: FlawBudgets,
   ): FlawVerdict | undefined {
-    const { looks, spec, flaw } = given;
-    if (looks?.names.isInstall !== true) {
+    const { judge, spec, flaw } = given;
+    if (judge?.isInstall !== true) {
       this.forget(profile, id);
       return undefined;
     }
     const known = this.#verdicts.get(profile, id);
-    if (known?.about?.looks === looks && isSameForAll(known.about.spec, spec)) return known;
-    const lacks = foundBy((way) => looks[way].lacks(spec, budgets[way]));
+    if (known?.about?.judge === judge && isSameForAll(known.about.spec, spec)) return known;
+    const faults = foundBy((way) => judge[way](spec, budgets[way]));
     const earlier = flaw === undefined ? undefined : { id, flaw };
     const verdict =
-      lacks === undefined ? earlier : { id, flaw: lacks[0] && lackText(lacks[0]), about: { looks, spec } };
+      faults === undefined ? earlier : { id, flaw: faults[0] && faultText(faults[0]), about: { judge, spec } };
     this.#verdicts.note(profile, id, verdict);
     return verdict;
   }
@@ -73,15 +73,15 @@ export class Flaws {
    */
   changedBy(profile: ObjectName, content: ProfileContent, budgets: FlawBudgets): readonly ObjectName[] {
     const flawed = this.#verdicts.of(profile).filter(({ flaw }) => flaw !== undefined);
-    const looks = this.#options.looks.atContent(profile, content);
+    const judge = this.#options.judges.ofContent(profile, content);
     const names = flawed.map(({ id }) => id);
-    if (!looks.names.isInstall) return names;
+    if (!judge.isInstall) return names;
     const before = new Map(flawed.map(({ id, flaw }) => [objectKey(id), flaw]));
     return [...byKey([...names, ...this.#options.groupsOf(profile)]).values()].filter((name) => {
       const spec = this.#options.view().get("Group", name.namespace, name.name)?.spec;
       const flaw = before.get(objectKey(name));
       const verdict =
-        spec?.profile === profile.name ? this.of(profile, name, { looks, spec, flaw }, budgets) : undefined;
+        spec?.profile === profile.name ? this.of(profile, name, { judge, spec, flaw }, budgets) : undefined;
       return (verdict?.flaw === undefined) !== (flaw === undefined) || isOpen(verdict);
     });
   }

@@ -12,28 +12,27 @@
 import type { GroupDocument, ProfileDocument } from "../../model/objects/documents.ts";
 import type { ProfileContent } from "../../model/objects/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
+import type { Judge, PartFault, Renderable } from "../../render/judge/judge.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import { addTo, ByReference, byKey } from "../core/names.ts";
 import { type GroupDraft, lastAccepted, stateBefore } from "../reconcile/draft-group.ts";
 import type { Finding, Outcome, SyncState } from "../status/conditions.ts";
 import { Flaws, isOpen, isSameForAll } from "./flaws.ts";
-import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
-import { harmFinding, keptFinding, lackText, lateFinding, profileFindings } from "./pair-findings.ts";
 import {
   foundBy,
   isSameGiven,
-  type Look,
-  type Looks,
+  Judges,
+  type JudgesOptions,
   type NewContent,
-  PairLooks,
-  type PairLooksOptions,
+  type Way,
   ways,
   withinBudget,
-} from "./pair-looks.ts";
-import type { Lack, Renderable } from "./profile-needs.ts";
+} from "./judges.ts";
+import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
+import { faultText, harmFinding, keptFinding, lateFinding, profileFindings } from "./pair-findings.ts";
 
-export interface PairsOptions extends PairLooksOptions {
+export interface PairsOptions extends JudgesOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "group" | "textAt">;
   /** The Groups that name a Profile. */
@@ -50,9 +49,9 @@ interface PairedGroup {
   readonly document: GroupDocument | undefined;
 }
 
-/** A Group's newer spec, its older metadata and arguments to fall back to, and the looks at its Profile. */
+/** A Group's newer spec, its older metadata and arguments to fall back to, and the judge of its Profile. */
 interface Metadata {
-  readonly looks: Looks;
+  readonly judge: Judge;
   readonly spec: GroupDocument["spec"];
   readonly older: Renderable;
 }
@@ -62,9 +61,9 @@ interface Kept {
   readonly id: ObjectName;
   readonly document: GroupDocument;
   readonly flaw: string;
-  /** Undefined, like `lack`, if the step had no time to look and kept an earlier flaw. */
+  /** Undefined, like `fault`, if the step had no time to look and kept an earlier flaw. */
   readonly about?: Metadata;
-  readonly lack?: Lack | undefined;
+  readonly fault?: PartFault | undefined;
 }
 
 type SettledGroup = Pick<PairedGroup, "draft" | "document">;
@@ -81,7 +80,7 @@ const groupWork = 100_000;
 /** A Group, and what it would lose. */
 interface Harm {
   readonly name: ObjectName;
-  readonly lack: Lack;
+  readonly fault: PartFault;
 }
 
 /**
@@ -94,13 +93,14 @@ interface Budgets {
 }
 
 interface Versions extends Budgets {
-  readonly next: Look;
-  readonly before: Look;
+  readonly way: Way;
+  readonly next: Judge;
+  readonly before: Judge;
 }
 
 export class Pairs {
   readonly #options: PairsOptions;
-  readonly #looks: PairLooks;
+  readonly #judges: Judges;
   readonly #flaws: Flaws;
   readonly #older: OlderProfiles;
   /**
@@ -116,8 +116,8 @@ export class Pairs {
 
   constructor(options: PairsOptions) {
     this.#options = options;
-    this.#looks = new PairLooks(options);
-    this.#flaws = new Flaws({ ...options, looks: this.#looks });
+    this.#judges = new Judges(options);
+    this.#flaws = new Flaws({ ...options, judges: this.#judges });
     this.#older = new OlderProfiles(options.documents);
   }
 
@@ -131,7 +131,7 @@ export class Pairs {
 
   /** Looks again at all Profiles, because Machines define other names of variables now. */
   machinesChanged(): void {
-    this.#looks.forgetAll();
+    this.#judges.forgetAll();
   }
 
   /**
@@ -156,7 +156,7 @@ export class Pairs {
    */
   judge(profile: ObjectName, next: NewContent, before: ProfileDocument): readonly Finding[] {
     const key = objectKey(profile);
-    const harmed = this.#harmedBy(profile, this.#looks.at(profile, next), this.#looks.at(profile, before));
+    const harmed = this.#harmedBy(profile, this.#judges.of(profile, next), this.#judges.of(profile, before));
     if (harmed.size === 0) return [];
     this.#harmed.set(key, harmed);
     return profileFindings([...harmed.values()]);
@@ -177,7 +177,7 @@ export class Pairs {
       if (JSON.stringify(before?.get(group)) !== JSON.stringify(after?.get(group))) addTo(concerned, name);
     }
     this.#older.note(profile, outcome);
-    if (outcome.status === undefined) this.#looks.forget(profile);
+    if (outcome.status === undefined) this.#judges.forget(profile);
     return outcome;
   }
 
@@ -191,9 +191,9 @@ export class Pairs {
     if (stored !== undefined && stored.spec.profile !== document?.spec.profile) this.#forget(id, stored);
     if (draft === undefined || document === undefined) return { draft, document };
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
-    const looks = this.#looks.atNewest(profile, contents);
-    const { settled, flaw, lack } = this.#found({ ...pair, draft, document }, profile, looks);
-    const findings = [...draft.findings, ...this.#findings(profile, id, lack)];
+    const judge = this.#judges.ofNewest(profile, contents);
+    const { settled, flaw, fault } = this.#found({ ...pair, draft, document }, profile, judge);
+    const findings = [...draft.findings, ...this.#findings(profile, id, fault)];
     const oldProfile = this.#older.lateness(id, document, stored);
     if (oldProfile !== undefined) {
       const late = { ...draft, sync: "notServed" as const, findings: [...findings, lateFinding(profile)] };
@@ -202,30 +202,30 @@ export class Pairs {
     const sync = settled !== document && draft.sync === "synced" ? "servingLastGood" : draft.sync;
     return {
       document: asFlawed(settled, flaw),
-      draft: { ...draft, sync: looks?.names.isInstall === true ? syncOfInstall(sync) : sync, findings },
+      draft: { ...draft, sync: judge?.isInstall === true ? syncOfInstall(sync) : sync, findings },
     };
   }
 
   /** Returns the document to use (perhaps with older metadata), its flaw, and what the newer metadata would lose. */
-  #found(pair: ShownGroup, profile: ObjectName, looks: Looks | undefined) {
+  #found(pair: ShownGroup, profile: ObjectName, judge: Judge | undefined) {
     const { id, stored, draft, document } = pair;
     const { isUnused } = this.#groupRenders.newer;
-    const kept = document.refused === true ? undefined : this.#keep(profile, pair, document, looks);
+    const kept = document.refused === true ? undefined : this.#keep(profile, pair, document, judge);
     this.#kept.note(profile, id, kept);
     const settled = kept?.document ?? document;
     const before = stateBefore(stored, document).flaw;
     const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
-    const verdict = this.#flaws.of(profile, id, { looks, spec: settled.spec, flaw: before }, budgets);
+    const verdict = this.#flaws.of(profile, id, { judge, spec: settled.spec, flaw: before }, budgets);
     if (!isUnused && (isOpen(verdict) || isOpen(kept))) this.#open.push(id);
     // A refused version proves nothing, and neither does a Profile that is gone: the earlier flaw stays.
-    const stays = draft.refusal !== undefined || looks === undefined ? before : undefined;
-    return { settled, flaw: kept?.flaw ?? verdict?.flaw ?? stays, lack: kept?.lack };
+    const stays = draft.refusal !== undefined || judge === undefined ? before : undefined;
+    return { settled, flaw: kept?.flaw ?? verdict?.flaw ?? stays, fault: kept?.fault };
   }
 
-  #findings(profile: ObjectName, id: ObjectName, kept: Lack | undefined): readonly Finding[] {
+  #findings(profile: ObjectName, id: ObjectName, kept: PartFault | undefined): readonly Finding[] {
     const harm = this.#harmed.get(objectKey(profile))?.get(objectKey(id));
     return [
-      ...(harm === undefined ? [] : [harmFinding(profile, harm.lack)]),
+      ...(harm === undefined ? [] : [harmFinding(profile, harm.fault)]),
       ...(kept === undefined ? [] : [keptFinding(profile, kept)]),
     ];
   }
@@ -247,14 +247,14 @@ export class Pairs {
     this.#older.forget(profile, id);
   }
 
-  #harmedBy(profile: ObjectName, next: Looks, before: Looks) {
+  #harmedBy(profile: ObjectName, next: Judge, before: Judge) {
     const harmed = new Map<string, Harm>();
     for (const way of ways) {
-      const pair = { next: next[way], before: before[way], ...budgets(profileWork) };
+      const pair = { way, next, before, ...budgets(profileWork) };
       withinBudget(() => {
         for (const name of this.#options.groupsOf(profile)) {
-          const lack = harmed.has(objectKey(name)) ? undefined : this.#harmOf(name, pair);
-          if (lack !== undefined) harmed.set(objectKey(name), { name, lack });
+          const fault = harmed.has(objectKey(name)) ? undefined : this.#harmOf(name, pair);
+          if (fault !== undefined) harmed.set(objectKey(name), { name, fault });
         }
       });
     }
@@ -265,17 +265,17 @@ export class Pairs {
    * What a Group loses by its Profile's new content. It loses nothing if the new content works with its newest
    * metadata, or with its last good metadata.
    */
-  #harmOf(id: ObjectName, { next, before, newer, older }: Versions): Lack | undefined {
+  #harmOf(id: ObjectName, { way, next, before, newer, older }: Versions): PartFault | undefined {
     const { view, documents } = this.#options;
     const newest = view().get("Group", id.namespace, id.name)?.spec;
-    const lacks = newest === undefined ? [] : next.lacks(newest, newer);
-    if (newest === undefined || lacks.length === 0) return undefined;
+    const faults = newest === undefined ? [] : next[way](newest, newer);
+    if (newest === undefined || faults.length === 0) return undefined;
     const document = documents.group(id.namespace, id.name);
     const stored = document && hadSpec(document);
     if (stored === undefined || stored.profile !== newest.profile) return undefined;
-    const known = partsOf(before.lacks(stored, older));
-    const [lost] = without(lacks, known);
-    return lost !== undefined && without(next.lacks(mixed(newest, stored), older), known).length > 0 ? lost : undefined;
+    const known = partsOf(before[way](stored, older));
+    const [lost] = without(faults, known);
+    return lost !== undefined && without(next[way](mixed(newest, stored), older), known).length > 0 ? lost : undefined;
   }
 
   #profileOf({ namespace, name }: ObjectName): ObjectName | undefined {
@@ -291,29 +291,31 @@ export class Pairs {
     profile: ObjectName,
     { id, stored }: PairedGroup,
     document: GroupDocument,
-    looks: Looks | undefined,
+    judge: Judge | undefined,
   ): Kept | undefined {
     const before = stored?.uid === document.uid ? lastAccepted(stored)?.spec : undefined;
     const { spec } = document;
-    if (looks === undefined || before === undefined || before.profile !== spec.profile) return undefined;
+    if (judge === undefined || before === undefined || before.profile !== spec.profile) return undefined;
     if (isSameGiven(before, spec) || takesOthers(before, spec)) return undefined;
     const older = mixed(spec, before);
-    const about = { looks, spec, older };
+    const about = { judge, spec, older };
     const lost = this.#lost(this.#kept.get(profile, id), about);
-    const flaw = lost === undefined ? stateBefore(stored, document).flaw : lost[0] && lackText(lost[0]);
+    const flaw = lost === undefined ? stateBefore(stored, document).flaw : lost[0] && faultText(lost[0]);
     if (flaw === undefined) return undefined;
     // A Group that either version holds stays held, as with a refused version.
     const hold = spec.hold || before.hold;
     const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
-    return { id, document: kept, flaw, ...(lost && { about, lack: lost[0] }) };
+    return { id, document: kept, flaw, ...(lost && { about, fault: lost[0] }) };
   }
 
   /** What the Group loses by newer metadata and arguments; undefined if this step has no time to look. */
-  #lost(known: Kept | undefined, about: Metadata): readonly Lack[] | undefined {
-    if (known?.lack !== undefined && isSameMetadata(known.about, about)) return [known.lack];
-    const { looks, spec, older } = about;
+  #lost(known: Kept | undefined, about: Metadata): readonly PartFault[] | undefined {
+    if (known?.fault !== undefined && isSameMetadata(known.about, about)) return [known.fault];
+    const { judge, spec, older } = about;
     const works = { names: budgets(groupWork), renders: this.#groupRenders };
-    return foundBy((way) => lostBy(looks[way], spec, older, works[way]));
+    return foundBy((way) =>
+      lostBy((given, budget) => judge[way](given, budget), { next: spec, before: older }, works[way]),
+    );
   }
 }
 
@@ -327,7 +329,7 @@ export function flawedFirst<Pair extends Pick<PairedGroup, "stored">>(pairs: rea
 }
 
 function isSameMetadata(a: Metadata | undefined, b: Metadata): boolean {
-  return a?.looks === b.looks && isSameForAll(a.spec, b.spec) && isSameForAll(a.older, b.older);
+  return a?.judge === b.judge && isSameForAll(a.spec, b.spec) && isSameForAll(a.older, b.older);
 }
 
 function asFlawed(document: GroupDocument, flaw: string | undefined): GroupDocument {
@@ -346,9 +348,13 @@ function budgets(work: number): Budgets {
 }
 
 /** What a Group loses by newer metadata and arguments. @throws {TooLongHere} */
-function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older }: Budgets): readonly Lack[] {
-  const lacks = look.lacks(next, newer);
-  return lacks.length === 0 ? [] : without(lacks, partsOf(look.lacks(before, older)));
+function lostBy(
+  judge: (group: Renderable, budget: RenderBudget) => readonly PartFault[],
+  { next, before }: { readonly next: Renderable; readonly before: Renderable },
+  { newer, older }: Budgets,
+): readonly PartFault[] {
+  const faults = judge(next, newer);
+  return faults.length === 0 ? [] : without(faults, partsOf(judge(before, older)));
 }
 
 /** A newer spec with the metadata and arguments of an older one. */
@@ -356,10 +362,10 @@ function mixed({ args: _, ...spec }: GroupDocument["spec"], { metadata, args }: 
   return { ...spec, metadata, ...(args && { args }) };
 }
 
-function partsOf(lacks: readonly Lack[]): ReadonlySet<string> {
-  return new Set(lacks.map(({ part }) => part));
+function partsOf(faults: readonly PartFault[]): ReadonlySet<string> {
+  return new Set(faults.map(({ part }) => part));
 }
 
-function without(lacks: readonly Lack[], parts: ReadonlySet<string>): readonly Lack[] {
-  return lacks.filter(({ part }) => !parts.has(part));
+function without(faults: readonly PartFault[], parts: ReadonlySet<string>): readonly PartFault[] {
+  return faults.filter(({ part }) => !parts.has(part));
 }

@@ -5,7 +5,7 @@
 
 import type { Group } from "../../model/objects/group.ts";
 import { type Contest, outcomeText, settle } from "../../model/selection/contest.ts";
-import { sampleLabels } from "./sample-labels.ts";
+import { sampleLabels } from "../../model/selection/sample-machine.ts";
 
 /** Up to this many copies are compared at each call. With more copies, the eldest is remembered. */
 const fewCopies = 8;

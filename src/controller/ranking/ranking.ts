@@ -24,10 +24,10 @@ import {
   settle,
 } from "../../model/selection/contest.ts";
 import { implies } from "../../model/selection/implication.ts";
+import { sampleLabels } from "../../model/selection/sample-machine.ts";
 import { SelectorIndex } from "../../model/selection/selector-index.ts";
 import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
-import { sampleLabels } from "./sample-labels.ts";
 
 /** Whether a Group gets the machines that it selects. */
 export type Standing =

@@ -6,34 +6,27 @@
  * from a Secret. A trial never decides what a machine gets.
  */
 
-import { type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
+import { TextCache } from "../../lib/text/text-cache.ts";
+import { shown } from "../../lib/text/visible.ts";
+import type { Labels } from "../../model/labels/labels.ts";
 import { decodeGroup, decodeProfile } from "../../model/objects/documents.ts";
 import type { FindingCode } from "../../model/objects/findings.ts";
-import { type Group, type Selection, toGroup } from "../../model/objects/group.ts";
-import {
-  endpointOf,
-  fieldOf,
-  isOfSecret,
-  type ProfileContent,
-  partsOf,
-  type ResolvedTemplate,
-  type TemplatePart,
-} from "../../model/objects/profile.ts";
+import { type Group, toGroup } from "../../model/objects/group.ts";
+import { endpointOf, fieldOf, type ProfileContent, partsOf, type TemplatePart } from "../../model/objects/profile.ts";
+import { sampleRequest } from "../../model/selection/sample-machine.ts";
+import { ignitionValue } from "../../render/config/ignition.ts";
+import { checkIgnition } from "../../render/config/ignition-check.ts";
+import { findInYaml } from "../../render/config/yaml.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
-import { RenderError } from "../../render/core/render-error.ts";
+import { renderReasons } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
-import { RenderBudget } from "../../render/template/limits.ts";
-import { type AbsentVariable, TemplateNeeds, unknown } from "../../render/template/needs.ts";
+import { Bench, type BenchOptions } from "../../render/judge/bench.ts";
+import type { BootClient } from "../../render/judge/boot-faults.ts";
+import { Judge, type PartFault } from "../../render/judge/judge.ts";
+import type { Samples } from "../../render/judge/machine-values.ts";
 import { RequestReads } from "../../render/template/request-reads.ts";
-import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
-import { bootVariables, templateVariables } from "../../render/template/variables.ts";
-import type { Samples } from "../core/machine-samples.ts";
-import { sampleReportUrl, withSamples } from "../core/machine-variables.ts";
-import { sampleLabels, samples } from "../ranking/sample-labels.ts";
 import { effectCure, installerIn } from "../reconcile/installers.ts";
 import type { FieldPlace } from "../status/conditions.ts";
-import { type BootClient, bootFaults } from "./trial-boot.ts";
-import { type Severity, Verdicts } from "./trial-verdicts.ts";
 
 /** Groups of one Profile, as the store has them. */
 export interface TrialJob {
@@ -47,6 +40,12 @@ export interface TrialJob {
   readonly secretTexts: ReadonlyMap<string, string>;
   readonly groups: readonly { readonly name: string; readonly text: string }[];
 }
+
+/**
+ * `broken`: machines are answered 500. `refused`: the program that reads the config refuses it. `advice`: the config
+ * works, but perhaps not as intended.
+ */
+export type Severity = "broken" | "refused" | "advice";
 
 export interface TrialFinding {
   readonly severity: Severity;
@@ -64,150 +63,83 @@ export interface TrialFinding {
 /** The findings of one Group; `untried` if its machines would get nothing. */
 export type Trial = readonly TrialFinding[] | "untried";
 
-export interface TrialTools {
-  /** Where machines reach davit. */
-  readonly davitUrl: string;
-  /** Lower-case hex. */
-  readonly sha256: (text: string) => string;
-}
+export type TrialTools = Pick<BenchOptions, "davitUrl" | "sha256">;
 
 /** Tries every Group of a job, and returns the trials in the order of the Groups. */
 export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
   const content = decodeProfile(job.profileText)?.content;
   if (content === undefined) return job.groups.map(() => "untried");
-  const bench = new Bench(content, job, tools);
+  const trials = new ProfileTrials(content, job, tools);
   return job.groups.map(({ name, text }) => {
     const document = decodeGroup(text);
     return document === undefined || document.refused === true
       ? "untried"
-      : bench.try(toGroup(job.namespace, name, document.spec));
+      : trials.try(toGroup(job.namespace, name, document.spec));
   });
 }
 
+// Enough for a few hundred usual configs, or for two of the largest.
+const cacheBytes = 32 * 1024 * 1024;
+
 /** Tries the Groups of one Profile. */
-class Bench {
+class ProfileTrials {
   readonly #content: ProfileContent;
-  readonly #samples: Samples;
-  readonly #tools: TrialTools;
-  readonly #secrets: ReadonlyMap<string, string>;
-  readonly #templates = new Map<string, Template>();
-  readonly #needs = new Map<string, TemplateNeeds>();
-  readonly #verdicts = new Verdicts();
+  readonly #judge: Judge;
+  /** Machines of one Profile often get equal texts. */
+  readonly #ignition = new TextCache<readonly IgnitionVerdict[]>({ limitBytes: cacheBytes });
 
   constructor(content: ProfileContent, { secretTexts, samples = {} }: TrialJob, tools: TrialTools) {
     this.#content = content;
-    this.#samples = samples;
-    this.#tools = tools;
-    this.#secrets = secretTexts;
+    const bench = new Bench({ ...tools, cacheBytes });
+    this.#judge = new Judge({ content, secretText: (name) => secretTexts.get(name), samples, bench });
   }
 
   try(group: Group): readonly TrialFinding[] {
-    const { metadata: defaults, templates } = this.#content;
-    const { davitUrl } = this.#tools;
     const sample = sampleRequest(group);
-    const found = this.#boot(group, sample.labels);
-    for (const part of partsOf(templates)) {
-      const template = templates[part];
-      if (template === undefined) continue;
-      const reads = new RequestReads();
-      const report = this.#content.install === undefined ? {} : { reportUrl: sampleReportUrl(davitUrl) };
-      const variables = templateVariables({ group, defaults, ...sample, davitUrl, ...report }, reads);
-      const ofPart = this.#part(part, template, this.#withSamples(variables, group, reads));
-      found.push(...(reads.isAny ? ofPart : ofPart.map(asCertain)));
-    }
-    return found;
+    const parts = partsOf(this.#content.templates);
+    return [...this.#boot(group, sample.labels), ...parts.flatMap((part) => this.#part(part, group, sample))];
   }
 
-  #boot(group: Group, labels: Labels): TrialFinding[] {
-    const { boot, metadata: defaults } = this.#content;
+  #boot(group: Group, labels: Labels): readonly TrialFinding[] {
+    const { boot } = this.#content;
     const { args } = group;
-    if (boot?.kind === "broken") return [asCertain(brokenPart("boot"))];
+    if (boot?.kind === "broken") return [brokenPart("boot")];
     const unused = args.length > 0 && boot?.kind !== "kernel" ? [unusedArguments] : [];
-    const reads = new RequestReads();
-    const variables = this.#withSamples(
-      bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl }),
-      group,
-      reads,
-    );
-    const compile = (text: string) => this.#compile(text);
-    const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
-    const found = faults.map(({ client, error, field, isOfGroup, isAdvice }) => {
-      const place = { place: { field }, ...(isOfGroup && { isOfGroup }) };
-      return finding(client, { ...fromError(error), ...place, ...(isAdvice && { severity: "advice" }) });
-    });
-    // A boot section does not depend on the request. Without a Machine, its faults occur with every request.
-    return [...(reads.isAny ? found : found.map(asCertain)), ...unused, ...unmarkedArguments(this.#content, args)];
+    const found = this.#judge.boot(group, labels).map(fromFault);
+    return [...found, ...unused, ...unmarkedArguments(this.#content, args)];
   }
 
-  #withSamples(variables: Variables, { selector, metadata }: Group, reads: RequestReads): Variables {
-    const own = { selector, metadata: { ...this.#content.metadata, ...metadata } };
-    return withSamples(variables, this.#samples, own, () => reads.note());
-  }
-
-  #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
-    if (template.kind === "broken") return [brokenPart(part)];
-    const text = template.kind === "text" ? template.text : this.#secrets.get(template.sha256);
+  #part(part: TemplatePart, group: Group, sample: ReturnType<typeof sampleRequest>): readonly TrialFinding[] {
+    if (this.#content.templates[part]?.kind === "broken") return [brokenPart(part)];
+    const config = this.#judge.configs.get(part);
     // Either the Secret's file cannot be read, or the Secret is changing and the next trial will have its text.
-    if (text === undefined)
-      return [
-        {
-          severity: "advice",
-          text: `spec.${fieldOf(part)} was not tried: its Secret is not in view`,
-          place: placeOf(part),
-        },
-      ];
-    if (template.raw) return this.#verdicts.of(part, template, text).map((verdict) => finding(part, verdict));
-    const isSecret = isOfSecret(template);
-    const absent = this.#absent(text, variables);
-    if (absent !== undefined) {
-      const error = new RenderError("undefinedVariable", absent.at, { variable: absent.name });
-      return [asCertain(finding(part, fromError(error, isSecret)))];
-    }
-    try {
-      const compiled = this.#compile(text);
-      const result = compiled.render(variables);
-      return this.#verdicts.of(part, template, result).map(({ position, ...verdict }) => {
-        const origin = position && compiled.origin(variables, position);
-        return finding(part, { ...verdict, ...(origin && { position: origin }) });
-      });
-    } catch (error) {
-      if (!(error instanceof RenderError)) throw error;
-      return [finding(part, fromError(error, isSecret))];
-    }
+    if (config === undefined) return [untriedPart(part)];
+    const absent = this.#judge.absent(config, group);
+    if (absent !== undefined) return [fromFault(absent)];
+    const reads = new RequestReads();
+    const judged = this.#judge.config(config, this.#judge.variables(group, sample, reads));
+    if ("fault" in judged) return [fromFault({ ...judged.fault, isCertain: !reads.isAny })];
+    if (part !== "ignition") return [];
+    return this.#ignition.get(judged.text, judgeIgnition).map(({ position, ...verdict }) => {
+      return finding(part, { ...verdict, position: position && judged.origin(position), place: placeOf(part) });
+    });
   }
+}
 
-  /**
-   * Finds a variable that no request defines. Rendering alone might not find it, because rendering stops at the first
-   * undefined variable. That may be one that only the sample request lacks.
-   */
-  #absent(text: string, variables: Variables): AbsentVariable | undefined {
-    const needs = this.#needs.get(text) ?? this.#readNeeds(text);
-    const lookup = (name: string) => {
-      const own = Object.getOwnPropertyDescriptor(variables, name);
-      // What Machines define has no value that holds for all machines.
-      return own?.get !== undefined && name !== "request" ? unknown : own?.value;
-    };
-    return needs?.absent(lookup, new RenderBudget());
-  }
+interface IgnitionVerdict {
+  readonly severity: Severity;
+  readonly code: FindingCode;
+  readonly text: string;
+  readonly position: TextPosition | undefined;
+}
 
-  #readNeeds(text: string): TemplateNeeds | undefined {
-    try {
-      const needs = new TemplateNeeds(text, { sha256: this.#tools.sha256, seesRequest: true });
-      this.#needs.set(text, needs);
-      return needs;
-    } catch (error) {
-      if (error instanceof RenderError) return undefined;
-      throw error;
-    }
-  }
-
-  #compile(text: string): Template {
-    const known = this.#templates.get(text);
-    if (known !== undefined) return known;
-    const template = compileTemplate(text, { sha256: this.#tools.sha256 });
-    this.#templates.set(text, template);
-    return template;
-  }
+function judgeIgnition(text: string): readonly IgnitionVerdict[] {
+  return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: message }) => {
+    const judged = isRefused
+      ? ({ severity: "refused", code: "ignition-refused" } as const)
+      : ({ severity: "advice", code: "ignition-doubtful" } as const);
+    return { ...judged, text: message, position: findInYaml(text, path, member) };
+  });
 }
 
 interface ReportedFault {
@@ -215,9 +147,9 @@ interface ReportedFault {
   readonly code: FindingCode;
   readonly text: string;
   /** In the template. */
-  readonly position?: TextPosition;
-  /** The faulty field; absent if the whole part is at fault. */
-  readonly place?: FieldPlace;
+  readonly position?: TextPosition | undefined;
+  /** The faulty field. */
+  readonly place: FieldPlace;
   /** Set if the place belongs to the Group and not to its Profile. */
   readonly isOfGroup?: true;
 }
@@ -250,16 +182,17 @@ function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly stri
   });
 }
 
-/** Marks a failure as certain: it occurs with every request. Other findings stay as they are. */
-function asCertain(found: TrialFinding): TrialFinding {
-  return found.severity === "broken" ? { ...found, isCertain: true } : found;
-}
-
-/** @param isSecret the template is secret: the finding shows nothing of its text. */
-function fromError(error: RenderError, isSecret = false): ReportedFault {
-  const { reason, position } = error;
-  const verdict = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
-  return { ...verdict, ...(position && { position }) };
+function fromFault({ part, field, isOfGroup, reason, variable, at, isCertain, isAdvice }: PartFault): TrialFinding {
+  const name = variable === undefined ? "" : `: "${shown(variable)}"`;
+  const found = finding(part, {
+    severity: isAdvice === true ? "advice" : "broken",
+    code: reasonCodes[reason],
+    text: renderReasons[reason] + name,
+    position: at,
+    place: { field },
+    ...(isOfGroup && { isOfGroup }),
+  });
+  return isCertain && found.severity === "broken" ? { ...found, isCertain } : found;
 }
 
 function answers(part: TemplatePart | BootClient): string {
@@ -271,17 +204,23 @@ function brokenPart(part: TemplatePart | "boot"): TrialFinding {
   return {
     severity: "broken",
     text: `${answers(part)} 500: spec.${fieldOf(part)} is broken, see the Profile's status`,
+    isCertain: true,
     place: placeOf(part),
   };
 }
 
-function placeOf(part: TemplatePart | BootClient): FieldPlace {
-  return { field: part === "ipxe" || part === "grub" ? "spec.boot" : `spec.${fieldOf(part)}` };
+function untriedPart(part: TemplatePart): TrialFinding {
+  const text = `spec.${fieldOf(part)} was not tried: its Secret is not in view`;
+  return { severity: "advice", text, place: placeOf(part) };
+}
+
+function placeOf(part: TemplatePart | "boot"): FieldPlace {
+  return { field: `spec.${fieldOf(part)}` };
 }
 
 function finding(
   part: TemplatePart | BootClient,
-  { severity, code, text, position, place = placeOf(part), isOfGroup }: ReportedFault,
+  { severity, code, text, position, place, isOfGroup }: ReportedFault,
 ): TrialFinding {
   const field = `${place.field}${isOfGroup ? " of the Group" : ""}`;
   const where = position === undefined ? field : `${field}, line ${position.line}, column ${position.column}`;
@@ -297,26 +236,4 @@ function finding(
     place: { ...place, ...(position && { position }) },
     ...(isOfGroup && { isOfGroup }),
   };
-}
-
-interface SampleRequest {
-  readonly labels: Labels;
-  /** As a machine sends it, without the `?`. */
-  readonly rawQuery: string;
-}
-
-/** Makes up a request: the labels that the selector asks for, and sample values for the other identity labels. */
-export function sampleRequest(selection: Selection): SampleRequest {
-  // Leaves out sample values that the selector excludes: a Group may select exactly the machines without a hostname.
-  const others = [...samples].filter(([label, value]) =>
-    selection.expressions.every(({ key, accepts }) => key !== label || accepts(value)),
-  );
-  const rawQuery = [...new Map([...others, ...sampleLabels(selection)])].map(pairOf).join("&");
-  return { labels: labelsFromQuery(rawQuery), rawQuery };
-}
-
-/** iPXE sends a MAC address with hyphens (`${mac:hexhyp}`). */
-function pairOf([label, value]: readonly [string, string]): string {
-  const sent = label === "mac" ? value.replaceAll(":", "-") : value;
-  return `${encodeURIComponent(label)}=${encodeURIComponent(sent.toWellFormed())}`;
 }

@@ -15,8 +15,7 @@ import { nextTurn, Slices } from "../../lib/slices.ts";
 import { type Condition, type ObjectName, objectKey } from "../../model/objects/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { notTriedYet, type TrialReport } from "../status/status-composer.ts";
-import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";
-import type { Trial } from "./trial.ts";
+import type { Severity, Trial, TrialFinding } from "./trial.ts";
 import { byProfile, type TrialInput, TrialInputs, type TrialInputsOptions } from "./trial-inputs.ts";
 import { TrialRecord, type TrialState } from "./trial-record.ts";
 import type { TrialRunner } from "./trial-thread.ts";
@@ -243,7 +242,56 @@ export class Trials {
   }
 }
 
-const withoutAnswer = notRendered(
+// A person reads the message, corrects the first findings and looks again.
+const maxFindings = 10;
+
+/**
+ * The condition that reports a trial.
+ * @param profile the name of the Group's Profile.
+ */
+export function renderedCondition(profile: string, trial: Trial): Condition {
+  if (trial === "untried") return rendered("Unknown", "NotRendered", "No machine gets a config of this Group now");
+  const worst = severities.find((severity) => trial.some((finding) => finding.severity === severity));
+  if (worst === undefined) return whole;
+  const [status, reason] = outcomes[worst];
+  return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
+}
+
+/**
+ * The failures that occur with every request of the Group's machines, as text for a person; undefined if there are
+ * none.
+ */
+function certainFailure(trial: Trial): string | undefined {
+  const certain = trial === "untried" ? [] : trial.filter(({ isCertain }) => isCertain === true);
+  return certain.length === 0 ? undefined : textOf(certain);
+}
+
+/** One object for all Groups without findings. */
+const whole = rendered("True", "Rendered", "A sample machine gets every config of its Profile whole");
+
+const severities: readonly Severity[] = ["broken", "refused", "advice"];
+
+const outcomes: Readonly<Record<Severity, readonly [Condition["status"], string]>> = {
+  broken: ["False", "RenderFailed"],
+  refused: ["False", "InvalidConfig"],
+  advice: ["True", "RenderedWithAdvice"],
+};
+
+function rendered(status: Condition["status"], reason: string, message: string): Condition {
+  return { type: "Rendered", status, reason, message };
+}
+
+/** The findings as text, the worst first. */
+function textOf(findings: readonly TrialFinding[]): string {
+  const sorted = severities.flatMap((severity) => findings.filter((finding) => finding.severity === severity));
+  const shown = sorted.slice(0, maxFindings).map(({ text }) => text);
+  const left = sorted.length - shown.length;
+  return [...shown, ...(left === 0 ? [] : [`and ${left} more`])].join("; ");
+}
+
+const withoutAnswer = rendered(
+  "Unknown",
+  "NotRendered",
   "The trial took more than a minute, or ran out of memory, which says nothing about machines: " +
     "make the texts of the Profile smaller",
 );

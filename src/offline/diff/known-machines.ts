@@ -5,13 +5,12 @@
 
 import type { BootGroup } from "../../boot/core/known-documents.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
-import { sampleLabels } from "../../controller/ranking/sample-labels.ts";
-import { sampleRequest } from "../../controller/trials/trial.ts";
 import { isPositive, type Requirement, toRequirement } from "../../model/labels/expression.ts";
 import { identityLabels, type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
 import { documentAddress } from "../../model/objects/documents.ts";
 import type { Selection } from "../../model/objects/group.ts";
 import { decodeMachine } from "../../model/objects/machine.ts";
+import { sampleLabels, sampleRequest } from "../../model/selection/sample-machine.ts";
 import type { DocumentTexts } from "../load/load-manifests.ts";
 
 /** A machine with the labels that it sends, as far as they are known. */

@@ -38,6 +38,15 @@ export function assertParsable(text: string): void {
   }
 }
 
+// Parsing more takes too long for the thread that answers machines.
+const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
+
+/** True for a template that must not be parsed on the thread that answers machines. */
+export function isLongTemplate(text: string): boolean {
+  const { length, expressions } = shortTemplate;
+  return text.length > length || text.split("{{", expressions + 2).length > expressions + 1;
+}
+
 /**
  * Returns how much a tag changes the nesting. The parser nests each `else` one level deeper than the one before. `open`
  * has the number of levels of each open block.

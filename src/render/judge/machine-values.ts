@@ -1,7 +1,9 @@
 /** Adds what Machines may define to the variables of a template, as samples. */
 
 import type { JsonValue } from "../../model/json.ts";
-import type { Samples } from "./machine-samples.ts";
+
+/** Sample values by the names of variables. */
+export type Samples = Readonly<Record<string, JsonValue>>;
 
 // A Machine's metadata never replaces these.
 const reserved: ReadonlySet<string> = new Set(["davit", "request"]);

@@ -1,32 +1,19 @@
-/**
- * Makes the looks at one version of a Profile. Such a look finds what fails for a Group, within a budget. It is not a
- * look of the directory source.
- */
+/** Keeps the judges of Profiles' versions, and asks them within a budget. */
 
 import { type ProfileDocument, profilePath } from "../../model/objects/documents.ts";
 import type { ProfileContent } from "../../model/objects/profile.ts";
 import type { SecretTexts } from "../../model/objects/secret-texts.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
-import { type RenderBudget, TooLongHere } from "../../render/template/limits.ts";
+import { Bench } from "../../render/judge/bench.ts";
+import { Judge, type PartFault, type Renderable } from "../../render/judge/judge.ts";
+import { TooLongHere } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples } from "../core/machine-samples.ts";
 import { secretTextsIn } from "../trials/trial-inputs.ts";
-import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
-import { ProfileRenders, RendersBench } from "./profile-renders.ts";
 
-/** One way to find what fails for a Group. */
-export interface Look {
-  /** @throws {TooLongHere} when the budget is used up. */
-  readonly lacks: (group: Renderable, budget: RenderBudget) => readonly Lack[];
-}
-
-/** The two ways to look at one version: `names` compares names of variables; `renders` renders, which costs more. */
-export interface Looks {
-  readonly names: ProfileNeeds;
-  readonly renders: ProfileRenders;
-}
-
-export const ways = ["names", "renders"] as const satisfies readonly (keyof Looks)[];
+/** The two ways to judge, the cheaper one first. */
+export const ways = ["names", "renders"] as const satisfies readonly (keyof Judge)[];
+export type Way = (typeof ways)[number];
 
 /** A Profile's new content, with the texts of its secret templates. */
 export interface NewContent {
@@ -35,7 +22,7 @@ export interface NewContent {
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
-export interface PairLooksOptions {
+export interface JudgesOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "textAt">;
   readonly sha256: (text: string) => string;
@@ -45,36 +32,33 @@ export interface PairLooksOptions {
   readonly davitUrl?: string;
 }
 
-export class PairLooks {
-  readonly #options: PairLooksOptions;
-  readonly #reader: NeedsReader;
-  readonly #bench: RendersBench;
+export class Judges {
+  readonly #options: JudgesOptions;
+  readonly #bench: Bench;
   /** By the key of a stored Profile, with the text of its document. */
-  readonly #ofStored = new Map<string, { readonly text: string; readonly looks: Looks }>();
+  readonly #ofStored = new Map<string, { readonly text: string; readonly judge: Judge }>();
   /** For planned contents. */
-  #ofContents = new WeakMap<ProfileContent, Looks>();
+  #ofContents = new WeakMap<ProfileContent, Judge>();
 
-  constructor(options: PairLooksOptions) {
+  constructor(options: JudgesOptions) {
     this.#options = options;
-    const tools = { davitUrl: "http://192.0.2.1:8080", ...options };
-    this.#reader = new NeedsReader(tools);
-    this.#bench = new RendersBench(tools);
+    this.#bench = new Bench({ davitUrl: "http://192.0.2.1:8080", ...options });
   }
 
   /**
-   * Returns the looks at the content that a step plans for a Profile, or else at its stored content.
+   * Returns the judge of the content that a step plans for a Profile, or else of its stored content.
    * @param contents the planned contents, by the keys of their Profiles.
    */
-  atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
+  ofNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Judge | undefined {
     const content = contents.get(objectKey(profile));
-    return content === undefined ? this.#atStored(profile) : this.atContent(profile, content);
+    return content === undefined ? this.#ofStoredContent(profile) : this.ofContent(profile, content);
   }
 
   /**
-   * Returns the looks at the stored content of a Profile; undefined if nothing is stored. It returns the same object
+   * Returns the judge of the stored content of a Profile; undefined if nothing is stored. It returns the same object
    * until the content changes.
    */
-  #atStored(profile: ObjectName): Looks | undefined {
+  #ofStoredContent(profile: ObjectName): Judge | undefined {
     const { namespace, name } = profile;
     const key = objectKey(profile);
     const text = this.#options.documents.textAt(profilePath(namespace, name));
@@ -83,57 +67,53 @@ export class PairLooks {
       this.#ofStored.delete(key);
       return undefined;
     }
-    if (known?.text === text) return known.looks;
+    if (known?.text === text) return known.judge;
     const stored = this.#options.documents.profile(namespace, name).document;
     if (stored === undefined) return undefined;
-    const looks = this.at(profile, stored);
-    this.#ofStored.set(key, { text, looks });
-    return looks;
+    const judge = this.of(profile, stored);
+    this.#ofStored.set(key, { text, judge });
+    return judge;
   }
 
-  /** Forgets all looks, because the names of samples have changed. */
+  /** Forgets all judges, because the names of samples have changed. */
   forgetAll(): void {
     this.#ofStored.clear();
     this.#ofContents = new WeakMap();
   }
 
-  /** Forgets the looks at a stored Profile. */
+  /** Forgets the judge of a stored Profile. */
   forget(profile: ObjectName): void {
     this.#ofStored.delete(objectKey(profile));
   }
 
-  /** Returns the looks at the content that a step plans for a Profile: the same object for all of its Groups. */
-  atContent(profile: ObjectName, content: ProfileContent): Looks {
+  /** Returns the judge of the content that a step plans for a Profile: the same object for all of its Groups. */
+  ofContent(profile: ObjectName, content: ProfileContent): Judge {
     const known = this.#ofContents.get(content);
     if (known !== undefined) return known;
-    const looks = this.at(profile, { content });
-    this.#ofContents.set(content, looks);
-    return looks;
+    const judge = this.of(profile, { content });
+    this.#ofContents.set(content, judge);
+    return judge;
   }
 
-  /** Returns the looks at a version of a Profile. Without `secretTexts`, they use the Secrets in view. */
-  at(
+  /** Returns the judge of a version of a Profile. Without `secretTexts`, it uses the Secrets in view. */
+  of(
     { namespace }: ObjectName,
     { content, secretTexts: known }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
-  ): Looks {
+  ): Judge {
     const { view, secretTexts: names, machineSamples } = this.#options;
-    const samples = machineSamples.of(namespace);
     let texts = known;
     const secretText = (name: string) => {
       texts ??= secretTextsIn(view(), { namespace, templates: content.templates, names });
       return texts.get(name);
     };
-    return {
-      names: new ProfileNeeds(content, secretText, this.#reader, samples),
-      renders: new ProfileRenders(content, secretText, this.#bench, samples),
-    };
+    return new Judge({ content, secretText, samples: machineSamples.of(namespace), bench: this.#bench });
   }
 }
 
-/** The result of a look; undefined if the look exceeds its budget. */
-export function withinBudget<Result>(look: () => Result): Result | undefined {
+/** The result of a judgement; undefined if it exceeds its budget. */
+export function withinBudget<Result>(judge: () => Result): Result | undefined {
   try {
-    return look();
+    return judge();
   } catch (error) {
     if (error instanceof TooLongHere) return undefined;
     throw error;
@@ -144,10 +124,10 @@ export function withinBudget<Result>(look: () => Result): Result | undefined {
  * Tries the ways in order, and returns the findings of the first way that has any. Undefined means unknown: nothing is
  * found, but a way exceeded its budget.
  */
-export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly Lack[] | undefined {
-  const byNames = withinBudget(() => look("names"));
+export function foundBy(judge: (way: Way) => readonly PartFault[]): readonly PartFault[] | undefined {
+  const byNames = withinBudget(() => judge("names"));
   if (byNames !== undefined && byNames.length > 0) return byNames;
-  const byRenders = withinBudget(() => look("renders"));
+  const byRenders = withinBudget(() => judge("renders"));
   return byRenders?.length === 0 ? byNames : byRenders;
 }
 

@@ -9,16 +9,16 @@ import {
   type ProfileContent,
   withArguments,
 } from "../../model/objects/profile.ts";
-import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot/boot.ts";
-import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
-import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
-import { type Filled, textOf } from "../../render/boot/pieces.ts";
-import { RenderError, renderErrorOf } from "../../render/core/render-error.ts";
-import { renderGrub } from "../../render/grub/grub.ts";
-import { foreignLocation } from "../../render/grub/locations.ts";
-import { chainLabels, foreignToken } from "../../render/grub/words.ts";
-import { renderIpxe } from "../../render/ipxe/ipxe.ts";
-import type { Template, Variables } from "../../render/template/template.ts";
+import { type FilledKernel, renderBoot, renderBootText } from "../boot/boot.ts";
+import { hasOpenQuote } from "../boot/kernel-words.ts";
+import { renderGrubScript, renderIpxeScript } from "../boot/own-scripts.ts";
+import { type Filled, textOf } from "../boot/pieces.ts";
+import { RenderError, renderErrorOf } from "../core/render-error.ts";
+import { renderGrub } from "../grub/grub.ts";
+import { foreignLocation } from "../grub/locations.ts";
+import { chainLabels, foreignToken } from "../grub/words.ts";
+import { renderIpxe } from "../ipxe/ipxe.ts";
+import type { Template, Variables } from "../template/template.ts";
 
 /** Which clients a fault affects: one of them, or both for `boot`. */
 export type BootClient = "boot" | "ipxe" | "grub";
