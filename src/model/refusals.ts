@@ -98,8 +98,8 @@ export const bootRefusals = {
     "no permit to install",
     "the Profile installs only with a permit, and the machine has none: it waits",
   ),
-  // The ledger logs a claim within a second. GRUB still waits the usual time: its script keeps the first pause, whatever
-  // the reasons of later answers.
+  // The ledger logs a claim within a second. GRUB still waits the usual time: its script keeps the first pause,
+  // whatever the reasons of later answers.
   late: waits(
     "permit not logged yet",
     "the ledger did not log the permit in time, or the objects changed meanwhile: the machine asks again",

@@ -29,11 +29,19 @@ import type { BootMachine, SoleMachine } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
 import type { BootLedger, Candidate, Selected } from "../core/selected.ts";
-import { type Check, checks, checksFor, chosenOf, firstRefusal, isWithholding, whyNoProfile } from "./checks.ts";
+import { type Asker, see, type World } from "./asker.ts";
+import {
+  checks,
+  checksFor,
+  chosenOf,
+  firstRefusal,
+  isWithholding,
+  type SelectionCheck,
+  whyNoProfile,
+} from "./checks.ts";
 import { commonDoubt } from "./doubts.ts";
 import { type Freshness, Settling } from "./freshness.ts";
 import { DiskBoots, openedBy, type Pass } from "./gate.ts";
-import { type Seen, see, type World } from "./seen.ts";
 
 /** The methods of the index that making a config needs. */
 export type BootView = Pick<BootIndex, "selectGroup" | "candidate" | "select" | "verdictOn" | "template" | "profileOf">;
@@ -249,26 +257,26 @@ export class BootIndex implements FeedListener {
     return this.#known.secrets.template(machine, part);
   }
 
-  #see(labels: Labels, purpose: PermitPurpose | undefined): Seen {
+  #see(labels: Labels, purpose: PermitPurpose | undefined): Asker {
     if (!this.isReady) throw new BootError("notReady");
     return see(labels, purpose, this.#world);
   }
 
   /** @throws {BootError} the first refusal of the checks. */
-  #pass(checks: readonly Check[], seen: Seen): void {
+  #pass(checks: readonly SelectionCheck[], seen: Asker): void {
     const refusal = firstRefusal(checks, seen, this.#world);
     if (refusal !== undefined) throw new BootError(refusal.reason, refusal);
   }
 
   /** Returns what a machine gets that has passed its checks. */
-  #selected(seen: Seen): Selected {
+  #selected(seen: Asker): Selected {
     const { profile, plan } = chosenOf(seen);
     const selected = { group: this.#groupOf(seen), profile };
     return seen.isDisk && plan !== undefined ? this.#disks.of(selected, plan) : selected;
   }
 
   /** Returns the Group with the metadata of the Machine. */
-  #groupOf({ group, own: { machine } }: Seen): BootGroup {
+  #groupOf({ group, own: { machine } }: Asker): BootGroup {
     assert(group !== undefined, "A machine without a Group is refused before");
     return machine === undefined ? group : this.#machineGroups.of(group, machine);
   }

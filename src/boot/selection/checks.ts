@@ -9,19 +9,23 @@ import { type BootRefusal, doubtText } from "../../model/refusals.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
 import type { BootErrorSubject } from "../core/boot-error.ts";
 import type { KnownDocuments } from "../core/known-documents.ts";
+import type { Asker, ChosenAsker, World } from "./asker.ts";
 import { doubtOf, mayMatter } from "./doubts.ts";
-import type { Chosen, Seen, World } from "./seen.ts";
 
 /** Why a machine gets no config, and its Group and Profile as far as they are known. */
-export interface Refusal extends BootErrorSubject {
+export interface SelectionRefusal extends BootErrorSubject {
   readonly reason: BootRefusal;
 }
 
-export type Check = (seen: Seen, world: World) => Refusal | undefined;
-type Fact = (seen: Seen, world: World) => boolean;
+export type SelectionCheck = (seen: Asker, world: World) => SelectionRefusal | undefined;
+type Holds = (seen: Asker, world: World) => boolean;
 
 /** Returns the first refusal of a list; undefined if the machine passes all checks. */
-export function firstRefusal(checks: readonly Check[], seen: Seen, world: World): Refusal | undefined {
+export function firstRefusal(
+  checks: readonly SelectionCheck[],
+  seen: Asker,
+  world: World,
+): SelectionRefusal | undefined {
   for (const check of checks) {
     const refusal = check(seen, world);
     if (refusal !== undefined) return refusal;
@@ -30,16 +34,16 @@ export function firstRefusal(checks: readonly Check[], seen: Seen, world: World)
 }
 
 /** A check that the machine fails while `holds`. Its refusal names the Group. */
-function ofGroup(reason: BootRefusal, holds: Fact): Check {
+function ofGroup(reason: BootRefusal, holds: Holds): SelectionCheck {
   return (seen, world) => (holds(seen, world) ? { reason, group: seen.group?.id } : undefined);
 }
 
 /** As `ofGroup`. Its refusal also names the Profile. */
-function ofProfile(reason: BootRefusal, holds: Fact): Check {
+function ofProfile(reason: BootRefusal, holds: Holds): SelectionCheck {
   return (seen, world) => (holds(seen, world) ? withProfile(seen, reason) : undefined);
 }
 
-function withProfile({ group, profile }: Seen, reason: BootRefusal): Refusal {
+function withProfile({ group, profile }: Asker, reason: BootRefusal): SelectionRefusal {
   return { reason, group: group?.id, profile: profile?.id ?? group?.profileId };
 }
 
@@ -48,7 +52,7 @@ const heldMachine = ofGroup("held", ({ sole }) => sole.isHeld);
 const severalMachines = ofGroup("ambiguous", ({ sole }) => sole.isAmbiguous);
 
 /** A machine with an unreadable name never boots like a machine without a name. */
-const clearRequest: readonly Check[] = [
+const clearRequest: readonly SelectionCheck[] = [
   ofGroup("ambiguous", ({ asked: { flaws } }) => flaws !== undefined && flaws.repeated.size > 0),
   ofGroup("unreadable", ({ asked, group }, world) => !namesMachine(group) && mayMatter(asked, world)),
   // The machine may have a Machine object that is held.
@@ -61,11 +65,11 @@ const clearRequest: readonly Check[] = [
 ];
 
 /** @param asked see `KnownDocuments.waitsForRemovedGroup`. */
-function removedGroup(asked: "boot" | "config" | "disk"): Check {
+function removedGroup(asked: "boot" | "config" | "disk"): SelectionCheck {
   return ofGroup("bereft", ({ labels, group }, { known }) => known.waitsForRemovedGroup(labels, group, asked));
 }
 
-const servingGroup: readonly Check[] = [
+const servingGroup: readonly SelectionCheck[] = [
   ofGroup("noMatch", ({ group }) => group === undefined),
   ({ group }) => group?.barrier && { reason: group.barrier, group: group.id },
   ofGroup("held", ({ own }) => own.isHeld),
@@ -73,11 +77,11 @@ const servingGroup: readonly Check[] = [
   ofGroup("unapproved", ({ group, own }) => group?.permits?.approval !== undefined && own.machine?.isApproved !== true),
 ];
 
-const missingProfile: Check = (seen, { known }) =>
+const missingProfile: SelectionCheck = (seen, { known }) =>
   seen.profile === undefined ? withProfile(seen, whyNoProfile(seen.group?.profileId ?? "", known)) : undefined;
 const failedProfile = ofProfile("failed", ({ profile }) => profile?.hasFailed === true);
 
-const certainInstall: readonly Check[] = [
+const certainInstall: readonly SelectionCheck[] = [
   // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
   ofProfile("withheld", (_seen, { known }) => isWithholding(known)),
   // An installer without one of its configs may do something else than the objects say.
@@ -95,9 +99,15 @@ const certainInstall: readonly Check[] = [
   },
 ];
 
-const named: readonly Check[] = [tied, heldMachine, ...clearRequest];
-const free: readonly Check[] = [...named, removedGroup("boot"), ...servingGroup, missingProfile, failedProfile];
-const permitted: readonly Check[] = [...named, ...servingGroup, missingProfile, failedProfile];
+const named: readonly SelectionCheck[] = [tied, heldMachine, ...clearRequest];
+const free: readonly SelectionCheck[] = [
+  ...named,
+  removedGroup("boot"),
+  ...servingGroup,
+  missingProfile,
+  failedProfile,
+];
+const permitted: readonly SelectionCheck[] = [...named, ...servingGroup, missingProfile, failedProfile];
 
 export const checks = {
   metadata: [tied, heldMachine, severalMachines, ...clearRequest, removedGroup("boot"), ...servingGroup],
@@ -105,17 +115,17 @@ export const checks = {
   freeInstall: [...free, ...certainInstall],
   permittedInstall: [...permitted, removedGroup("boot"), ...certainInstall],
   permittedDisk: [...permitted, removedGroup("disk")],
-  /** For a machine whose Machine is not clear: see `unclear` in `seen.ts`. */
+  /** For a machine whose Machine is not clear: see `unclear` in `asker.ts`. */
   unclearDisk: [...named, ofGroup("ambiguous", ({ isDisk }) => !isDisk), removedGroup("disk")],
   /** For a config of an Install whose Profile now boots the machine's disk: an earlier installer may ask for it. */
   formerInstall: [
     ...[tied, heldMachine, severalMachines, ...clearRequest, ...servingGroup],
     ...[removedGroup("config"), ...certainInstall],
   ],
-} as const satisfies Readonly<Record<string, readonly Check[]>>;
+} as const satisfies Readonly<Record<string, readonly SelectionCheck[]>>;
 
 /** Returns the checks for a script or config. @param isSentToDisk by the desk. */
-export function checksFor({ sole, ask, isDisk, profile }: Seen, isSentToDisk = false): readonly Check[] {
+export function checksFor({ sole, ask, isDisk, profile }: Asker, isSentToDisk = false): readonly SelectionCheck[] {
   if (sole.isAmbiguous) return checks.unclearDisk;
   if (ask !== undefined) return isDisk || isSentToDisk ? checks.permittedDisk : checks.permittedInstall;
   return profile?.isInstall === true ? checks.freeInstall : checks.free;
@@ -136,11 +146,11 @@ export function isWithholding({ synced }: KnownDocuments): boolean {
 }
 
 /** Returns a machine with its Group and Profile, after the checks of both. */
-export function chosenOf(seen: Seen): Chosen {
+export function chosenOf(seen: Asker): ChosenAsker {
   assert(isChosen(seen), "A machine without a Group or Profile is refused before");
   return seen;
 }
 
-function isChosen(seen: Seen): seen is Chosen {
+function isChosen(seen: Asker): seen is ChosenAsker {
   return seen.group !== undefined && seen.profile !== undefined;
 }

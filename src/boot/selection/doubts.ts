@@ -10,11 +10,11 @@ import { isAlike, isSameOutcome } from "../../model/selection/contest.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
 import type { BootGroup } from "../core/known-documents.ts";
 import type { BootLedger } from "../core/selected.ts";
+import { type ChosenAsker, namespaceOf, type World } from "./asker.ts";
 import { askOf } from "./gate.ts";
-import { type Chosen, namespaceOf, type World } from "./seen.ts";
 
 /** In the order of what a person has to correct first. With an install plan, the verdict on the permit covers some. */
-const objectDoubts: readonly (readonly [Doubt, (chosen: Chosen, world: World) => boolean])[] = [
+const objectDoubts: readonly (readonly [Doubt, (chosen: ChosenAsker, world: World) => boolean])[] = [
   ["refusedMachine", ({ own }) => own.machine?.isRefused === true],
   ["leavingMachine", ({ own }) => own.machine?.isLeaving === true],
   ["goneMachine", waitsForMachine],
@@ -34,7 +34,7 @@ const objectDoubts: readonly (readonly [Doubt, (chosen: Chosen, world: World) =>
 ];
 
 /** Returns the first doubt about an Install; undefined if there is none. */
-export function doubtOf(chosen: Chosen, world: World): Doubt | undefined {
+export function doubtOf(chosen: ChosenAsker, world: World): Doubt | undefined {
   return objectDoubts.find(([, holds]) => holds(chosen, world))?.[0] ?? commonDoubt(world);
 }
 
@@ -50,7 +50,7 @@ export function commonDoubt({ known, freshness }: World): CommonDoubt | undefine
  * Group that names the machine, says what this machine may do now: false if such a grant opens the install or has
  * opened it.
  */
-function waitsForMachine({ group, own, asked, profile }: Chosen, { known, ledger }: World): boolean {
+function waitsForMachine({ group, own, asked, profile }: ChosenAsker, { known, ledger }: World): boolean {
   if (!known.machines.hasGone(asked, namespaceOf(group))) return false;
   const plan = profile.content.install;
   if (plan === undefined || ledger === undefined) return true;
@@ -65,18 +65,18 @@ function waitsForMachine({ group, own, asked, profile }: Chosen, { known, ledger
  * True for a Group that nothing in the source defines any more, unless another Group that is alike and has the same
  * outcome selects the machine. A user who renames a Group can create the new one before deleting the old one.
  */
-function mayBeGone({ group, labels }: Chosen, { selectors }: World): boolean {
+function mayBeGone({ group, labels }: ChosenAsker, { selectors }: World): boolean {
   if (!group.isLeaving) return false;
   const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);
   const isCopy = (other: BootGroup) => stays(other) && matches(other, labels);
   return !selectors.listsFor(labels).some((groups) => groups.some(isCopy));
 }
 
-function hasPlan({ profile }: Chosen): boolean {
+function hasPlan({ profile }: ChosenAsker): boolean {
   return profile.content.install !== undefined;
 }
 
-function isRecognised({ asked, own: { machine } }: Chosen, ledger: BootLedger): boolean {
+function isRecognised({ asked, own: { machine } }: ChosenAsker, ledger: BootLedger): boolean {
   const listed = machine?.spec.identities;
   return recognised({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger).isClear;
 }
@@ -86,7 +86,7 @@ function mayMissReports({ known, ledger }: World): boolean {
 }
 
 /** What the request or the Machine says goes before any report. */
-function differsFromReports({ asked, labels, sole, own: { machine } }: Chosen, ledger: BootLedger): boolean {
+function differsFromReports({ asked, labels, sole, own: { machine } }: ChosenAsker, ledger: BootLedger): boolean {
   const identities = new Set([...(machine?.spec.identities ?? []), ...identitiesOf(asked)]);
   const isGiven = (name: string) => asked.has(name) || sole.machine?.labels.some(([own]) => own === name) === true;
   const differs = ([name, label]: readonly [string, ReportedLabel]) =>

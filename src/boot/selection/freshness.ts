@@ -1,4 +1,4 @@
-/** Whether the served documents are what the objects say now: how old the last proof is, and whether more may follow. */
+/** Whether the served documents are what the objects say now: the age of the last proof, and what may follow soon. */
 
 import type { Clock } from "../../lib/clock.ts";
 import type { SyncedDocument } from "../../model/objects/documents.ts";
