@@ -15,7 +15,7 @@ import { Sightings } from "../controller/machines/sightings.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { StatusSinks } from "../controller/status/status-sinks.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
-import { KnownStatuses } from "../http/console/state/known-statuses.ts";
+import { KnownStatuses } from "../http/console/state/objects.ts";
 import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files/files.ts";

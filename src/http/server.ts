@@ -11,13 +11,11 @@ import type { Log } from "../lib/log.ts";
 import { answerClientError, refuse } from "./client-errors.ts";
 import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit.ts";
 import { type AnswerError, RequestError } from "./errors.ts";
-import { type Exchange, exchangeOf, type Handled, send } from "./exchange.ts";
+import { type Exchange, exchangeOf, type Handled, send, TurnAnswers, withoutToken } from "./exchange.ts";
 import { answerOf, type ListenOptions, OpenConnections } from "./listen.ts";
-import { withoutToken } from "./logged-path.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
-import { TurnAnswers } from "./turn-answers.ts";
 import { countedResponses, type UnsentAnswers } from "./unsent-answers.ts";
 
 export interface ServerLimits {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { prefersJson } from "../../src/http/ops/accept.ts";
+import { prefersJson } from "../../src/http/ops/server.ts";
 
 it.each([
   { accept: undefined, json: false },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Openings } from "../../src/http/assets/openings.ts";
+import { Openings } from "../../src/http/assets/streams.ts";
 
 it("lets no more in than its limit, and the next one as soon as one has left", async () => {
   const openings = new Openings(2);

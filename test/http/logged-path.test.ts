@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withoutToken } from "../../src/http/logged-path.ts";
+import { withoutToken } from "../../src/http/exchange.ts";
 
 const token = "q83vEjRWeJq8t_4Vw9Qm2h-AbCdEfGhI";
 

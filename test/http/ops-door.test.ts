@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { Guard } from "../../src/http/guard/guard.ts";
 import { type OpsGuard, opsRow } from "../../src/http/guard/ops-guard.ts";
-import { guardRoutes } from "../../src/http/ops/guarded-routes.ts";
+import { guardRoutes } from "../../src/http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";

@@ -3,8 +3,7 @@
  * reports problems to the operator, because firmware does not say why it refuses one.
  */
 
-import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial } from "../../http/server-tls.ts";
-import { TlsFiles } from "../../http/tls-files.ts";
+import { isForHost, namesOf, type ServerTls, type ServerTlsMaterial, TlsFiles } from "../../http/server-tls.ts";
 import { type Clock, toRfc3339 } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { FileError } from "../../lib/files/watched-files.ts";

@@ -2,8 +2,7 @@
 
 import { join } from "node:path";
 import type { ServiceAccountTokens } from "../../http/guard/service-account-tokens.ts";
-import { isForHost, namesOf, type ServerTlsMaterial } from "../../http/server-tls.ts";
-import { TlsFiles } from "../../http/tls-files.ts";
+import { isForHost, namesOf, type ServerTlsMaterial, TlsFiles } from "../../http/server-tls.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";

@@ -24,11 +24,9 @@ import type { Route } from "../route-table.ts";
 import { AssetCache } from "./cache.ts";
 import { type AssetDigests, wantedDigest } from "./digests.ts";
 import { type Asset, AssetChanged, decodedPath, hasDirectory, openAsset } from "./file.ts";
-import { Openings } from "./openings.ts";
-import { AssetPieces } from "./pieces.ts";
+import { AssetPieces, ReadBuffers } from "./pieces.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
-import { ReadBuffers } from "./read-buffers.ts";
-import { AssetStreams, sendPieces } from "./streams.ts";
+import { AssetStreams, Openings, sendPieces } from "./streams.ts";
 
 export interface AssetsOptions {
   /** The assets directory; undefined: every asset is 404. */

@@ -6,8 +6,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { BootRefusal } from "../../model/refusals.ts";
-import type { Exchange } from "../exchange.ts";
-import { withoutToken } from "../logged-path.ts";
+import { type Exchange, withoutToken } from "../exchange.ts";
 
 /** The machine that sent a request, and the answer that it got. */
 export interface RequestedMachine {

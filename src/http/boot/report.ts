@@ -13,8 +13,7 @@ import type { MachineReport, PermitDesk, ReportOutcome } from "../../model/permi
 import { plainText } from "../../render/core/rendered.ts";
 import type { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";
-import type { Answer, Exchange } from "../exchange.ts";
-import { readSmallBody } from "../small-body.ts";
+import { type Answer, type Exchange, readSmallBody } from "../exchange.ts";
 import type { RequestedMachine } from "./access-log.ts";
 import type { BootRoute } from "./routes.ts";
 

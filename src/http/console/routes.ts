@@ -1,26 +1,25 @@
 /**
  * The routes of the console: pages for people below `/console/`, on the operations listener. Every page needs a visitor
  * (`visitors.ts`), every change a form of the console's own page. A browser that asks for server-sent events at a
- * page's path gets the page's content again whenever it changes (`live.ts`).
+ * page's path gets the page's content again whenever it changes (`liveStream`).
  */
 
 import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "../../lib/clock.ts";
 import { Shares } from "../../lib/shares.ts";
 import { RequestError, requestRefusals } from "../errors.ts";
 import { rawQueryOf } from "../ops/server.ts";
-import { doActions } from "./actions.ts";
 import { html } from "./html/html.ts";
 import { consolePath, type Page, pageHtml } from "./html/layout.ts";
-import { liveStream } from "./live.ts";
+import { doActions } from "./pages/actions.ts";
 import type { ConsoleContext, Screen } from "./pages/context.ts";
-import { fleetScreen } from "./pages/fleet-page.ts";
+import { fleetScreen, waitingScreen } from "./pages/fleet-page.ts";
 import { healthScreen } from "./pages/health-page.ts";
 import { machineScreen } from "./pages/machine-page.ts";
 import { objectScreen, objectsScreen } from "./pages/objects-page.ts";
 import { tryScreen } from "./pages/try-page.ts";
-import { waitingScreen } from "./pages/waiting-page.ts";
-import { signInPage } from "./sign-in.ts";
 import { SignInNeeded, sessionCookie, type Visitor, type Visitors } from "./state/visitors.ts";
 
 export interface ConsoleRoutesOptions {
@@ -275,4 +274,74 @@ async function sendError(error: unknown, { request, reply, options }: FailedRequ
       clock: context.clock,
     },
   );
+}
+
+/**
+ * Makes the page that exchanges a token for a session.
+ * @param problem why the last token did not do; empty for none.
+ */
+export function signInPage(problem: string, hasCluster: boolean): Page {
+  const kinds = hasCluster
+    ? "a token of --ops-token-file or --ops-admin-token-file, or your Kubernetes token"
+    : "a token of --ops-token-file or --ops-admin-token-file";
+  const body = html`<h1>Sign in</h1>
+${problem !== "" && html`<p role="alert" class="problem">${problem}</p>`}
+<form method="post" action="${consolePath}/sign-in" class="sign-in">
+<label for="token">Token</label>
+<input id="token" name="token" type="password" required autocomplete="off" spellcheck="false">
+<button>Sign in</button>
+</form>
+<p>Give ${kinds}. davit keeps it in memory only.</p>
+${hasCluster && html`<pre tabindex="0">kubectl create token ACCOUNT --namespace NAMESPACE</pre>`}`;
+  return { title: "Sign in", body };
+}
+
+export interface LiveOptions {
+  /** Changes when the page may have changed. Undefined if a page that is made now may lack the last changes. */
+  readonly revision: () => string | undefined;
+  /** Makes the page's content. Undefined ends the events: the visitor may no longer see it. */
+  readonly render: () => Promise<string | undefined>;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  /** Ends the events. */
+  readonly signal: AbortSignal;
+}
+
+const turnMs = 500;
+/** Proxies cut a connection that is silent for a minute. */
+const silenceMs = 20_000;
+/** The states of machines change with time, too. */
+const maxAgeMs = 10_000;
+
+/**
+ * Sends a page's content again whenever it changes, as server-sent events (WHATWG HTML, 9.2): at most twice a second,
+ * and nothing while the browser has not taken what was sent before.
+ */
+export function liveStream(options: LiveOptions): Readable {
+  return Readable.from(events(options), { highWaterMark: 1, objectMode: true });
+}
+
+async function* events({ revision, render, clock, signal }: LiveOptions): AsyncGenerator<Buffer> {
+  yield Buffer.from("retry: 2000\n\n");
+  let known: string | undefined;
+  let sent: string | undefined;
+  let [madeAtMs, sentAtMs] = [0, 0];
+  while (!signal.aborted) {
+    const now = revision();
+    const nowMs = clock.monotonicMs();
+    if (now === undefined || now !== known || nowMs - madeAtMs > maxAgeMs) {
+      const made = await render();
+      if (made === undefined) return;
+      [known, madeAtMs] = [now, nowMs];
+      if (made !== sent) {
+        // The page may have been made before the last change, so the first event always has everything.
+        yield Buffer.from(`data: ${made.replaceAll("\n", "\ndata: ")}\n\n`);
+        [sent, sentAtMs] = [made, nowMs];
+      }
+    }
+    if (nowMs - sentAtMs > silenceMs) {
+      yield Buffer.from(": nothing new\n\n");
+      sentAtMs = nowMs;
+    }
+    await clock.sleep(turnMs, signal);
+  }
 }

@@ -19,7 +19,7 @@
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { isLoopback } from "../../lib/text/address.ts";
 import { RequestError } from "../errors.ts";
-import { pathEnd } from "../target.ts";
+import { pathEnd } from "../exchange.ts";
 import type { Guard, GuardedRequest, GuardRow } from "./guard.ts";
 import { hostOf, isForwarded } from "./senders.ts";
 import { tokenChallenge } from "./tokens.ts";

@@ -13,7 +13,7 @@ import { historyPath } from "../../model/history-batch.ts";
 import { permitQuestions } from "../../model/permits/permit-wire.ts";
 import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
-import { pathEnd } from "../target.ts";
+import { pathEnd } from "../exchange.ts";
 import type { Guard, GuardedRequest, GuardRow, RefusedRequest } from "./guard.ts";
 import { AllowedHosts } from "./senders.ts";
 import type { Access } from "./service-account-tokens.ts";

@@ -4,7 +4,7 @@
  */
 
 import { type StorePath, storePath } from "../../store/core/node.ts";
-import { pathEnd } from "../target.ts";
+import { pathEnd } from "../exchange.ts";
 import { decodeEscapes, hasBadEscape } from "./form.ts";
 
 export type Target =

@@ -20,7 +20,7 @@ import { davitRoot, documentAddress } from "../../model/objects/documents.ts";
 import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
-import { jsonBodies } from "./json-bodies.ts";
+import { jsonBodies } from "./server.ts";
 import { type ComparedDigests, digestOf, withoutSecrets } from "./without-secrets.ts";
 
 export interface DocumentsRoutesOptions {

@@ -6,9 +6,16 @@ import { identitiesOf } from "../../model/objects/machine.ts";
 import { mayBeSightingOf } from "../../model/sighting.ts";
 import type { HistoryView, RecordedMachine } from "../../records/history/history-view.ts";
 import { RequestError } from "../errors.ts";
-import { findMachine, identityOf } from "./find-machine.ts";
 import type { MachineBook } from "./machine-book.ts";
-import { type MachineSubject, machineDetailsJson, machineJson, subjectOf, subjectsOf } from "./machine-report.ts";
+import {
+  findMachine,
+  identityOf,
+  type MachineSubject,
+  machineDetailsJson,
+  machineJson,
+  subjectOf,
+  subjectsOf,
+} from "./machine-report.ts";
 
 /** How many machines with the same uuid, serial number or host name this looks at. */
 export const mostAlike = 50;

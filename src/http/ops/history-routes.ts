@@ -13,7 +13,6 @@ import type { HistoryView, MachineHistory } from "../../records/history/history-
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
-import { prefersJson } from "./accept.ts";
 import {
   listJson,
   listText,
@@ -23,7 +22,7 @@ import {
   unrecordedJson,
   unrecordedText,
 } from "./history-report.ts";
-import { rawQueryOf } from "./server.ts";
+import { prefersJson, rawQueryOf } from "./server.ts";
 
 export interface HistoryRoutesOptions {
   readonly history: Pick<History, "current">;

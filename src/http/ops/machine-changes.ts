@@ -10,10 +10,9 @@ import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ActionAudit } from "../../model/objects/audit.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
-import { findMachine, identityOf } from "./find-machine.ts";
-import { jsonBodies } from "./json-bodies.ts";
 import type { LedgerOffice, MachineBook } from "./machine-book.ts";
-import type { MachineSubject } from "./machine-report.ts";
+import { findMachine, identityOf, type MachineSubject } from "./machine-report.ts";
+import { jsonBodies } from "./server.ts";
 
 export interface MachineChangesOptions {
   readonly book: MachineBook;

@@ -1,6 +1,8 @@
 /** Describes machines and the ledger in JSON for `/machines` and `/ledger`. */
 
 import { toRfc3339 } from "../../lib/clock.ts";
+import { isOwnUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
+import { identity as identityText } from "../../model/objects/machine.ts";
 import { phaseOf } from "../../model/objects/machine-phase.ts";
 import {
   grantRefusal,
@@ -192,4 +194,33 @@ function reportedLabelsJson({ labels = {} }: LedgerEntry) {
 
 function latestFirst(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
   return entries.toSorted((a, b) => b.changedAtMs - a.changedAtMs);
+}
+
+/** Finds the machine that a name means: its object, its entries, or both. */
+export function findMachine(book: MachineBook, name: string): MachineSubject | undefined {
+  const identity = identityOf(name);
+  for (const object of book.machines()) {
+    const isIt = identity === undefined ? object.name === name : object.document.spec.identities.includes(identity);
+    if (isIt) return subjectOf(book, object);
+  }
+  return identity === undefined ? undefined : findWithoutObject(book, identity);
+}
+
+function findWithoutObject(book: MachineBook, identity: string): MachineSubject | undefined {
+  // In the ledger, an identity has at most one entry.
+  const [entry] = book.ledger.entriesOf([identity]);
+  if (entry !== undefined) return { object: undefined, identities: entry.identities, entries: [entry] };
+  for (const waiting of book.pending?.() ?? []) {
+    const { identities } = waiting;
+    if (identities.includes(identity)) return { object: undefined, identities, entries: [], pending: waiting };
+  }
+  return undefined;
+}
+
+/** Returns the ledger's name of a MAC address or uuid in any form; undefined for any other text. */
+export function identityOf(name: string): string | undefined {
+  const mac = normalizeMac(name);
+  if (mac !== undefined) return identityText("mac", mac);
+  const uuid = name.toLowerCase();
+  return isOwnUuid(uuid) ? identityText("uuid", uuid) : undefined;
 }

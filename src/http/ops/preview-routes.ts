@@ -2,10 +2,9 @@
 
 import type { FastifyPluginAsync } from "fastify";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
-import { prefersJson } from "./accept.ts";
 import type { Previews } from "./preview.ts";
 import { previewText } from "./preview-text.ts";
-import { rawQueryOf } from "./server.ts";
+import { prefersJson, rawQueryOf } from "./server.ts";
 
 export interface PreviewRoutesOptions {
   readonly previews: Pick<Previews, "of">;

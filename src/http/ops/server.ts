@@ -5,9 +5,10 @@
 
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { codeOf } from "../../lib/errors.ts";
+import { parseJsonObject } from "../../model/json.ts";
 import { RequestError, type RequestRefusal } from "../errors.ts";
+import { pathEnd } from "../exchange.ts";
 import { createServer, type HttpServer, type ServerOptions } from "../server.ts";
-import { pathEnd } from "../target.ts";
 
 export interface OpsServer extends HttpServer {
   /** Routes are added here before `listen`. Only requests with a method of their routes reach them. */
@@ -114,4 +115,33 @@ function toRequestError(thrown: unknown): unknown {
   if (!isFastifys || !(thrown instanceof Error) || !("statusCode" in thrown)) return thrown;
   const refusal = refusalOfStatus[Number(thrown.statusCode)];
   return refusal === undefined ? thrown : new RequestError(refusal);
+}
+
+/**
+ * True if the header names JSON, and prefers it to text. Without a preference the answer is text: `curl` accepts
+ * anything, and its user is a person.
+ */
+export function prefersJson(accept = ""): boolean {
+  const weights = new Map(accept.split(",").map(weighed));
+  const json = weights.get("application/json") ?? weights.get("application/*") ?? 0;
+  const text = weights.get("text/plain") ?? weights.get("text/*") ?? 0;
+  const anything = weights.get("*/*") ?? 0;
+  return json > 0 && json > text && json >= anything;
+}
+
+/** A media range and its weight from 0 to 1. */
+function weighed(range: string): readonly [type: string, weight: number] {
+  const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+  const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+  return [type, weight === undefined ? 1 : Number.parseFloat(weight) || 0];
+}
+
+/** Admits only JSON objects as bodies: a web page can send only other types without asking davit first. */
+export function jsonBodies(app: FastifyInstance, maxBytes: number): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "string", bodyLimit: maxBytes }, (_request, body, done) => {
+    const value = parseJsonObject(String(body));
+    if (value === undefined) done(new RequestError("badBody"));
+    else done(null, value);
+  });
 }

@@ -12,10 +12,9 @@ import { type PermitQuestions, permitQuestions } from "../../model/permits/permi
 import { decodeSightings, type MachineSighting, maxSightings, sightingsPath } from "../../model/sighting.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import type { Store } from "../../store/store.ts";
-import type { Answer, Exchange, Handled } from "../exchange.ts";
+import { type Answer, type Exchange, type Handled, readSmallBody } from "../exchange.ts";
 import type { SecretsGuard } from "../guard/store-guard.ts";
 import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
-import { readSmallBody } from "../small-body.ts";
 
 export interface PermitRoutesOptions {
   readonly store: Store;

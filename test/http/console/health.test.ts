@@ -1,7 +1,7 @@
 /** The screen of davit's own health. */
 
 import { describe, expect, it } from "vitest";
-import { plotHtml } from "../../../src/http/console/html/plot.ts";
+import { plotHtml } from "../../../src/http/console/pages/health-page.ts";
 import { maxSamples, RequestRates, sampleMs } from "../../../src/http/console/state/request-rates.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { createMetrics } from "../../../src/lib/metrics/metrics.ts";

@@ -1,7 +1,7 @@
 /** When a live page is made again. */
 
 import { expect, it } from "vitest";
-import { liveStream } from "../../../src/http/console/live.ts";
+import { liveStream } from "../../../src/http/console/routes.ts";
 import { nextTurn } from "../../../src/lib/slices.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 

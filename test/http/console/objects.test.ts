@@ -3,8 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../../src/boot/selection/boot-index.ts";
 import { progressOf } from "../../../src/http/console/pages/install-progress.ts";
-import { KnownStatuses } from "../../../src/http/console/state/known-statuses.ts";
-import { ConsoleObjects } from "../../../src/http/console/state/objects.ts";
+import { ConsoleObjects, KnownStatuses } from "../../../src/http/console/state/objects.ts";
 import type { ObjectStatus } from "../../../src/model/objects/source.ts";
 import { silentLog } from "../../helpers/test-store.ts";
 import { entry, machine, openGrant } from "../fake-machines.ts";

@@ -107,8 +107,58 @@ ${rows}</tbody>
 </table></div>`;
 }
 
+/** Returns a row of a table. @param head the place of the cell that names the row. */
+export function tableRow(cells: readonly HtmlValue[], { id, head = 0 }: RowOptions = {}): Html {
+  const shown = cells.map((cell, at) =>
+    at === head ? html`<th scope="row">${cell}</th>\n` : html`<td>${cell}</td>\n`,
+  );
+  return html`<tr${id !== undefined && html` id="${id}"`}>\n${shown}</tr>\n`;
+}
+
+interface RowOptions {
+  readonly id?: string;
+  readonly head?: number;
+}
+
 /** Returns a list of facts; facts without a value are left out. */
 export function facts(pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html {
   const shown = pairs.filter(([, value]) => value !== undefined && value !== "" && value !== false);
   return html`<dl>\n${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+}
+
+const pageRows = 100;
+
+/** One page of a list. */
+export interface ListPage<Item> {
+  /** From 1. */
+  readonly number: number;
+  readonly pages: number;
+  readonly items: readonly Item[];
+}
+
+/** Returns the page that a query asks for; the nearest one if there is no such page. */
+export function pageIn<Item>(query: URLSearchParams, all: readonly Item[]): ListPage<Item> {
+  const pages = Math.max(1, Math.ceil(all.length / pageRows));
+  const number = Math.min(pages, Math.max(1, Number.parseInt(query.get("page") ?? "1", 10) || 1));
+  return { number, pages, items: all.slice((number - 1) * pageRows, number * pageRows) };
+}
+
+/** Returns links to the pages before and after; nothing for a single page. */
+export function pageLinks({ number, pages }: ListPage<unknown>, hrefOf: (page: number) => string): HtmlValue {
+  if (pages === 1) return undefined;
+  const link = (to: number, name: string) => html`<a href="${hrefOf(to)}">${name}</a> `;
+  const earlier = number > 1 && link(number - 1, "Previous");
+  const later = number < pages && link(number + 1, "Next");
+  return html`<nav aria-label="Pages" class="pages">${earlier}page ${number} of ${pages} ${later}</nav>`;
+}
+
+/** Returns a link to a machine's page. */
+export function machineLink(machine: string, text = machine): Html {
+  return html`<a href="${machinePath(machine)}">${text}</a>`;
+}
+
+/** Returns the path of a machine's page. */
+export function machinePath(machine: string): string {
+  const segments = machine.split("/").map((segment) => encodeURIComponent(segment).replaceAll("%3A", ":"));
+  return `${consolePath}/machines/${segments.join("/")}`;
 }

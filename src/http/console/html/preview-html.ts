@@ -3,7 +3,7 @@
 import type { Loser, NamedGroup, NearMiss } from "../../../boot/explaining/explain.ts";
 import type { Preview, Rendering } from "../../ops/preview.ts";
 import { type Html, type HtmlValue, html, lines } from "./html.ts";
-import { facts, table } from "./layout.ts";
+import { facts, table, tableRow } from "./layout.ts";
 
 const origins = { query: "request", machine: "Machine", reported: "reported by the machine" } as const;
 
@@ -69,13 +69,8 @@ function labelTable({ labels, selectedBy }: Preview, { name: of }: PreviewPlace)
   const shown =
     selectedBy ?? Object.entries(labels).map(([name, value]) => ({ name, value, origin: "query" as const }));
   if (shown.length === 0) return undefined;
-  const rows = shown.map(
-    ({ name, value, origin }) => html`<tr>
-<th scope="row"><code>${name}</code></th>
-<td><code>${value}</code></td>
-<td>${origins[origin]}</td>
-</tr>
-`,
+  const rows = shown.map(({ name, value, origin }) =>
+    tableRow([html`<code>${name}</code>`, html`<code>${value}</code>`, origins[origin]]),
   );
   const whose = of === "" ? "" : ` of the ${of}`;
   return html`<h3>Labels</h3>

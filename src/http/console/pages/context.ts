@@ -2,17 +2,20 @@
 
 import type { Clock } from "../../../lib/clock.ts";
 import type { Log } from "../../../lib/log.ts";
+import type { RecentLine } from "../../../lib/logging/recent-lines.ts";
 import type { ClusterCallers } from "../../../model/cluster-callers.ts";
 import type { ActionAudit } from "../../../model/objects/audit.ts";
 import type { History } from "../../../records/history/history.ts";
+import type { Store } from "../../../store/store.ts";
+import type { ConnectedFollower } from "../../connected-follower.ts";
 import type { BootFilesOf } from "../../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../../ops/machine-book.ts";
 import type { Previews } from "../../ops/preview.ts";
+import type { ReadyCheck } from "../../ops/routes.ts";
 import type { Page } from "../html/layout.ts";
 import type { Fleet } from "../state/fleet.ts";
-import type { FollowedStore, Health } from "../state/health.ts";
-import type { KnownStatuses } from "../state/known-statuses.ts";
-import type { ConsoleObjects } from "../state/objects.ts";
+import type { ConsoleObjects, KnownStatuses } from "../state/objects.ts";
+import type { RateSample } from "../state/request-rates.ts";
 import type { TryManifest } from "../state/trying.ts";
 import type { Visitor } from "../state/visitors.ts";
 
@@ -58,5 +61,37 @@ export interface Screen {
   readonly post?: {
     readonly maxBytes: number;
     page(form: URLSearchParams, visit: Visit, context: ConsoleContext): Promise<Page>;
+  };
+}
+
+export interface Health {
+  readonly version: string;
+  readonly checks: readonly ReadyCheck[];
+  /** As in `/readyz?verbose`. */
+  readonly attention: () => readonly string[];
+  readonly rates: { readonly samples: readonly RateSample[] };
+  readonly lines: { readonly latestFirst: readonly RecentLine[] };
+  /** Undefined in a follower. */
+  readonly store: StoreHealth | undefined;
+}
+
+/** The store of `davit serve`. */
+export interface StoreHealth {
+  readonly store: Pick<Store, "status" | "trouble" | "bytes" | "indexes" | "membership" | "watcherCount">;
+  /** Undefined without a quota. */
+  readonly quotaBytes: number | undefined;
+  readonly followers: () => readonly ConnectedFollower[];
+}
+
+/** The store that a follower follows. */
+export interface FollowedStore {
+  /** Its addresses, for people. */
+  readonly place: string;
+  readonly status: () => {
+    readonly isConnected: boolean;
+    readonly isWithheld: boolean;
+    readonly index: number | undefined;
+    readonly ageSeconds: number | undefined;
+    readonly provenAtMs: number | undefined;
   };
 }

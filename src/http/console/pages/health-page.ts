@@ -5,11 +5,9 @@ import type { HistoryView } from "../../../records/history/history-view.ts";
 import type { LogStatus } from "../../../store/core/log-port.ts";
 import type { ConnectedFollower } from "../../connected-follower.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
-import { age, ageText, consolePath, facts, table } from "../html/layout.ts";
-import { largestOf, plotHtml } from "../html/plot.ts";
-import type { FollowedStore, Health, StoreHealth } from "../state/health.ts";
+import { age, ageText, consolePath, facts, table, tableRow } from "../html/layout.ts";
 import type { RateSample } from "../state/request-rates.ts";
-import type { ConsoleContext, Screen } from "./context.ts";
+import type { ConsoleContext, FollowedStore, Health, Screen, StoreHealth } from "./context.ts";
 
 export const healthScreen: Screen = {
   url: `${consolePath}/health`,
@@ -118,14 +116,13 @@ function memberTable(
 ): HtmlValue {
   if (members.length === 0) return html`<h3>Members</h3>\n<p>This davit alone writes the store.</p>`;
   const lag = completeAtMs === undefined ? undefined : ageText(nowMs - completeAtMs);
-  const rows = members.map(
-    ({ id, name, clientUrls }, at) => html`<tr>
-<th scope="row">${name === "" ? id : name}${at === 0 && " (this one)"}</th>
-<td>${id === leaderId ? "leads" : "follows the leader"}</td>
-<td>${at === 0 ? (lag ?? "-") : "known to itself only"}</td>
-<td>${clientUrls.join(", ")}</td>
-</tr>
-`,
+  const rows = members.map(({ id, name, clientUrls }, at) =>
+    tableRow([
+      [name === "" ? id : name, at === 0 && " (this one)"],
+      id === leaderId ? "leads" : "follows the leader",
+      at === 0 ? (lag ?? "-") : "known to itself only",
+      clientUrls.join(", "),
+    ]),
   );
   return html`<h3>Members</h3>
 ${leaderId === undefined && html`<p class="problem">No member leads now: nothing is written.</p>`}
@@ -135,15 +132,14 @@ ${table("Members of the store that run", ["Member", "Role", "Last had everything
 function followerTable(followers: readonly ConnectedFollower[], clock: ConsoleContext["clock"]): Html {
   if (followers.length === 0) return html`<h3>Followers</h3>\n<p>No davit boot follows this davit now.</p>`;
   const [nowMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
-  const rows = followers.map(
-    ({ name, address, sinceMs, behind, isReading }) => html`<tr>
-<th scope="row">${name ?? "without a name"}</th>
-<td>${address}</td>
-<td>${age(nowMs - (monotonicMs - sinceMs), nowMs)}</td>
-<td>${behindText(behind)}</td>
-<td>${isReading ? "yes" : html`<span class="problem">no: it has not taken what was sent</span>`}</td>
-</tr>
-`,
+  const rows = followers.map(({ name, address, sinceMs, behind, isReading }) =>
+    tableRow([
+      name ?? "without a name",
+      address,
+      age(nowMs - (monotonicMs - sinceMs), nowMs),
+      behindText(behind),
+      isReading ? "yes" : html`<span class="problem">no: it has not taken what was sent</span>`,
+    ]),
   );
   return html`<h3>Followers</h3>
 ${table(
@@ -199,15 +195,8 @@ function linesHtml({ health, clock }: ConsoleContext): Html {
   const { latestFirst } = health.lines;
   if (latestFirst.length === 0) return html`<p>None since davit started.</p>`;
   const nowMs = clock.nowMs();
-  const rows = latestFirst.map(
-    ({ atMs, level, part, message, data }) => html`<tr>
-<td>${age(atMs, nowMs)}</td>
-<td>${level}</td>
-<td>${part}</td>
-<th scope="row">${message}</th>
-<td>${data}</td>
-</tr>
-`,
+  const rows = latestFirst.map(({ atMs, level, part, message, data }) =>
+    tableRow([age(atMs, nowMs), level, part, message, data], { head: 3 }),
   );
   return table(
     "The last lines of the log with the level warn or error",
@@ -220,4 +209,40 @@ function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
   if (bytes < 1024 * 1024) return `${Math.round(bytes / 102.4) / 10} KiB`;
   return `${Math.round(bytes / (1024 * 102.4)) / 10} MiB`;
+}
+
+export interface PlotOptions {
+  /** What the plot shows, in words: its text alternative. */
+  readonly title: string;
+  /** The latest value is last. Nothing is drawn for an undefined one. */
+  readonly values: readonly (number | undefined)[];
+  /** How many values are as wide as the plot. */
+  readonly width: number;
+}
+
+const height = 60;
+
+/**
+ * Draws a series of numbers as a small SVG. Its numbers are beside it in words, for those who cannot see it. The
+ * largest finite value is as high as the plot; what is not finite is drawn at its top.
+ */
+export function plotHtml({ title, values, width }: PlotOptions): Html {
+  const most = largestOf(values);
+  const left = width - values.length;
+  let path = "";
+  let isDrawing = false;
+  for (const [at, value] of values.entries()) {
+    if (value !== undefined) {
+      const share = most === 0 ? 0 : Math.min(1, value / most);
+      path += `${isDrawing ? "L" : "M"}${left + at} ${Math.round((1 - share) * height * 10) / 10}h1`;
+    }
+    isDrawing = value !== undefined;
+  }
+  return html`<svg class="plot" role="img" aria-label="${title}" viewBox="0 -2 ${width} ${height + 4}"
+preserveAspectRatio="none"><path d="${path}"/></svg>`;
+}
+
+/** Returns the largest finite value; 0 without one. */
+export function largestOf(values: readonly (number | undefined)[]): number {
+  return Math.max(0, ...values.filter((value) => value !== undefined && Number.isFinite(value)).map(Number));
 }

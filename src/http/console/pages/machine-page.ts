@@ -8,7 +8,6 @@ import { missingOf, type PastBoot, type StageOf } from "../../../records/history
 import type { HistoryView, MachineHistory, PastRequest } from "../../../records/history/history-view.ts";
 import { RequestError } from "../../errors.ts";
 import { mostAlike } from "../../ops/every-machine.ts";
-import { findMachine, identityOf } from "../../ops/find-machine.ts";
 import {
   bytesText,
   endText,
@@ -20,12 +19,12 @@ import {
   tenths,
 } from "../../ops/history-report.ts";
 import { stagesBy } from "../../ops/history-routes.ts";
-import { type MachineSubject, machineDetailsJson } from "../../ops/machine-report.ts";
+import { findMachine, identityOf, type MachineSubject, machineDetailsJson } from "../../ops/machine-report.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
-import { age, consolePath, facts, table } from "../html/layout.ts";
+import { age, consolePath, facts, table, tableRow } from "../html/layout.ts";
 import { previewHtml } from "../html/preview-html.ts";
 import { type FleetRow, sentName } from "../state/fleet.ts";
-import { actionsOf } from "./actions-form.ts";
+import { actionsOf } from "./actions.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import { stateHtml } from "./fleet-page.ts";
 
@@ -143,16 +142,16 @@ ${table(`Requests of the boot of ${started}`, ["After", "Stage", "Answer", "Byte
 
 function requestHtml(request: PastRequest, stage: string, startedAtMs: number): Html {
   const { isHead, isCut, times, isByAddress, address, durationMs, via } = request;
-  return html`<tr>
-<td>${seconds(request.startedAtMs - startedAtMs)}</td>
-<th scope="row">${isHead && "HEAD "}${stage}</th>
-<td>${statusText({ ...request, missing: missingOf(request) })}${isCut && ", cut"}</td>
-<td>${bytesText(request)}</td>
-<td>${tenths(durationMs)} ms</td>
-<td>${times > 1 && `${times} within ${seconds(request.lastStartedAtMs - request.startedAtMs)}`}</td>
-<td>${address}${isByAddress && " (named by its address)"}${via !== undefined && `, via ${via}`}</td>
-</tr>
-`;
+  const cells = [
+    seconds(request.startedAtMs - startedAtMs),
+    [isHead && "HEAD ", stage],
+    [statusText({ ...request, missing: missingOf(request) }), isCut && ", cut"],
+    bytesText(request),
+    `${tenths(durationMs)} ms`,
+    times > 1 && `${times} within ${seconds(request.lastStartedAtMs - request.startedAtMs)}`,
+    [address, isByAddress && " (named by its address)", via !== undefined && `, via ${via}`],
+  ];
+  return tableRow(cells, { head: 1 });
 }
 
 const nextBoots: Readonly<Record<string, string>> = {

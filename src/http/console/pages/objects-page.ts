@@ -3,11 +3,9 @@
 import { heldReason, type ObjectStatus, type OwnName, objectKey } from "../../../model/objects/source.ts";
 import { RequestError } from "../../errors.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
-import { consolePath, facts, table } from "../html/layout.ts";
-import { pageIn, pageLinks } from "../html/paging.ts";
+import { consolePath, facts, pageIn, pageLinks, table, tableRow } from "../html/layout.ts";
 import type { FleetMoment } from "../state/fleet.ts";
-import { nameIn, type ObjectFilter } from "../state/objects.ts";
-import { problemIn } from "../state/problems.ts";
+import { nameIn, type ObjectFilter, problemIn } from "../state/objects.ts";
 import type { ConsoleContext, Screen } from "./context.ts";
 import { fleetHref } from "./fleet-page.ts";
 import { type GrantProgress, progressHtml, progressOf } from "./install-progress.ts";
@@ -136,15 +134,10 @@ ${items}</ul>
 function rowHtml(name: OwnName, shown: ShownObjects): Html {
   const { objects } = shown.context;
   const status = objects.statusOf(name);
-  return html`<tr id="o-${objectKey(name)}">
-<th scope="row">${objectLink(name)}</th>
-<td>${stateHtml(status)}</td>
-<td>${problemIn(status)?.message ?? heldIn(status)?.message}</td>
-<td>${objects.originOf(name)}</td>
-<td>${machinesHtml(name, shown.moment)}</td>
-<td>${installHtml(name, shown)}</td>
-</tr>
-`;
+  const wrong = problemIn(status)?.message ?? heldIn(status)?.message;
+  const counts = [machinesHtml(name, shown.moment), installHtml(name, shown)];
+  const cells = [objectLink(name), stateHtml(status), wrong, objects.originOf(name), ...counts];
+  return tableRow(cells, { id: `o-${objectKey(name)}` });
 }
 
 function heldIn(status: ObjectStatus | undefined) {
@@ -228,15 +221,7 @@ function installHtml(name: OwnName, { context, progress }: ShownObjects): HtmlVa
 }
 
 function conditionTable({ conditions }: ObjectStatus): Html {
-  const rows = conditions.map(
-    ({ type, status, reason, message }) => html`<tr>
-<th scope="row">${type}</th>
-<td>${status}</td>
-<td>${reason}</td>
-<td>${message}</td>
-</tr>
-`,
-  );
+  const rows = conditions.map(({ type, status, reason, message }) => tableRow([type, status, reason, message]));
   return html`<h2>Conditions</h2>
 ${table("What davit found", ["Condition", "Status", "Reason", "In words"], rows)}`;
 }

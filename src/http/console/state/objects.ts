@@ -5,13 +5,15 @@
 
 import type { BootIndex } from "../../../boot/selection/boot-index.ts";
 import {
+  type Condition,
+  heldReason,
   type ObjectName,
   type ObjectStatus,
   objectKey,
   type SourceProblem,
   type SourceView,
+  type StatusSink,
 } from "../../../model/objects/source.ts";
-import type { KnownStatuses } from "./known-statuses.ts";
 
 export interface ConsoleObjectsOptions {
   /** Undefined in a follower. */
@@ -114,4 +116,85 @@ export function nameIn(key: string): (ObjectName & { readonly kind: "Group" | "P
   if (kind !== "Group" && kind !== "Profile" && kind !== "Machine") return undefined;
   if (namespace === undefined || name === undefined || rest.length > 0) return undefined;
   return { kind, namespace, name };
+}
+
+export class KnownStatuses implements StatusSink {
+  readonly #known = new Map<string, ObjectStatus>();
+  readonly #troubled = new Set<string>();
+  #keys: readonly string[] | undefined;
+  #revision = 0;
+
+  /** Counts changes. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The keys of all objects (`objectKey`) in their order. They are sorted again only after objects came or went. */
+  get keys(): readonly string[] {
+    this.#keys ??= [...this.#known.keys()].sort();
+    return this.#keys;
+  }
+
+  /** The keys of the objects that need a person. */
+  get troubled(): ReadonlySet<string> {
+    return this.#troubled;
+  }
+
+  write(name: ObjectName, status: ObjectStatus): Promise<void> {
+    this.#revision += 1;
+    const key = objectKey(name);
+    if (!this.#known.has(key)) this.#keys = undefined;
+    this.#known.set(key, status);
+    if (problemIn(status) === undefined) this.#troubled.delete(key);
+    else this.#troubled.add(key);
+    return Promise.resolve();
+  }
+
+  forget(name: ObjectName): void {
+    this.#revision += 1;
+    const key = objectKey(name);
+    if (this.#known.delete(key)) this.#keys = undefined;
+    this.#troubled.delete(key);
+  }
+
+  /** Forgets everything: another davit writes statuses now. */
+  clear(): void {
+    this.#revision += 1;
+    this.#known.clear();
+    this.#troubled.clear();
+    this.#keys = undefined;
+  }
+
+  of(name: ObjectName): ObjectStatus | undefined {
+    return this.#known.get(objectKey(name));
+  }
+}
+
+/**
+ * Returns what is wrong with a Group or its Profile, for its machines' rows; undefined if nobody needs to act.
+ * @param group and `profile` are `namespace/name`.
+ */
+export function problemOf(
+  statuses: { of(name: ObjectName): ObjectStatus | undefined },
+  group: string,
+  profile: string | undefined,
+): string | undefined {
+  const named = [profile === undefined ? undefined : ownName("Profile", profile), ownName("Group", group)];
+  for (const name of named.filter((each) => each !== undefined)) {
+    const problem = problemIn(statuses.of(name));
+    if (problem !== undefined) return `${name.kind} ${name.namespace}/${name.name}: ${problem.message}`;
+  }
+  return undefined;
+}
+
+/** Returns the condition that says what is wrong with an object; undefined if nothing is. A held object is right. */
+export function problemIn(status: ObjectStatus | undefined): Condition | undefined {
+  const of = (type: Condition["type"]) => status?.conditions.find((condition) => condition.type === type);
+  const found = [of("Ready"), of("Rendered")].filter((condition) => condition !== undefined);
+  return found.find(({ status: is, reason }) => is === "False" && reason !== heldReason);
+}
+
+function ownName(kind: "Profile" | "Group", name: string): ObjectName {
+  const [namespace = "", plain = ""] = name.split("/");
+  return { kind, namespace, name: plain };
 }
