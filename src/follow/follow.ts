@@ -17,12 +17,11 @@ import { LineReader } from "../lib/text/line-reader.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine, type FollowLine, followPath } from "../model/follow-line.ts";
 import { decodeGroup, groupsRoot, profilesRoot } from "../model/objects/documents.ts";
-import { listenToStore } from "./connection.ts";
 import { FollowedCopy, isSynced, type LineEffect } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
 import { FollowError } from "./follow-error.ts";
 import { StoreClock } from "./store-clock.ts";
-import type { StoreCredentials } from "./store-request.ts";
+import { readStore, type StoreCredentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
   /** Of the store's members; at least one. */
@@ -69,6 +68,11 @@ interface Listening {
 
 /** The time of three heartbeats. */
 const presetSilenceMs = 30_000;
+/**
+ * The longest time to open a connection. In a cluster, a name may resolve to the address of a removed pod for some
+ * seconds. The removed pod never answers, but a retry may get the address of another pod.
+ */
+const connectMs = 5_000;
 /** Longer than a proof takes with the presets of davit serve (`app/core/signs-of-life.ts`). */
 const presetUnprovenMs = 48_000;
 /**
@@ -190,7 +194,7 @@ export class StoreFollower implements Feed {
 
   /** @returns true if the connection failed. */
   async #followOnce(): Promise<boolean> {
-    const { clock, random, limits = {}, path = followPath, name } = this.#options;
+    const { clock, random, limits = {} } = this.#options;
     const { silenceMs = presetSilenceMs, maxLineBytes = presetMaxLineBytes } = limits;
     const refuse = (detail: string, cause: unknown) => new FollowError("protocol", detail, { cause });
     const lines = new LineReader({ maxLineBytes, refuse });
@@ -203,23 +207,29 @@ export class StoreFollower implements Feed {
       this.#askedAtMs = clock.monotonicMs();
       this.#missedMs = this.#suspensions.missedMs;
     };
-    const heard = (chunk: Buffer) => {
-      for (const line of lines.push(chunk)) this.#takeLine(line);
-    };
     try {
       const credentials = await this.#credentials();
-      const { place: known } = this.#copy;
-      // Without a run, the store sends everything. A member of the store that is behind the index catches up first.
-      const place = this.#isDoubtful && known !== undefined ? { ...known, run: undefined } : known;
-      const asked = { url: this.#url, path, credentials, place, name };
-      await listenToStore({ ...asked, clock, silenceMs, signal, connected, heard });
-      return false;
+      const asked = { target: this.#target, credentials, clock, silenceMs, connectMs, signal, connected };
+      for await (const chunk of readStore(asked)) for (const line of lines.push(chunk)) this.#takeLine(line);
+      throw new FollowError("ended");
     } catch (error) {
+      if (signal.aborted) return false;
       this.#logFailure(error);
       return true;
     } finally {
       renewal.cancel();
     }
+  }
+
+  /** The route of the member that is asked, with the place up to which the follower has the store's history. */
+  get #target(): URL {
+    const { path = followPath, name } = this.#options;
+    const { place } = this.#copy;
+    const query = new URLSearchParams(place && { cluster: place.cluster, after: String(place.index) });
+    // Without a run, the store sends everything. A member of the store that is behind the index catches up first.
+    if (place?.run !== undefined && !this.#isDoubtful) query.set("run", place.run);
+    if (name !== undefined) query.set("name", name);
+    return new URL(`${path}?${query}`, this.#url);
   }
 
   async #credentials(): Promise<StoreCredentials> {

@@ -1,8 +1,10 @@
-/** One request to a store in another process, with the credentials that the store requires. */
+/** Requests to a store in another process, with the credentials that the store requires. */
 
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { TLSSocket } from "node:tls";
+import type { Clock } from "../lib/clock.ts";
+import { Deadline } from "../lib/deadline.ts";
 import { codeOf } from "../lib/errors.ts";
 import { FollowError } from "./follow-error.ts";
 
@@ -51,11 +53,61 @@ export function answerTo(sent: ClientRequest, body?: string | (() => string)): P
   });
 }
 
+/** Calls `then` when the connection can carry a request. With TLS, that is after the handshake. */
 function whenConnected(sent: ClientRequest, then: () => void): void {
   sent.once("socket", (socket) => {
     if (socket.connecting) socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", then);
     else then();
   });
+}
+
+export interface ReadStoreOptions {
+  readonly target: URL;
+  readonly credentials: StoreCredentials;
+  readonly clock: Clock;
+  /** The longest silence, before the answer or within it. After that the connection ends. */
+  readonly silenceMs: number;
+  /** The longest time to open the connection, including TLS; `silenceMs` unless given. */
+  readonly connectMs?: number;
+  /** Ends the connection immediately. */
+  readonly signal: AbortSignal;
+  /** Called when the connection is open, before the store has answered. */
+  readonly connected?: () => void;
+}
+
+/**
+ * Yields the bytes of an answer as soon as they arrive.
+ * @throws {FollowError} when the answer cannot be read to its end; `ended` when `signal` ended the connection.
+ */
+export async function* readStore(options: ReadStoreOptions): AsyncGenerator<Buffer> {
+  const { target, credentials, clock, silenceMs, connectMs = silenceMs, signal, connected } = options;
+  if (signal.aborted) throw new FollowError("ended");
+  const sent = askStore(target, credentials);
+  const silence = new Deadline({ clock, durationMs: silenceMs });
+  const connecting = new Deadline({ clock, durationMs: connectMs });
+  const stop = () => sent.destroy(new FollowError("ended"));
+  const ends = [signal, silence.signal, connecting.signal];
+  for (const end of ends) end.addEventListener("abort", stop, { once: true });
+  whenConnected(sent, () => {
+    connecting.cancel();
+    connected?.();
+  });
+  try {
+    for await (const chunk of await answerTo(sent)) {
+      silence.putOff();
+      yield Buffer.from(chunk);
+    }
+  } catch (error) {
+    // The error of a cut connection depends on how far the answer was. The caller gets the same one in any case.
+    if (signal.aborted) throw new FollowError("ended");
+    if (silence.hasPassed) throw new FollowError("silent");
+    throw connecting.hasPassed ? new FollowError("unreachable", "no connection in time") : asFollowError(error);
+  } finally {
+    silence.cancel();
+    connecting.cancel();
+    signal.removeEventListener("abort", stop);
+    sent.destroy();
+  }
 }
 
 /**

@@ -38,6 +38,9 @@ export interface FollowPlace {
 /** The route's path on the store's listener. Its query describes the follower's copy: `cluster`, `after` and `run`. */
 export const followPath = "/davit/v1/follow";
 
+/** Where the store's listener sends a backup, in the format of `store/backup/format.ts`. */
+export const backupPath = "/davit/v1/backup";
+
 /** The store sends a heartbeat at least this often. A follower gives up after a silence of three heartbeats. */
 export const heartbeatMs = 10_000;
 

@@ -13,7 +13,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { decodeFollowLine, encodeFollowLine } from "../../src/model/follow-line.ts";
 import { decodeGroup, decodeProfile, decodeSynced, decodeTombstone } from "../../src/model/objects/documents.ts";
 import { ReportError, reportOfFields, reportOfJson } from "../../src/model/permits/machine-report.ts";
-import { decodeClosing, decodeQuestion, decodeReply } from "../../src/model/permits/permit-wire.ts";
+import { permitQuestions } from "../../src/model/permits/permit-wire.ts";
 import { resources } from "../../src/sources/kubernetes/client/resources.ts";
 import { judge } from "../../src/sources/kubernetes/source/judge.ts";
 import { readMeta } from "../../src/sources/kubernetes/watch/mirror.ts";
@@ -104,7 +104,7 @@ const entry = {
 };
 const decoders: readonly ((text: string) => unknown)[] = [
   ...[decodeProfile, decodeGroup, decodeTombstone, decodeSynced, decodeMeta, decodeEntry],
-  ...[decodeQuestion, decodeReply, decodeClosing],
+  ...Object.values(permitQuestions).flatMap(({ decode, decodeAnswer }) => [decode, decodeAnswer]),
 ];
 
 /** @throws what is none of these errors. */

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { readCredentials } from "../../follow/credentials.ts";
-import { fetchBackup } from "../../follow/fetch-backup.ts";
 import { FollowError, type FollowFailure } from "../../follow/follow-error.ts";
+import { readStore } from "../../follow/store-request.ts";
 import { ledgerRootPath } from "../../installs/ledger/ledger-documents.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { StartError } from "../../lib/start-error.ts";
+import { backupPath } from "../../model/follow-line.ts";
 import { type BesideTree, backupOf } from "../../store/backup/backup.ts";
 import { saveBackup } from "../../store/backup/file.ts";
 import { readDirectory } from "../../store/inspect/read-directory.ts";
@@ -17,6 +18,9 @@ import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { Progress, sizeText } from "../core/progress.ts";
 import { type BackupConfig, backupHelp, readBackupConfig } from "./backup-options.ts";
+
+// It is long because nothing is read while the disk that gets the backup is busy. Such a pause counts as silence, too.
+const silenceMs = 60_000;
 
 /** `davit backup`: copies a store into one file, from a running davit or from a data directory that no davit uses. */
 export const backup = workCommand({
@@ -61,7 +65,8 @@ async function* fromStore(url: URL, config: BackupConfig, host: Host): AsyncIter
     keyFile: config.storeKeyFile,
   });
   try {
-    yield* fetchBackup({ url, credentials, signal: host.stop });
+    const target = new URL(backupPath, url);
+    yield* readStore({ target, credentials, clock: systemClock, silenceMs, signal: host.stop });
   } catch (error) {
     if (!(error instanceof FollowError)) throw error;
     const why = host.stop.aborted ? "it was stopped" : reasonOf(error);

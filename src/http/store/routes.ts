@@ -4,8 +4,7 @@
  */
 
 import { after } from "../../lib/soon.ts";
-import { backupPath } from "../../model/backup-path.ts";
-import { followPath } from "../../model/follow-line.ts";
+import { backupPath, followPath } from "../../model/follow-line.ts";
 import { storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
 import { ledgerPath } from "../../model/permits/permit-wire.ts";
 import type { Store } from "../../store/store.ts";

@@ -9,7 +9,20 @@
  * follower trusts no writer either: it serves an install only if the writer chose what it chose itself.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../json.ts";
+import {
+  flag,
+  lenient,
+  list,
+  number,
+  object,
+  oneOf,
+  optional,
+  parsed,
+  record,
+  text,
+  variant,
+  where,
+} from "../../lib/shape.ts";
 import { type PermitRefusal, permitRefusals } from "../refusals.ts";
 import { sightingForms } from "../sighting.ts";
 import { installStates, type LedgerEntry, type PermitPurpose, reportStates } from "./permit.ts";
@@ -80,97 +93,72 @@ type QuestionForms = {
   >;
 };
 
+/** Which group and profile the writer chose. */
+const chosen = { group: text, profile: text };
+const address = where(isAddress, "is no address of a client");
+
+const question = object({
+  rawQuery: text,
+  purpose: oneOf<PermitPurpose>(["script", "config"]),
+  mayClaim: flag,
+  isSealed: (value) => value === true,
+  address: optional(address),
+});
+
+const closing = object({
+  kind: oneOf<"report">(["report"]),
+  token: text,
+  report: object({
+    state: oneOf(reportStates),
+    progress: lenient(number),
+    message: lenient(text),
+    labels: lenient(record(text)),
+  }),
+  address: optional(address),
+});
+
+/** What the follower compares of an entry. */
+const compared = object({
+  id: text,
+  identities: list(text),
+  state: oneOf(installStates),
+  grant: object({ key: text, generation: number }),
+  claimedAtMs: number,
+});
+
+const reply = variant("kind", {
+  granted: object({ entry: where(isEntry, "is no entry"), reportToken: text, ...chosen }),
+  disk: object(chosen),
+  refused: object({ why: where(isRefusal, "is no refusal"), ...chosen }),
+  late: object({}),
+});
+
+const outcomes = object({ outcome: oneOf<ReportOutcome>(["taken", "unknown", "final", "tooMany", "late"]) });
+
+/** The address of a client, which the ledger keeps. */
+function isAddress(value: unknown): value is string {
+  return typeof value === "string" && sightingForms.address.test(value);
+}
+
+function isRefusal(value: unknown): value is PermitRefusal {
+  return typeof value === "string" && Object.hasOwn(permitRefusals, value);
+}
+
+function isEntry(value: unknown): value is LedgerEntry {
+  return compared(value) !== undefined;
+}
+
 export const permitQuestions: QuestionForms = {
   permit: {
     path: "/davit/v1/permit",
-    decode: decodeQuestion,
-    encodeAnswer: (reply) => reply,
-    decodeAnswer: decodeReply,
+    decode: (sent) => parsed(question, sent),
+    encodeAnswer: (answer) => answer,
+    decodeAnswer: (sent) => parsed(reply, sent),
   },
   report: {
     path: "/davit/v1/report",
-    decode: decodeClosing,
+    decode: (sent) => parsed(closing, sent),
     encodeAnswer: (outcome) => ({ outcome }),
-    decodeAnswer: decodeOutcome,
+    decodeAnswer: (sent) => parsed(outcomes, sent)?.outcome,
   },
 };
-
-const purposes: readonly PermitPurpose[] = ["script", "config"];
-
-/** Reads a `PermitQuestion`; undefined for any other text. */
-export function decodeQuestion(text: string): PermitQuestion | undefined {
-  const value = parseJsonObject(text) ?? {};
-  const { rawQuery, mayClaim } = value;
-  const purpose = purposes.find((each) => each === value.purpose);
-  const address = addressIn(value);
-  if (typeof rawQuery !== "string" || purpose === undefined || typeof mayClaim !== "boolean") return undefined;
-  return address && { rawQuery, purpose, mayClaim, isSealed: value.isSealed === true, ...address };
-}
-
-/** Reads a `PermitReply`; undefined for any other text. It checks what the follower compares. */
-export function decodeReply(text: string): PermitReply | undefined {
-  const value = parseJsonObject(text) ?? {};
-  const { kind, group, profile } = value;
-  if (kind === "late") return { kind };
-  if (typeof group !== "string" || typeof profile !== "string") return undefined;
-  const chosen = { group, profile };
-  if (kind === "disk") return { kind, ...chosen };
-  if (kind === "refused") {
-    const { why } = value;
-    return typeof why === "string" && isRefusal(why) ? { kind, why, ...chosen } : undefined;
-  }
-  const { entry, reportToken } = value;
-  if (kind !== "granted" || !isEntry(entry) || typeof reportToken !== "string") return undefined;
-  return { kind, entry: entry as unknown as LedgerEntry, reportToken, ...chosen };
-}
-
-/** Reads a `Closing`; undefined for any other text. */
-export function decodeClosing(text: string): Closing | undefined {
-  const value = parseJsonObject(text) ?? {};
-  const { kind, token } = value;
-  const from = addressIn(value);
-  const report = isJsonObject(value.report) ? reportIn(value.report) : undefined;
-  if (kind !== "report" || typeof token !== "string" || report === undefined) return undefined;
-  return from && { kind, token, report, ...from };
-}
-
-const outcomes: readonly ReportOutcome[] = ["taken", "unknown", "final", "tooMany", "late"];
-
-/** Reads the answer to a `Closing`; undefined for any other text. */
-function decodeOutcome(text: string): ReportOutcome | undefined {
-  const value = parseJsonObject(text)?.outcome;
-  return outcomes.find((outcome) => outcome === value);
-}
-
-function reportIn({ state, progress, message, labels }: JsonObject): MachineReport | undefined {
-  const known = reportStates.find((each) => each === state);
-  if (known === undefined) return undefined;
-  return {
-    state: known,
-    ...(typeof progress === "number" && { progress }),
-    ...(typeof message === "string" && { message }),
-    ...(isJsonObject(labels) && areTexts(labels) && { labels }),
-  };
-}
-
-function areTexts(labels: JsonObject): labels is Readonly<Record<string, string>> {
-  return Object.values(labels).every((value) => typeof value === "string");
-}
-
-/** The address of a client, which the ledger keeps; undefined if there is something else in its place. */
-function addressIn({ address }: JsonObject): { readonly address?: string } | undefined {
-  if (address === undefined) return {};
-  return typeof address === "string" && sightingForms.address.test(address) ? { address } : undefined;
-}
-
-function isRefusal(text: string): text is PermitRefusal {
-  return Object.hasOwn(permitRefusals, text);
-}
-
-function isEntry(value: JsonValue | undefined): value is JsonObject {
-  if (!isJsonObject(value)) return false;
-  const { id, identities, state, grant, claimedAtMs } = value;
-  const hasGrant = isJsonObject(grant) && typeof grant.key === "string" && typeof grant.generation === "number";
-  const isClaimed = typeof id === "string" && Array.isArray(identities) && typeof claimedAtMs === "number";
-  return isClaimed && hasGrant && installStates.some((each) => each === state);
-}

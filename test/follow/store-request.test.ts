@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type FetchBackupOptions, fetchBackup } from "../../src/follow/fetch-backup.ts";
+import { type ReadStoreOptions, readStore } from "../../src/follow/store-request.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { backupPath } from "../../src/model/follow-line.ts";
 import { FakeStore } from "./fake-store.ts";
 
 let store: FakeStore;
@@ -13,12 +15,11 @@ afterEach(async () => {
 });
 
 /** Everything that comes, as text. */
-async function fetchAll(options: Partial<FetchBackupOptions> = {}): Promise<string> {
+async function fetchAll(options: Partial<ReadStoreOptions> = {}): Promise<string> {
   let text = "";
   const { signal } = new AbortController();
-  for await (const piece of fetchBackup({ url: store.url, credentials: {}, signal, ...options })) {
-    text += Buffer.from(piece).toString();
-  }
+  const preset = { target: new URL(backupPath, store.url), credentials: {}, clock: systemClock, silenceMs: 60_000 };
+  for await (const piece of readStore({ ...preset, signal, ...options })) text += piece.toString();
   return text;
 }
 
@@ -40,8 +41,8 @@ describe("a fetch ends with a reason", () => {
   });
 
   it("when nobody listens", async () => {
-    const url = new URL("http://127.0.0.1:1");
-    await expect(fetchAll({ url })).rejects.toMatchObject({ reason: "unreachable", detail: "ECONNREFUSED" });
+    const target = new URL("http://127.0.0.1:1");
+    await expect(fetchAll({ target })).rejects.toMatchObject({ reason: "unreachable", detail: "ECONNREFUSED" });
   });
 
   it("when the connection is cut within the answer", async () => {
