@@ -119,9 +119,9 @@ const rooms = {
     wal: ["core"],
     etcd: ["core"],
     snapshot: ["core", "tree", "command", "watch"],
-    backup: ["core", "tree", "watch", "snapshot", "wal"],
+    backup: ["core", "tree", "watch", "snapshot"],
     inspect: ["core", "tree", "command", "watch", "snapshot", "wal"],
-    move: ["core", "command", "wal", "etcd", "snapshot", "inspect"],
+    move: ["core", "tree", "command", "wal", "etcd", "snapshot", "backup", "inspect"],
   },
 };
 

@@ -3,7 +3,7 @@
 import { EtcdLog, type EtcdLogOptions } from "./etcd/etcd-log.ts";
 import { Store, type StoreOptions } from "./store.ts";
 
-export type { SourceProof } from "./etcd/seen-members.ts";
+export type { SourceProof } from "./etcd/members.ts";
 
 export interface OpenEtcdStoreOptions extends EtcdLogOptions, Omit<StoreOptions, "log" | "clock"> {}
 

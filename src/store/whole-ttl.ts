@@ -66,7 +66,7 @@ export class WholeTtl {
       if (found !== undefined && found.modifiedIndex !== node.modifiedIndex) return node.expiresAtMs;
       const endsAtMs = found?.timer?.dueAtMs ?? node.expiresAtMs ?? lastExpiryMs;
       const atMs = membership.nowMs() + membership.behindMs;
-      if (endsAtMs - atMs >= wholeMs - mayLackMs || endsAtMs >= lastExpiryMs || !membership.mayExtend) return endsAtMs;
+      if (endsAtMs - atMs >= wholeMs - mayLackMs || endsAtMs >= lastExpiryMs) return endsAtMs;
       const tookMs = clock.monotonicMs() - sinceMs;
       sinceMs = clock.monotonicMs();
       // A node that is missing has ended, or another client has removed it.

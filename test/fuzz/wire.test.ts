@@ -24,7 +24,7 @@ import { decodeRecord, encodeRecord } from "../../src/store/command/command-code
 import { WalError } from "../../src/store/core/log-port.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
-import { decodeBatch, encodeBatch } from "../../src/store/etcd/batch-frame.ts";
+import { decodeBatch, encodeBatch } from "../../src/store/etcd/batches.ts";
 import { admission } from "../import-matchbox/trees.ts";
 import { type FuzzTarget, fuzz, fuzzTimeoutMs } from "./fuzz.ts";
 
@@ -80,17 +80,14 @@ const followText = [
   { kind: "heartbeat", index: 4, run: "r", nowMs: 2, provenMs: 1 },
 ] as const;
 
-const batch = encodeBatch(
-  {
-    kind: "records",
-    clock: { atMs: 1, term: 2 },
-    records: [
-      encodeRecord({ atMs: 1, command: { kind: "set", path: storePath("/a"), value: "b" } }),
-      encodeRecord({ atMs: 2, command: { kind: "compareAndDelete", path: storePath("/a"), expected: { index: 7n } } }),
-    ],
-  },
-  1,
-);
+const batch = encodeBatch({
+  kind: "records",
+  clock: { atMs: 1, term: 2 },
+  records: [
+    encodeRecord({ atMs: 1, command: { kind: "set", path: storePath("/a"), value: "b" } }),
+    encodeRecord({ atMs: 2, command: { kind: "compareAndDelete", path: storePath("/a"), expected: { index: 7n } } }),
+  ],
+});
 
 const entry = {
   ...{
@@ -145,7 +142,7 @@ const targets: readonly FuzzTarget[] = [
     words: [...jsonWords, '"kind":"batch"', '"path":"/b"'],
     run: (input) => {
       declared(() => {
-        const { records } = decodeBatch(input, 1);
+        const { records } = decodeBatch(input);
         expect(records.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(input.length);
         for (const record of records) expect(Number.isFinite(decodeRecord(record).atMs)).toBe(true);
       }, WalError);

@@ -7,8 +7,6 @@ import { Appender } from "../../src/store/etcd/appender.ts";
 import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { logStart } from "../../src/store/etcd/delivery.ts";
-import { FormatLevel } from "../../src/store/etcd/format-level.ts";
-import { LargeBatches } from "../../src/store/etcd/large-batches.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
 import { LeaderClock } from "../../src/store/etcd/leader-clock.ts";
 import { type EtcdProxy, startEtcdProxy } from "../helpers/etcd-proxy.ts";
@@ -35,15 +33,12 @@ describe.skipIf(missing("etcd"))("an appender", () => {
   const layout = new Layout("/davit/");
 
   function openAppender(leaderRevision: () => number | undefined = () => undefined): Appender {
-    const formats = new FormatLevel();
     return new Appender({
       client,
       layout,
       clock: systemClock,
       leaderClock: new LeaderClock(systemClock.nowMs),
       withinMs: 2_000,
-      large: new LargeBatches({ client, layout, formats }),
-      formats,
       run: "1",
       epoch: 0,
       delivery: () => ({ add() {}, position: logStart }),

@@ -10,12 +10,10 @@ import { StoreError } from "../../src/store/core/refusal.ts";
 import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
-import { NewPrefix } from "../../src/store/etcd/new-prefix.ts";
-import { moveStore, type OldPlace } from "../../src/store/move/move-store.ts";
-import { OldDirectory } from "../../src/store/move/old-directory.ts";
-import { OldPrefix } from "../../src/store/move/old-prefix.ts";
+import { DirectoryPlace } from "../../src/store/move/directory-place.ts";
+import { moveStore, type OldPlace } from "../../src/store/move/places.ts";
+import { PrefixPlace } from "../../src/store/move/prefix-place.ts";
 import type { Store } from "../../src/store/store.ts";
-import { NewDirectory } from "../../src/store/wal/new-directory.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
@@ -50,8 +48,8 @@ describe.skipIf(missing("etcd"))("a store that moves", () => {
   let client: EtcdClient;
   let places = 0;
   const prefix = () => `/davit/${places}/`;
-  const newPrefix = () => new NewPrefix({ client, clock: systemClock, prefix: prefix(), doing: "Moving to" });
-  const oldPrefix = () => new OldPrefix({ client, clock: systemClock, prefix: prefix() });
+  const newPrefix = () => new PrefixPlace({ client, clock: systemClock, prefix: prefix(), doing: "Moving to" });
+  const oldPrefix = () => new PrefixPlace({ client, clock: systemClock, prefix: prefix(), doing: "Moving" });
   const member = (name = "m0") => openStoreMember(name, { endpoints: etcd.urls, prefix: prefix(), agelessRoot });
 
   beforeAll(async () => {
@@ -63,9 +61,10 @@ describe.skipIf(missing("etcd"))("a store that moves", () => {
     await etcd.stop();
   });
 
-  const oldDirectory = (files: FaultFiles) => new OldDirectory({ files, directory: dataDirectory, lock });
+  const oldDirectory = (files: FaultFiles) =>
+    new DirectoryPlace({ files, directory: dataDirectory, lock, random, doing: "Moving" });
   const newDirectory = (files: FaultFiles) =>
-    new NewDirectory({ files, directory: dataDirectory, lock, random, doing: "Moving to" });
+    new DirectoryPlace({ files, directory: dataDirectory, lock, random, doing: "Moving to" });
 
   async function toEtcd(from: OldPlace) {
     places += 1;

@@ -97,7 +97,7 @@ describe.skipIf(missing("etcd"))("a key that no davit wrote", { timeout: 60_000 
     await again.store.submit(set("/a", "2", 30));
   });
 
-  it("at the level does not change the format of the log", async () => {
+  it("of the level, which 0.2 left, counts for nothing", async () => {
     const first = await members.open("a");
     await leaderOf([first]);
     await put(keyOf("level"), "abc");

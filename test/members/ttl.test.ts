@@ -83,16 +83,6 @@ describe.skipIf(missing("etcd"))("a key with a ttl", { timeout: 60_000 }, () => 
     }
     expect(await wrongOf([leader, other])).toBeUndefined();
   });
-
-  it("gets no such record while a member of an older version runs", async () => {
-    const older = await members.open("a", { knownFormat: 1 });
-    await leaderOf([older]);
-    const newer = await members.open("b");
-    expect([older, newer].map(({ store }) => store.membership.mayExtend)).toEqual([false, false]);
-    await older.stop();
-    members.all = [newer];
-    await expect.poll(() => newer.store.membership.mayExtend, { timeout: 20_000 }).toBe(true);
-  });
 });
 
 /** The first state that differs from that of the first member; undefined if all are alike. */

@@ -1,25 +1,26 @@
-/**
- * Members that know different formats of batches, as in an upgrade of one after the other. A member here may say that
- * it knows only the first one.
- */
+/** Batches of other versions in a log: of an earlier davit, which are read, and of a later one, which are refused. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
+import { encodeRecord } from "../../src/store/command/command-codec.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { encodeBatch } from "../../src/store/etcd/batches.ts";
 import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
+import { bytesOf } from "../../src/store/etcd/client/messages.ts";
+import { Layout } from "../../src/store/etcd/layout.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
-import { leaderOf, openStoreMember, set, settled, stateOf } from "./members.ts";
+import { leaderOf, openStoreMember, set } from "./members.ts";
 
 const soon = { timeout: 30_000, interval: 50 };
 
-describe.skipIf(missing("etcd"))("members of two versions", { timeout: 60_000 }, () => {
+describe.skipIf(missing("etcd"))("a log with batches of several versions", { timeout: 60_000 }, () => {
   let etcd: EtcdMembers;
   let client: EtcdClient;
   let places = 0;
   const prefix = () => `/davit/${places}/`;
-  const open = (name: string, knownFormat: number) =>
-    openStoreMember(name, { endpoints: etcd.urls, prefix: prefix(), knownFormat });
+  const open = (name: string) => openStoreMember(name, { endpoints: etcd.urls, prefix: prefix() });
 
   beforeAll(async () => {
     etcd = await startEtcdV3();
@@ -33,72 +34,45 @@ describe.skipIf(missing("etcd"))("members of two versions", { timeout: 60_000 },
     places += 1;
   });
 
-  /** The formats of all batches in the log. */
-  async function formats(): Promise<readonly number[]> {
-    const { keys } = await client.range({ key: `${prefix()}l/0/`, end: `${prefix()}l/00` });
-    return keys.toSorted((a, b) => a.modRevision - b.modRevision).map(({ value }) => value[0] ?? 0);
+  /** Writes a batch with one command as a davit of another version does. */
+  async function write(version: number, path: string): Promise<void> {
+    const layout = new Layout(prefix());
+    const record = encodeRecord({ atMs: 1, command: { kind: "set", path: storePath(path), value: "x" } });
+    const value = Buffer.from(encodeBatch({ kind: "records", clock: { atMs: 1, term: 0 }, records: [record] }));
+    value.writeUInt8(version);
+    const id = `other/${version}`;
+    const puts = [
+      { key: layout.head, value: bytesOf(id) },
+      { key: layout.batch({ epoch: 0, id }), value },
+    ];
+    await client.txn({ success: puts.map((put) => ({ put })) });
   }
 
-  const level = async () => {
-    const [key] = (await client.range({ key: `${prefix()}level` })).keys;
-    return key === undefined ? undefined : Buffer.from(key.value).toString();
-  };
-
-  it("write what all of them know, and the later format once the last older one is gone", async () => {
-    const older = await open("older", 1);
-    const newer = await open("newer", 2);
-    await leaderOf([older, newer]);
-    await newer.store.submit(set("/a", "1"));
-    await older.store.submit(set("/b", "1"));
-    expect(new Set(await formats())).toEqual(new Set([1]));
-    expect(await level()).toBeUndefined();
-    await older.stop();
-    await expect.poll(level, soon).toBe("2");
-    await expect
-      .poll(async () => {
-        await newer.store.submit(set("/c", "1"));
-        return (await formats()).at(-1);
-      }, soon)
-      .toBe(2);
-    await newer.store.submit(set("/large", "x".repeat(2_000_000)));
-    await expect(open("older", 1)).rejects.toThrow(
-      /^Reading .*: its version is 2 and this davit knows 1; start the davit that wrote it, or a later one/,
-    );
-    const second = await open("second", 2);
-    const [one, two] = await settled([newer, second]);
-    if (one !== undefined && two !== undefined) expect(stateOf(two)).toBe(stateOf(one));
-    await second.stop();
-    await newer.stop();
+  it("reads earlier ones, and the key that 0.2 left for its format", async () => {
+    const layout = new Layout(prefix());
+    const puts = { [layout.meta]: '{"cluster":"7"}', [layout.epoch]: "0", [`${prefix()}level`]: "1" };
+    const success = Object.entries(puts).map(([key, text]) => ({ put: { key, value: bytesOf(text) } }));
+    await client.txn({ success });
+    await write(1, "/earlier");
+    const member = await open("a");
+    await leaderOf([member]);
+    await member.store.submit(set("/later", "1"));
+    expect(member.store.get(storePath("/earlier")).node.value).toBe("x");
+    expect(member.store.membership.strangeKeys.size).toBe(0);
+    await member.stop();
   });
 
-  it("raise the format on a condition that fails when somebody joined", async () => {
-    const members = { key: `${prefix()}members/`, end: `${prefix()}members0` };
-    const join = (id: string) =>
-      client.txn({ success: [{ put: { key: members.key + id, value: Buffer.from("{}") } }] });
-    await join("a");
-    const { header } = await client.range(members);
-    const nobodyJoined = async () => {
-      const when = [{ ...members, is: "less", createRevision: header.revision + 1 } as const];
-      return (await client.txn({ when, success: [] })).succeeded;
-    };
-    // A member that writes its key again has not joined.
-    await join("a");
-    expect(await nobodyJoined()).toBe(true);
-    await join("b");
-    expect(await nobodyJoined()).toBe(false);
-  });
-
-  it("keep a davit out that knows less, even before a record of the later format", async () => {
-    const older = await open("older", 1);
-    await leaderOf([older]);
-    await older.store.submit(set("/a", "1"));
-    await client.txn({ success: [{ put: { key: `${prefix()}level`, value: Buffer.from("2") } }] });
-    await expect.poll(() => older.store.status, soon).toBe("lost");
-    expect(older.store.trouble).toContain("its version is 2 and this davit knows 1");
-    await older.stop();
-    await expect(open("older", 1)).rejects.toThrow("Reading the log in etcd: its version is 2 and this davit knows 1");
-    const newer = await open("newer", 2);
-    await newer.store.submit(set("/b", "1"));
-    await newer.stop();
+  it("keeps a davit out that knows less, and says why", async () => {
+    const refusal = "its version is 3 and this davit knows 2; start the davit that wrote it, or a later one";
+    const member = await open("a");
+    await leaderOf([member]);
+    await member.store.submit(set("/a", "1"));
+    await write(3, "/a");
+    await expect.poll(() => member.store.status, soon).toBe("lost");
+    expect(member.store.trouble).toContain(refusal);
+    expect(member.store.get(storePath("/a")).node.value).toBe("1");
+    await expect(member.store.submit(set("/a", "2"))).rejects.toThrow(refusal);
+    await member.stop();
+    await expect(open("b")).rejects.toThrow(`Reading a batch of the log in etcd: ${refusal}`);
   });
 });

@@ -3,14 +3,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ReadBackup, readBackup } from "../../src/store/backup/backup.ts";
-import { restore, restoreLeap } from "../../src/store/backup/restore.ts";
 import type { Submission } from "../../src/store/command/command.ts";
 import { WalError } from "../../src/store/core/log-port.ts";
 import { isAtOrBelow, storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
+import { DirectoryPlace, type DirectoryPlaceOptions } from "../../src/store/move/directory-place.ts";
+import { restore, restoreLeap } from "../../src/store/move/places.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { StoredNode } from "../../src/store/tree/tree-walk.ts";
-import { NewDirectory, type NewDirectoryOptions } from "../../src/store/wal/new-directory.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan, seededPick } from "../helpers/fault-files.ts";
@@ -53,8 +53,8 @@ const pick = seededPick(99);
 
 const random = (bytes: number) => Uint8Array.from({ length: bytes }, () => pick(256));
 
-function restoreTo(files: FaultFiles, backup: ReadBackup, options: Partial<NewDirectoryOptions> = {}) {
-  const place = new NewDirectory({
+function restoreTo(files: FaultFiles, backup: ReadBackup, options: Partial<DirectoryPlaceOptions> = {}) {
+  const place = new DirectoryPlace({
     directory: dataDirectory,
     files,
     lock: () => ({ isHeld: () => true, release: () => {} }),

@@ -7,7 +7,7 @@ import type { ServeConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import type { OpenEtcdStoreOptions } from "../../store/open-etcd-store.ts";
 import type { Store } from "../../store/store.ts";
-import { isMoved } from "../../store/wal/moved-mark.ts";
+import { isMoved } from "../../store/wal/begin-log.ts";
 import { listSegments } from "../../store/wal/recover.ts";
 import { advertisedAuthority } from "./advertise.ts";
 import { etcdAccess } from "./etcd-access.ts";

@@ -1,4 +1,3 @@
-import { ledgerPrefix } from "../../app/core/members.ts";
 import { endFileLedger } from "../../installs/ledger/file-mark.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
@@ -6,14 +5,11 @@ import { tombstonesRoot } from "../../model/objects/documents.ts";
 import { type Environment, helpOf, type Option, type Values } from "../../options/parsing.ts";
 import { one, readChoice } from "../../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
-import { Layout } from "../../store/etcd/layout.ts";
-import { moveStore, type OldPlace, type StoppedStore } from "../../store/move/move-store.ts";
-import { OldDirectory } from "../../store/move/old-directory.ts";
-import { lockDirectory } from "../../store/wal/lock.ts";
+import { moveStore, type StoppedStore } from "../../store/move/places.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { Progress } from "../core/progress.ts";
-import { newDirectory, placeOptions, prefixName, withEtcd, withNewPrefix } from "./store-places.ts";
+import { directoryPlace, placeOptions, prefixName, withPrefix } from "./store-places.ts";
 
 const options = {
   to: {
@@ -60,26 +56,19 @@ export const migrateStore = workCommand({
 async function move(config: MigrateConfig, host: Host): Promise<void> {
   const { dataDir: directory, to } = config;
   const etcd = prefixName(config);
-  const doing = "Moving to";
   const now = { agelessRoot: tombstonesRoot, nowMs: systemClock.nowMs() };
   if (to === "etcd") {
-    const leaving = () => endFileLedger(diskFiles, directory);
-    const from = new OldDirectory({ files: diskFiles, directory, lock: lockDirectory, leaving });
-    const moved = await withNewPrefix(config, doing, (place) => moveStore({ ...now, from, to: place, toName: etcd }));
+    const from = directoryPlace(directory, { doing: "Moving", leaving: () => endFileLedger(diskFiles, directory) });
+    const moved = await withPrefix(config, "Moving to", (place) =>
+      moveStore({ ...now, from, to: place, toName: etcd }),
+    );
     return report(host, etcd, moved);
   }
-  const place = newDirectory(directory, doing);
-  const moved = await withOldPrefix(config, (from) => {
-    return moveStore({ ...now, from, to: place, toName: `"${directory}"` });
-  });
+  const place = directoryPlace(directory, { doing: "Moving to" });
+  const moved = await withPrefix(config, "Moving", (from) =>
+    moveStore({ ...now, from, to: place, toName: `"${directory}"` }),
+  );
   report(host, `"${directory}"`, moved);
-}
-
-async function withOldPrefix<Result>(config: MigrateConfig, work: (place: OldPlace) => Promise<Result>) {
-  const { OldPrefix } = await import("../../store/move/old-prefix.ts");
-  const { storeEtcdPrefix: prefix } = config;
-  const removed = new Layout(ledgerPrefix(prefix)).all;
-  return await withEtcd(config, (client) => work(new OldPrefix({ client, clock: systemClock, prefix, removed })));
 }
 
 function report(host: Host, place: string, { machine, clusterId: cluster }: StoppedStore): void {

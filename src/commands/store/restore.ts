@@ -7,15 +7,14 @@ import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { type ReadBackup, readBackup } from "../../store/backup/backup.ts";
-import { restore as restoreBackup } from "../../store/backup/restore.ts";
-import type { NewPlace } from "../../store/core/log-port.ts";
 import { isAtOrBelow, storePath } from "../../store/core/node.ts";
+import { type NewPlace, restore as restoreBackup } from "../../store/move/places.ts";
 import type { StoredNode } from "../../store/tree/tree-walk.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { Progress } from "../core/progress.ts";
 import { type RestoreConfig, readRestoreConfig, restoreHelp } from "./backup-options.ts";
-import { newDirectory, prefixName, withNewPrefix } from "./store-places.ts";
+import { directoryPlace, prefixName, withPrefix } from "./store-places.ts";
 
 /**
  * `davit restore`: begins a store from a backup, without davit's own documents. So davit answers machines only from
@@ -36,12 +35,12 @@ async function bringBack(config: RestoreConfig, host: Host): Promise<void> {
   const doing = "Restoring to";
   if (config.storeEtcdEndpoints !== undefined) {
     const name = prefixName(config);
-    return await withNewPrefix(config, doing, (place, ledger) => restoreTo({ place, ledger }, { input, name }, host));
+    return await withPrefix(config, doing, (place, ledger) => restoreTo({ place, ledger }, { input, name }, host));
   }
   // Without etcd, the options have a directory.
   const name = dataDir ?? "";
-  const ledger = newDirectory(join(name, "ledger"), doing);
-  await restoreTo({ place: newDirectory(name, doing), ledger }, { input, name }, host);
+  const ledger = directoryPlace(join(name, "ledger"), { doing });
+  await restoreTo({ place: directoryPlace(name, { doing }), ledger }, { input, name }, host);
 }
 
 interface RestorePlaces {

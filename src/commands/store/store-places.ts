@@ -9,10 +9,9 @@ import type { Log } from "../../lib/log.ts";
 import { etcdOptions } from "../../options/etcd.ts";
 import { type Environment, readTable, type Values } from "../../options/parsing.ts";
 import { newDirectoryOption } from "../../options/readers.ts";
-import type { NewPlace } from "../../store/core/log-port.ts";
-import type { EtcdClient } from "../../store/etcd/client/etcd-client.ts";
+import { DirectoryPlace, type DirectoryPlaceOptions } from "../../store/move/directory-place.ts";
+import type { PrefixPlace } from "../../store/move/prefix-place.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
-import { NewDirectory } from "../../store/wal/new-directory.ts";
 
 // Only members of a store have these two.
 const { storeEtcdLeaseMs: _lease, storeEtcdShared: _shared, ...ofEtcd } = etcdOptions;
@@ -45,9 +44,12 @@ function without(prefix: string, environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith(prefix)));
 }
 
-/** The data directory, in which a store may begin. @param doing see `NewDirectoryOptions`. */
-export function newDirectory(directory: string, doing: string): NewPlace {
-  return new NewDirectory({ directory, doing, files: diskFiles, lock: lockDirectory, random: randomBytes });
+/** A data directory. @param more its `doing`, see `DirectoryPlaceOptions`. */
+export function directoryPlace(
+  directory: string,
+  more: Pick<DirectoryPlaceOptions, "doing" | "leaving">,
+): DirectoryPlace {
+  return new DirectoryPlace({ ...more, directory, files: diskFiles, lock: lockDirectory, random: randomBytes });
 }
 
 /** The name of a prefix in etcd, for people. */
@@ -55,13 +57,20 @@ export function prefixName({ storeEtcdEndpoints: urls = [], storeEtcdPrefix: pre
   return `"${prefix}" in the etcd of ${urls.map(({ origin }) => origin).join(",")}`;
 }
 
-/** Does some work with a client of etcd, which it loads only now: it takes time and memory. */
-export async function withEtcd<Result>(
+/**
+ * Does some work with places in etcd: that of the store, and that of its ledger. The client of etcd takes time and
+ * memory, so it is loaded only now.
+ * @param doing see `PrefixPlaceOptions`.
+ */
+export async function withPrefix<Result>(
   values: PlaceValues,
-  work: (client: EtcdClient) => Promise<Result>,
+  doing: string,
+  work: (place: PrefixPlace, ledgerPlace: PrefixPlace) => Promise<Result>,
 ): Promise<Result> {
   const { EtcdClient: Client } = await import("../../store/etcd/client/etcd-client.ts");
-  const endpoints = values.storeEtcdEndpoints ?? [];
+  const { Layout } = await import("../../store/etcd/layout.ts");
+  const { PrefixPlace: Place } = await import("../../store/move/prefix-place.ts");
+  const { storeEtcdEndpoints: endpoints = [], storeEtcdPrefix: prefix } = values;
   const client = Client.open({
     endpoints,
     ...etcdAccess(values),
@@ -69,23 +78,13 @@ export async function withEtcd<Result>(
     log: silent,
     random: () => (randomBytes(1)[0] ?? 0) / 256,
   });
+  const shared = { client, clock: systemClock, doing };
+  const ledger = ledgerPrefix(prefix);
+  // A moved store takes no ledger with it.
+  const place = new Place({ ...shared, prefix, removed: new Layout(ledger).all });
   try {
-    return await work(client);
+    return await work(place, new Place({ ...shared, prefix: ledger }));
   } finally {
     client.close();
   }
-}
-
-/** Does some work with a prefix in etcd below which a store may begin. @param doing see `NewPrefixOptions`. */
-export async function withNewPrefix<Result>(
-  values: PlaceValues,
-  doing: string,
-  work: (place: NewPlace, ledgerPlace: NewPlace) => Promise<Result>,
-): Promise<Result> {
-  const { NewPrefix } = await import("../../store/etcd/new-prefix.ts");
-  const { storeEtcdPrefix } = values;
-  return await withEtcd(values, (client) => {
-    const at = (prefix: string) => new NewPrefix({ client, clock: systemClock, prefix, doing });
-    return work(at(storeEtcdPrefix), at(ledgerPrefix(storeEtcdPrefix)));
-  });
 }

@@ -78,8 +78,6 @@ export interface LogMembership {
   nowMs(): number;
   /** How far `nowMs` is behind the leader's clock, at most, in milliseconds; Infinity until the leader was heard. */
   readonly behindMs: number;
-  /** False while a member of an older version does not know the command `extend`. */
-  readonly mayExtend: boolean;
   /** Unix milliseconds by this member's own clock: the time of the record that begins its term. */
   ownMs(): number;
   /**
@@ -105,7 +103,6 @@ export function soleMembership(nowMs: () => number): LogMembership {
     now: () => ({ atMs: nowMs(), term: undefined }),
     nowMs,
     behindMs: 0,
-    mayExtend: true,
     ownMs: nowMs,
     barrier: () => Promise.resolve(),
   };
@@ -152,31 +149,6 @@ export interface Snapshot {
    * The state's bytes, in pieces of any length. Iterate once. @throws {WalError} when they cannot be read to the end.
    */
   readonly pieces: AsyncIterable<Uint8Array>;
-}
-
-/** A whole store, from which a log goes on in a new place. */
-export interface StoreImage extends Snapshot {
-  /** See `LogIdentity`. */
-  readonly clusterId: string;
-  /** The term of the last record. The log goes on with a later one. */
-  readonly term: number;
-  /** Unix milliseconds at the last record, by the clock that its `ttl`s are counted by. */
-  readonly atMs: number;
-}
-
-/** A place where a log may begin: a directory, or a prefix in etcd. */
-export interface NewPlace {
-  /**
-   * Refuses a place that has anything in it, except what an interrupted `begin` left.
-   * @throws {WalError} unusable, with what to do.
-   */
-  refuseUnlessEmpty(): Promise<void>;
-  /**
-   * Writes a store. If it is interrupted, the place has no store, and another `begin` may use it. The last piece of the
-   * image is taken before the place has a store.
-   * @throws {WalError} locked, unusable. After an error, `refuseUnlessEmpty` knows whether the place has the store.
-   */
-  begin(image: StoreImage): Promise<void>;
 }
 
 export interface LogPort {
@@ -267,4 +239,17 @@ export function newerFormat(subject: string, found: number, known: number): WalE
     "newerFormat",
     `Reading ${subject}: its version is ${found} and this davit knows ${known}; ${advice}`,
   );
+}
+
+/**
+ * The name of the mark that a moved store leaves in its former place, in a directory or below a prefix. The records
+ * there are whole, but no davit may go on from them by accident: clients would write to two stores with the same
+ * cluster id.
+ */
+export const movedName = "moved";
+
+/** The error of a start on a marked place. @param to where the store is now. @param mark what to remove, for people. */
+export function movedAway(place: string, to: string, mark: string): WalError {
+  const advice = `start davit on that one; to go on with this copy instead, remove ${mark}`;
+  return new WalError("unusable", `Opening ${place}: davit migrate-store moved its store to ${to}: ${advice}`);
 }

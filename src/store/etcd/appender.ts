@@ -7,34 +7,24 @@
  * immediately, and etcd decides which of the two comes first.
  */
 
-import type { Clock } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import { nextTurn } from "../../lib/slices.ts";
 import { type ProposeOptions, WalError } from "../core/log-port.ts";
-import { type BatchFrame, encodeBatch, framedBytes } from "./batch-frame.ts";
-import { defaultTryMs, defaultWithinMs, type EtcdClient } from "./client/etcd-client.ts";
+import { type BatchFrame, encodeBatch, framedBytes, saveLarge } from "./batches.ts";
+import { defaultTryMs, defaultWithinMs } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxnAnswer } from "./client/messages.ts";
 import type { Delivery, EtcdProposal, LogPosition, PlacedBatch } from "./delivery.ts";
-import { etcdFailure } from "./etcd-failure.ts";
-import type { FormatLevel } from "./format-level.ts";
-import type { LargeBatches } from "./large-batches.ts";
-import { followsOn, lastBatchIn, lastBatchKey } from "./last-batch.ts";
-import type { BatchName, Layout } from "./layout.ts";
+import { etcdFailure } from "./health.ts";
+import type { BatchName, LogPlace } from "./layout.ts";
 import { numberIn } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
-import { movedTo } from "./moved-mark.ts";
-import { oldestEpoch } from "./snapshots.ts";
+import { followsOn, lastBatchIn, lastBatchKey, oldestEpoch } from "./snapshots.ts";
 
-export interface AppenderOptions {
-  readonly client: EtcdClient;
-  readonly layout: Layout;
-  readonly clock: Clock;
+export interface AppenderOptions extends LogPlace {
   /** How long a record may wait for etcd, in milliseconds. */
   readonly withinMs?: number | undefined;
   readonly leaderClock: LeaderClock;
-  readonly large: LargeBatches;
-  readonly formats: FormatLevel;
   /** The run of this process, in every batch id. */
   readonly run: string;
   readonly epoch: number;
@@ -327,7 +317,7 @@ export class Appender {
   }
 
   #moved(batch: OwnBatch, mark: EtcdKey): void {
-    const error = movedTo(this.#options.layout, mark);
+    const error = this.#options.layout.movedTo(mark);
     this.#giveUp(batch, error);
     this.#options.moved(error);
   }
@@ -342,7 +332,7 @@ export class Appender {
   }
 
   async #valueOf({ fence, proposals }: OwnBatch, name: BatchName): Promise<Uint8Array> {
-    const { leaderClock, large, formats } = this.#options;
+    const { leaderClock } = this.#options;
     const records = proposals.map(({ bytes }) => bytes);
     const isTerm = fence === "term";
     const { atMs, term = 0 } = leaderClock.now();
@@ -350,8 +340,8 @@ export class Appender {
       ? { atMs: leaderClock.ownMs, term: this.#options.delivery().position.term + 1 }
       : { atMs, term };
     const frame: BatchFrame = { kind: isTerm ? "term" : "records", clock, records };
-    const bytes = encodeBatch(frame, formats.level);
-    return bytes.length <= maxBatchBytes + 1_024 ? bytes : await large.save(name, frame);
+    const bytes = encodeBatch(frame);
+    return bytes.length <= maxBatchBytes + 1_024 ? bytes : await saveLarge(this.#options, name, frame);
   }
 
   #send(batch: OwnBatch, { name, value, position }: NextBatch): Promise<EtcdTxnAnswer> {

@@ -1,11 +1,12 @@
 /** The ids of a cluster, its members and their runs: 64 bits in lower-case hex, see `LogIdentity`. */
 
 import { createHash } from "node:crypto";
+import { object, text } from "../../lib/shape.ts";
 import { WalError } from "../core/log-port.ts";
-import { objectFrom, parseJson, textFrom } from "../core/stored-json.ts";
+import { parseJson, stored } from "../core/stored-json.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { bytesOf } from "./client/messages.ts";
-import { wentBack } from "./etcd-failure.ts";
+import { wentBack } from "./health.ts";
 import { Layout } from "./layout.ts";
 
 type RandomBytes = (bytes: number) => Uint8Array;
@@ -45,14 +46,14 @@ export async function clusterIdOf(
 
 function noMovedStore(prefix: string): WalError {
   const advice = 'give the prefix of the move, or remove the file "moved" and repeat davit migrate-store';
-  const text = `there is no store at ${prefix}, and that of the data directory was moved: ${advice}`;
-  return new WalError("unusable", `Opening the log in etcd: ${text}`);
+  const what = `there is no store at ${prefix}, and that of the data directory was moved: ${advice}`;
+  return new WalError("unusable", `Opening the log in etcd: ${what}`);
 }
 
 /** The id in the key `meta`; undefined where no cluster was begun. @throws {EtcdError} */
 export async function readClusterId(client: EtcdClient, meta: string): Promise<string | undefined> {
   const [found] = (await client.range({ key: meta })).keys;
-  return found === undefined ? undefined : textFrom(objectFrom(parseJson(found.value)).cluster);
+  return found === undefined ? undefined : stored(object({ cluster: text }), parseJson(found.value)).cluster;
 }
 
 /** A random number other than 0, 64 bits in lower-case hex without leading zeros. */

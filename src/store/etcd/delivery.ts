@@ -4,10 +4,9 @@
  */
 
 import { assert } from "../../lib/errors.ts";
-import { type CommittedListener, WalError } from "../core/log-port.ts";
-import { type BatchFrame, decodeBatch, type LeaderTime } from "./batch-frame.ts";
+import { type CommittedListener, type LogCounts, WalError } from "../core/log-port.ts";
+import { type BatchFrame, decodeBatch, type LeaderTime } from "./batches.ts";
 import { EtcdError } from "./client/etcd-error.ts";
-import type { FormatLevel } from "./format-level.ts";
 import type { BatchName } from "./layout.ts";
 
 /** How far the log was delivered. */
@@ -52,7 +51,6 @@ export interface OwnBatches {
 }
 
 export interface DeliveryOptions {
-  readonly formats: Pick<FormatLevel, "known">;
   /** Where delivery goes on. Of a batch that was delivered in part, the rest follows. */
   readonly from: LogPosition;
   readonly listener: CommittedListener;
@@ -70,6 +68,10 @@ export interface DeliveryOptions {
   /** Takes the error after which nothing more is delivered. */
   readonly failed: (error: unknown) => void;
 }
+
+type BatchCounts = Pick<LogCounts, "sentBatches" | "receivedBatches">;
+
+export const noBatches: BatchCounts = { sentBatches: 0, receivedBatches: 0 };
 
 interface Waiter {
   readonly place: number;
@@ -89,6 +91,7 @@ export class Delivery {
   #incomplete: number | undefined;
   #stopped: WalError | undefined;
   #waiters: readonly Waiter[] = [];
+  #counts = noBatches;
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
@@ -98,6 +101,16 @@ export class Delivery {
 
   get position(): LogPosition {
     return this.#position;
+  }
+
+  /** How many batches this member and others wrote, since `countFromHere`. */
+  get counts(): BatchCounts {
+    return this.#counts;
+  }
+
+  /** The batches so far were in the log at the start. */
+  countFromHere(): void {
+    this.#counts = noBatches;
   }
 
   /** The place from which batches are wanted. A batch that was delivered in part is wanted again at the start. */
@@ -162,7 +175,7 @@ export class Delivery {
     try {
       let next = this.#waiting.get(this.nextPlace);
       while (next !== undefined && this.#mayDeliver) {
-        const frame = decodeBatch(next.value, this.#options.formats.known);
+        const frame = decodeBatch(next.value);
         if (frame.kind === "large" && !this.#options.own.has(next.name.id)) void this.#fetch(next, frame);
         else this.#take(next, frame);
         next = this.#waiting.get(this.nextPlace);
@@ -211,6 +224,9 @@ export class Delivery {
     this.#waiting.delete(place);
     clockRead(clock);
     const proposals = own.take(name.id);
+    const { sentBatches, receivedBatches } = this.#counts;
+    const sent = proposals === undefined ? 0 : 1;
+    this.#counts = { sentBatches: sentBatches + sent, receivedBatches: receivedBatches + 1 - sent };
     const records = proposals?.map(({ bytes }) => bytes) ?? decoded;
     assert(this.#skipped <= records.length, "A snapshot has no more of a batch than there is");
     const skipped = this.#skipped;

@@ -11,8 +11,8 @@ import type { Log } from "../../lib/log.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf, type EtcdKey, type EtcdTxn } from "./client/messages.ts";
-import { OwnMember, type OwnMemberOptions } from "./own-member.ts";
-import { SeenMembers, type SeenMembersOptions } from "./seen-members.ts";
+import { OwnMember, type OwnMemberOptions } from "./lease.ts";
+import { SeenMembers, type SeenMembersOptions } from "./members.ts";
 
 export interface ElectionOptions
   extends OwnMemberOptions,
@@ -26,7 +26,7 @@ export interface ElectionOptions
   readonly deposed: () => void;
   /** Called after each write that etcd took, or that failed. */
   readonly observe: (error: EtcdError | undefined) => void;
-  /** Called when another run has this member's key, or when members write what this davit cannot read. */
+  /** Called when another run has this member's key. */
   readonly replaced: (error: WalError) => void;
 }
 
@@ -62,7 +62,6 @@ export class Election {
         if (this.#term !== undefined) this.#poked.abort();
       },
       changed: () => this.#changed(),
-      unreadable: options.replaced,
     });
   }
 
@@ -283,7 +282,7 @@ export class Election {
    * @returns false if the write failed.
    */
   async #putTime(): Promise<boolean> {
-    const { client, formats, observe } = this.#options;
+    const { client, observe } = this.#options;
     const [lease, revision, term] = [this.#own.leaseId, this.#ownRevision, this.#term];
     if (lease === undefined) return true;
     const isLeader = revision !== undefined && term !== undefined;
@@ -293,7 +292,6 @@ export class Election {
       const isRegistered = isLeader ? this.#seen.all.has(this.#options.self.id) : answer.succeeded;
       if (!isRegistered) await this.#own.register(lease);
       if (!answer.succeeded && isLeader) this.#deposeFrom(revision);
-      if (answer.succeeded && isLeader) await formats.raise(this.#options, revision, this.#seen.all.values());
       observe(undefined);
       return true;
     } catch (error) {

@@ -27,21 +27,18 @@ import {
   WalError,
 } from "../core/log-port.ts";
 import { Appender } from "./appender.ts";
-import { BatchCounts } from "./batch-counts.ts";
+import { fetchLarge } from "./batches.ts";
 import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { type ClusterPlace, clusterIdOf, idOf, randomId } from "./cluster-id.ts";
 import { Delivery, type LogPosition, logStart } from "./delivery.ts";
 import { Election } from "./election.ts";
-import { etcdFailure, wentBack } from "./etcd-failure.ts";
 import { membershipOf } from "./etcd-membership.ts";
-import { FormatLevel } from "./format-level.ts";
-import { LargeBatches } from "./large-batches.ts";
+import { etcdFailure, LogHealth, wentBack } from "./health.ts";
 import { Layout, numberIn } from "./layout.ts";
 import { LeaderClock } from "./leader-clock.ts";
-import { LogHealth } from "./log-health.ts";
-import { refuseMoved } from "./moved-mark.ts";
-import type { SourceProof } from "./seen-members.ts";
+import { refuseMoved } from "./lease.ts";
+import type { SourceProof } from "./members.ts";
 import { type EtcdSnapshot, EtcdSnapshots } from "./snapshots.ts";
 import { Tail } from "./tail.ts";
 
@@ -55,8 +52,6 @@ export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "cloc
   /** False where others use the same etcd: then it is theirs to compact. True unless given. */
   readonly compact?: boolean;
   readonly proof?: SourceProof;
-  /** The latest format of batches that this davit knows; for tests, which have no davit of another version. */
-  readonly knownFormat?: number;
   /** Called with the time that each transaction of a batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   /** Beyond this, proposals are refused while others wait. */
@@ -85,7 +80,6 @@ export class EtcdLog implements LogPort {
   readonly #layout: Layout;
   readonly #snapshots: EtcdSnapshots;
   readonly #leaderClock: LeaderClock;
-  readonly #formats: FormatLevel;
   readonly #clusterId: string;
   readonly #run: string;
   readonly #self: LogMember;
@@ -94,7 +88,6 @@ export class EtcdLog implements LogPort {
   #opened: LogParts | undefined;
   readonly #health: LogHealth;
   #stopping: Promise<void> | undefined;
-  readonly #batches = new BatchCounts();
 
   private constructor(options: EtcdLogOptions, client: EtcdClient, clusterId: string) {
     this.#options = options;
@@ -103,7 +96,6 @@ export class EtcdLog implements LogPort {
     const { clock, compact = true } = options;
     this.#snapshots = new EtcdSnapshots({ client, layout: this.#layout, compact, clock });
     this.#leaderClock = new LeaderClock(steadyClock(options.clock));
-    this.#formats = new FormatLevel(options.knownFormat);
     this.#clusterId = clusterId;
     this.#run = randomId(options.random);
     const id = idOf([clusterId, ...options.member.clientUrls].join("\n"));
@@ -112,8 +104,6 @@ export class EtcdLog implements LogPort {
       self: this.#self,
       leaseSeconds: options.leaseSeconds ?? presetLeaseSeconds,
       leaderClock: this.#leaderClock,
-      formats: this.#formats,
-      counts: (reports) => this.#batches.with(reports),
       opened: () => this.#opened,
     });
     this.#health = new LogHealth(options.log);
@@ -218,9 +208,7 @@ export class EtcdLog implements LogPort {
 
   async #open(listener: CommittedListener, membership: MembershipListener): Promise<void> {
     const { clock, log, leaseSeconds = presetLeaseSeconds } = this.#options;
-    const formats = this.#formats;
-    const shared = { client: this.#client, layout: this.#layout, clock, leaderClock: this.#leaderClock, formats };
-    const large = new LargeBatches(shared);
+    const shared = { client: this.#client, layout: this.#layout, clock, leaderClock: this.#leaderClock };
     const opened = (): LogParts => {
       assert(this.#opened !== undefined, "The parts of the log call each other only when all are made");
       return this.#opened;
@@ -229,7 +217,6 @@ export class EtcdLog implements LogPort {
     const epoch = numberIn((await this.#client.range({ key: this.#layout.epoch })).keys[0]);
     const appender = new Appender({
       ...shared,
-      large,
       run: this.#run,
       withinMs: this.#options.withinMs,
       epoch,
@@ -268,15 +255,14 @@ export class EtcdLog implements LogPort {
       replaced: (error) => this.#lose(error),
     });
     const first = new Delivery({
-      formats,
       from: this.#loaded,
       listener,
-      own: this.#batches.counting(appender),
+      own: appender,
       clockRead: (reading) => this.#leaderClock.read(reading),
       termBegan: (term, id) => {
         if (id.startsWith(`${this.#run}/`)) election.termBegan(term);
       },
-      fetch: (name, frame) => large.fetch(name, frame),
+      fetch: (name, frame) => fetchLarge(shared, name, frame),
       stalled: () => tail.poke(),
       wentBack: () => this.#lose(wentBack()),
       failed: (error) => this.#lose(error),
@@ -293,11 +279,10 @@ export class EtcdLog implements LogPort {
     await tail.settled();
     await election.seen.hearLeader();
     await election.join();
-    // A move that begins later finds this member, and so does a leader that raises the format.
+    // A move that begins later finds this member.
     await refuseMoved(place);
-    await this.#formats.read(place);
     this.#options.log.info({ members: "etcd", records: delivery.position.sequence }, "log opened");
-    this.#batches.reset();
+    delivery.countFromHere();
     this.#health.opened();
     // A log that was lost while this member joined delivers nothing any more, and is not lost a second time.
     await delivery.reached(0);

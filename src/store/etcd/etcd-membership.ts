@@ -1,9 +1,8 @@
 /** What a log in etcd knows about its members: see `LogMembership`. */
 
-import { type LogCounts, type LogMember, type LogMembership, WalError } from "../core/log-port.ts";
-import { extendFormat } from "./batch-frame.ts";
+import { type LogMember, type LogMembership, WalError } from "../core/log-port.ts";
+import { type Delivery, noBatches } from "./delivery.ts";
 import type { Election } from "./election.ts";
-import type { FormatLevel } from "./format-level.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 import type { Tail } from "./tail.ts";
 
@@ -11,10 +10,8 @@ export interface EtcdMembershipOptions {
   readonly self: LogMember;
   readonly leaseSeconds: number;
   readonly leaderClock: LeaderClock;
-  readonly formats: FormatLevel;
-  readonly counts: (reports: ReadonlyMap<string, number> | undefined) => LogCounts;
   /** Undefined until the log is read. */
-  readonly opened: () => { readonly election: Election; readonly tail: Tail } | undefined;
+  readonly opened: () => { readonly delivery: Delivery; readonly election: Election; readonly tail: Tail } | undefined;
 }
 
 // etcd notices the end of a leader's lease within half a second. Then the next leader needs some transactions.
@@ -35,7 +32,8 @@ export function membershipOf(options: EtcdMembershipOptions): LogMembership {
       return election()?.seen.leaderSinceMs;
     },
     get counts() {
-      return options.counts(election()?.seen.reports);
+      const { sentBatches, receivedBatches } = opened()?.delivery.counts ?? noBatches;
+      return { sentBatches, receivedBatches, reports: election()?.seen.reports ?? new Map<string, number>() };
     },
     get completeAtMs() {
       return opened()?.tail.completeAtMs;
@@ -51,9 +49,6 @@ export function membershipOf(options: EtcdMembershipOptions): LogMembership {
     nowMs: () => leaderClock.now().atMs,
     get behindMs() {
       return leaderClock.behindMs;
-    },
-    get mayExtend() {
-      return options.formats.level >= extendFormat;
     },
     ownMs: () => leaderClock.ownMs,
     barrier: async () => {

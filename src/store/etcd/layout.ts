@@ -9,15 +9,24 @@
  *   snap/current                which snapshot is valid (`snapshots.ts`)
  *   snap/<sequence>/<i>         its pieces
  *   leader                      the leader, as long as its lease lasts (`election.ts`)
- *   level                       the format of new batches (`format-level.ts`); 1 without the key
  *   members/<id>                every running member, as long as its lease lasts
  *   moved                       where the store is now, if it was moved: then no davit starts here
  *
- * A batch id is "<run of its writer>/<number>".
+ * A batch id is "<run of its writer>/<number>". Between `leader` and `members/`, davits of version 0.2 may have left the
+ * key `level`, which counts for nothing.
  */
 
-import { movedName } from "../core/moved.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { movedAway, movedName, type WalError } from "../core/log-port.ts";
+import type { EtcdClient } from "./client/etcd-client.ts";
 import { type EtcdKey, prefixEnd } from "./client/messages.ts";
+
+/** Where a log is, and what reaches it. */
+export interface LogPlace {
+  readonly client: EtcdClient;
+  readonly layout: Layout;
+  readonly clock: Clock;
+}
 
 /** Keys from `key` to before `end`. */
 export interface KeyRange {
@@ -42,9 +51,8 @@ export class Layout {
   readonly all: KeyRange;
   /** The head and every batch. */
   readonly log: KeyRange;
-  readonly level: string;
   readonly members: KeyRange;
-  /** The leader, the level and every member. */
+  /** The leader and every member. */
   readonly membership: KeyRange;
   readonly snapshots: KeyRange;
   readonly #prefix: string;
@@ -60,8 +68,6 @@ export class Layout {
     this.moved = `${prefix}${movedName}`;
     this.all = below(prefix);
     this.log = below(`${prefix}l/`);
-    // Its name is between those of the leader and the members, so that one watch brings all of them.
-    this.level = `${prefix}level`;
     this.members = below(`${prefix}members/`);
     this.membership = { key: this.leader, end: prefixEnd(`${prefix}members/`) };
     this.snapshots = below(`${prefix}snap/`);
@@ -92,6 +98,16 @@ export class Layout {
 
   member(id: string): string {
     return `${this.#prefix}members/${id}`;
+  }
+
+  /** The id in the key of a member; undefined for any other key. */
+  memberId(key: string): string | undefined {
+    return key.startsWith(this.members.key) ? key.slice(this.members.key.length) : undefined;
+  }
+
+  /** The error of a davit whose log `davit migrate-store` has moved. @param mark the key `moved`. */
+  movedTo(mark: EtcdKey): WalError {
+    return movedAway(`"${this.all.key}" in etcd`, Buffer.from(mark.value).toString(), `the key "${this.moved}"`);
   }
 
   /** The batches of an epoch, and the pieces of large ones. */

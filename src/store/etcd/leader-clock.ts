@@ -12,7 +12,7 @@
  */
 
 import type { LogTime } from "../core/log-port.ts";
-import type { LeaderTime } from "./batch-frame.ts";
+import type { LeaderTime } from "./batches.ts";
 
 // Half a minute of heartbeats: two clocks drift apart by a millisecond or so in this time.
 const keptReadings = 16;

@@ -5,20 +5,20 @@
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
+import { type Decoder, number, object, optional, text } from "../../lib/shape.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
-import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
-import type { LeaderTime } from "./batch-frame.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
-import { bytesOf, type EtcdKey, type EtcdOperation, type EtcdRangeAnswer, prefixEnd } from "./client/messages.ts";
+import { parseJson, stored } from "../core/stored-json.ts";
+import type { LeaderTime } from "./batches.ts";
+import {
+  bytesOf,
+  type EtcdCompare,
+  type EtcdKey,
+  type EtcdOperation,
+  type EtcdRangeAnswer,
+  prefixEnd,
+} from "./client/messages.ts";
 import type { LogPosition } from "./delivery.ts";
-import type { KeyRange, Layout } from "./layout.ts";
-
-/** What an older snapshot still needs. */
-interface OlderSnapshot {
-  readonly sequence: number;
-  readonly epoch: number;
-  readonly revision: number;
-}
+import type { KeyRange, Layout, LogPlace } from "./layout.ts";
 
 /** The value of `snap/current`. */
 interface CurrentSnapshot {
@@ -26,12 +26,28 @@ interface CurrentSnapshot {
   readonly position: LogPosition;
   readonly pieces: number;
   readonly sha256: string;
-  /** The snapshot before; undefined for the first one. */
-  readonly previous: OlderSnapshot | undefined;
+  /** What the snapshot before still needs; undefined for the first one. */
+  readonly previous?: OlderSnapshot | undefined;
   /** Epochs before this one are deleted. */
   readonly deletedTo: number;
   /** Of the moment when it was saved. */
   readonly clock: LeaderTime;
+}
+
+type OlderSnapshot = Pick<LogPosition, "sequence" | "epoch" | "revision">;
+
+const older = { sequence: number, epoch: number, revision: number };
+const currentShape: Decoder<CurrentSnapshot> = object({
+  position: object({ ...older, id: optional(text), place: number, records: number, term: number }),
+  pieces: number,
+  sha256: text,
+  previous: optional(object(older)),
+  deletedTo: number,
+  clock: object({ atMs: number, term: number }),
+});
+
+function currentIn({ value }: EtcdKey): CurrentSnapshot {
+  return stored(currentShape, parseJson(value));
 }
 
 export interface EtcdSnapshot extends Snapshot {
@@ -48,9 +64,7 @@ export interface SnapshotWriter {
   readonly clock: LeaderTime;
 }
 
-export interface EtcdSnapshotsOptions {
-  readonly client: EtcdClient;
-  readonly layout: Layout;
+export interface EtcdSnapshotsOptions extends Pick<LogPlace, "client" | "layout"> {
   /** Also makes etcd drop the revisions before the older snapshot. */
   readonly compact: boolean;
   /** With it, davit rests after each piece that it writes. */
@@ -133,7 +147,7 @@ export class EtcdSnapshots {
   async #current(): Promise<CurrentSnapshot | undefined> {
     const { client, layout } = this.#options;
     const [key] = (await client.range({ key: layout.current })).keys;
-    return key === undefined ? undefined : currentFrom(objectFrom(parseJson(key.value)));
+    return key === undefined ? undefined : currentIn(key);
   }
 
   async *#pieces({ position: { sequence }, pieces, sha256 }: CurrentSnapshot): AsyncGenerator<Uint8Array> {
@@ -253,7 +267,7 @@ export class EtcdSnapshots {
     const { client, layout } = this.#options;
     const [key] = (await client.range({ key: layout.current })).keys;
     if (key === undefined) return;
-    const current = { ...currentFrom(objectFrom(parseJson(key.value))), deletedTo };
+    const current = { ...currentIn(key), deletedTo };
     await client.txn(
       {
         when: [{ key: layout.current, is: "equal", modRevision: key.modRevision }],
@@ -264,14 +278,41 @@ export class EtcdSnapshots {
   }
 }
 
+// The last batch that this member delivered proves that the log in etcd is the one that it knows. An etcd that was
+// restored from a backup may have a longer log by now, at later revisions. But it does not have this batch: its id is
+// random, and no other history has the same id at the same revision.
+
+/** Returns the key of the last batch; undefined before the first one. */
+export function lastBatchKey(layout: Layout, { epoch, id }: LogPosition): string | undefined {
+  return id === undefined ? undefined : layout.batch({ epoch, id });
+}
+
+/** The conditions that hold while the log in etcd continues from this position. */
+export function followsOn(layout: Layout, position: LogPosition): readonly EtcdCompare[] {
+  const key = lastBatchKey(layout, position);
+  return key === undefined ? [] : [{ key, is: "equal", createRevision: position.revision }];
+}
+
+/**
+ * `deleted`: with its epoch, so a snapshot has it. `gone`: etcd was restored or emptied.
+ * @param batch the key of the last batch. @param current the key `snap/current`.
+ */
+export function lastBatchIn(
+  { batch, current }: { readonly batch: EtcdKey | undefined; readonly current: EtcdKey | undefined },
+  { epoch, revision }: LogPosition,
+): "there" | "deleted" | "gone" {
+  if (batch !== undefined) return batch.createRevision === revision ? "there" : "gone";
+  return epoch < oldestEpoch(current) ? "deleted" : "gone";
+}
+
 /** The first epoch whose batches are certainly kept. @param current the key `snap/current`. */
 export function oldestEpoch(current: EtcdKey | undefined): number {
-  return current === undefined ? 0 : (currentFrom(objectFrom(parseJson(current.value))).previous?.epoch ?? 0);
+  return current === undefined ? 0 : (currentIn(current).previous?.epoch ?? 0);
 }
 
 /** True if a first try, which got no answer, made the snapshot valid. */
 function isCurrent(found: EtcdKey | undefined, { sha256 }: CurrentSnapshot): boolean {
-  return found !== undefined && currentFrom(objectFrom(parseJson(found.value))).sha256 === sha256;
+  return found !== undefined && currentIn(found).sha256 === sha256;
 }
 
 /** The same bytes in pieces of `pieceBytes`. */
@@ -289,39 +330,6 @@ async function* sized(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>):
     size = whole.length - at;
   }
   if (size > 0) yield Buffer.concat(begun);
-}
-
-function currentFrom(fields: StoredFields): CurrentSnapshot {
-  const previous = fields.previous === undefined ? undefined : objectFrom(fields.previous);
-  return {
-    position: positionFrom(objectFrom(fields.position)),
-    pieces: numberFrom(fields.pieces),
-    sha256: textFrom(fields.sha256),
-    previous: previous && {
-      sequence: numberFrom(previous.sequence),
-      epoch: numberFrom(previous.epoch),
-      revision: numberFrom(previous.revision),
-    },
-    deletedTo: numberFrom(fields.deletedTo),
-    clock: clockFrom(objectFrom(fields.clock)),
-  };
-}
-
-function clockFrom(fields: StoredFields): LeaderTime {
-  return { atMs: numberFrom(fields.atMs), term: numberFrom(fields.term) };
-}
-
-function positionFrom(fields: StoredFields): LogPosition {
-  const { id } = fields;
-  return {
-    ...(id === undefined ? {} : { id: textFrom(id) }),
-    sequence: numberFrom(fields.sequence),
-    place: numberFrom(fields.place),
-    records: numberFrom(fields.records),
-    revision: numberFrom(fields.revision),
-    epoch: numberFrom(fields.epoch),
-    term: numberFrom(fields.term),
-  };
 }
 
 function deposed(): WalError {

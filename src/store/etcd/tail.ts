@@ -5,23 +5,18 @@
  * gap, and a look at the head every two seconds shows a missing end. Then the batches are read.
  */
 
-import type { Clock } from "../../lib/clock.ts";
 import { Deadline } from "../../lib/deadline.ts";
 import { WalError } from "../core/log-port.ts";
-import { defaultTryMs, defaultWithinMs, type EtcdClient } from "./client/etcd-client.ts";
+import { defaultTryMs, defaultWithinMs } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
 import type { Delivery, LogPosition, PlacedBatch } from "./delivery.ts";
-import { etcdFailure } from "./etcd-failure.ts";
-import { lastBatchIn, lastBatchKey } from "./last-batch.ts";
-import type { BatchName, Layout } from "./layout.ts";
-import { movedTo } from "./moved-mark.ts";
+import { etcdFailure } from "./health.ts";
+import type { BatchName, LogPlace } from "./layout.ts";
+import { lastBatchIn, lastBatchKey } from "./snapshots.ts";
 
-export interface TailOptions {
-  readonly client: EtcdClient;
-  readonly layout: Layout;
-  readonly clock: Clock;
+export interface TailOptions extends LogPlace {
   /** The limit of a barrier, in milliseconds. */
   readonly withinMs?: number | undefined;
   readonly delivery: () => Delivery;
@@ -198,7 +193,7 @@ export class Tail {
     const [head, mark] = answers.map(({ keys }) => keys[0]);
     if (mark !== undefined) {
       // A davit without a lease does not prevent a move. Its copy may be old by now.
-      const error = movedTo(layout, mark);
+      const error = layout.movedTo(mark);
       moved(error);
       throw error;
     }

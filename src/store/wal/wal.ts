@@ -23,12 +23,11 @@ import {
   soleMembership,
   WalError,
 } from "../core/log-port.ts";
-import { randomId } from "./begin-log.ts";
+import { randomId, readOrBegin } from "./begin-log.ts";
 import type { FileLogOptions } from "./file-log-options.ts";
 import type { DirectoryLock } from "./lock.ts";
 import { EndNote } from "./log-end.ts";
 import { refusalOf, statusAfter, troubleOf } from "./log-status.ts";
-import { readOrBegin } from "./read-or-begin.ts";
 import type { LogRecord } from "./record.ts";
 import { firstSequenceOf, listSegments } from "./recover.ts";
 import { Reserve } from "./reserve.ts";

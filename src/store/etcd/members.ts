@@ -1,21 +1,20 @@
 /**
  * Which members run, and which one leads, as this member sees it. It reads the keys of the members and of the leader,
  * and follows their changes.
+ *
+ * Anybody with access to etcd may write anything there. So davit ignores and reports a key that no davit wrote: it
+ * stands for no member, and no member ends because of it.
  */
 
-import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { type Decoder, list, number, object, optional, record, text } from "../../lib/shape.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { numberFrom, objectFrom, type StoredFields, textFrom } from "../core/stored-json.ts";
-import type { LeaderTime } from "./batch-frame.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
+import { parseJson, stored } from "../core/stored-json.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
-import { type FormatLevel, formatIn } from "./format-level.ts";
-import type { Layout } from "./layout.ts";
+import type { LogPlace } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
-import { fieldsOf, orUnreadable } from "./member-fields.ts";
 
 /** Proves that the store has everything that its source had at a time. The leader passes it on to other members. */
 export interface SourceProof {
@@ -28,8 +27,29 @@ export interface SourceProof {
 /** A member, and the time of its clock when it last wrote its key. */
 export interface SeenMember extends LogMember {
   readonly askedAtMs: number;
-  /** The latest format of batches that it knows. */
-  readonly format: number;
+}
+
+const memberShape: Decoder<SeenMember> = object({ id: text, name: text, clientUrls: list(text), askedAtMs: number });
+
+/** The value of the leader's key. Until the leader's term has begun, it has only the id. */
+const beatShape = object({
+  id: text,
+  term: optional(number),
+  atMs: optional(number),
+  /** The last time that the leader has read in each member's key. */
+  asked: optional(record(number)),
+  proof: optional(object({ atMs: number, place: number })),
+});
+
+/** What a key holds; undefined unless it is JSON of a shape under a lease, as davit writes it. */
+export function valueIn<Value>(shape: Decoder<Value>, { value, lease }: EtcdKey): Value | undefined {
+  if (lease === 0n) return undefined;
+  try {
+    return stored(shape, parseJson(value));
+  } catch (error) {
+    if (!(error instanceof WalError)) throw error;
+    return undefined;
+  }
 }
 
 export interface Leader {
@@ -38,13 +58,9 @@ export interface Leader {
   readonly revision: number;
 }
 
-export interface SeenMembersOptions {
+export interface SeenMembersOptions extends LogPlace {
   readonly log: Log;
-  readonly client: EtcdClient;
-  readonly layout: Layout;
-  readonly clock: Clock;
   readonly leaderClock: LeaderClock;
-  readonly formats: FormatLevel;
   readonly self: LogMember;
   readonly proof?: SourceProof | undefined;
   /** Resolves once the batch of a place is delivered. @throws {WalError} closed. */
@@ -62,8 +78,6 @@ export interface SeenMembersOptions {
   readonly asked: () => void;
   /** Called after each change. */
   readonly changed: () => void;
-  /** Called when members write a format that this davit does not know. */
-  readonly unreadable: (error: WalError) => void;
 }
 
 const retryMs = 250;
@@ -161,84 +175,73 @@ export class SeenMembers {
   }
 
   #take({ events }: EtcdWatchPart): void {
+    const { layout } = this.#options;
     for (const { kind, key } of events) {
       if (kind !== "put") this.#strangeKeys.delete(key.key);
       if (kind === "put") this.#put(key);
-      else if (key.key === this.#options.layout.leader) this.#leaderGone(key.modRevision);
-      else this.#all.delete(this.#memberIdOf(key));
+      else if (key.key === layout.leader) this.#leaderGone(key.modRevision);
+      else this.#all.delete(layout.memberId(key.key) ?? "");
     }
     this.#options.changed();
   }
 
   #put(found: EtcdKey): void {
-    const { layout, formats, unreadable, log } = this.#options;
-    if (found.key === layout.level) {
-      formats.hear(found, unreadable);
-      return;
-    }
-    const isLeader = found.key === layout.leader;
+    const { layout, log } = this.#options;
     const { key } = found;
-    if ((isLeader ? this.#putLeader(found) : this.#putMember(found)) !== undefined) {
+    const isLeader = key === layout.leader;
+    const id = layout.memberId(key);
+    if (!isLeader && id === undefined) return;
+    if (isLeader ? this.#putLeader(found) : this.#putMember(found)) {
       this.#strangeKeys.delete(key);
       return;
     }
     if (!this.#strangeKeys.has(key)) log.warn({ key }, "etcd has a key that no davit wrote, and davit ignores it");
     this.#strangeKeys.add(key);
-    if (!isLeader) this.#all.delete(this.#memberIdOf(found));
+    if (id !== undefined) this.#all.delete(id);
     // The leader's next heartbeat corrects a key that somebody has overwritten.
     else if (found.createRevision !== this.#leader?.revision) this.#leaderGone(found.modRevision);
   }
 
-  /** @returns undefined if the key is not what davit writes. */
-  #putMember(found: EtcdKey): SeenMember | undefined {
-    const { self, asked } = this.#options;
-    const id = this.#memberIdOf(found);
-    const member = orUnreadable(() => memberFrom(fieldsOf(found) ?? {}));
-    if (member?.id !== id) return undefined;
+  /** @returns false if the key is not what davit writes. */
+  #putMember(found: EtcdKey): boolean {
+    const { self, asked, layout } = this.#options;
+    const member = valueIn(memberShape, found);
+    if (member === undefined || member.id !== layout.memberId(found.key)) return false;
+    const { id } = member;
     this.#all.set(id, member);
-    if (id === self.id) return member;
+    if (id === self.id) return true;
     this.#reports.set(id, (this.#reports.get(id) ?? 0) + 1);
     asked();
-    return member;
+    return true;
   }
 
-  /** @returns undefined if the key is not what davit writes. */
-  #putLeader(found: EtcdKey): StoredFields | undefined {
-    const { isOwnTerm, leaderClock } = this.#options;
+  /** @returns false if the key is not what davit writes. */
+  #putLeader(found: EtcdKey): boolean {
+    const { self, hasAsked, isOwnTerm, leaderClock } = this.#options;
     const { createRevision } = found;
-    const fields = fieldsOf(found);
-    const beat = orUnreadable(() => beatFrom(fields ?? {}));
-    if (fields === undefined || beat === undefined) return undefined;
-    if (this.#isBeforeOwnTerm(createRevision)) return fields;
-    this.setLeader({ id: beat.id, revision: createRevision });
-    if (beat.time === undefined || isOwnTerm(createRevision)) return fields;
-    const askedAtMs = this.#askedAtMs(beat.asked);
-    leaderClock.heard(beat.time, askedAtMs);
-    if (beat.proof !== undefined && askedAtMs !== undefined) {
-      void this.#hearProof(beat.time.atMs, askedAtMs, beat.proof);
-    }
-    return fields;
-  }
-
-  #memberIdOf({ key }: EtcdKey): string {
-    return key.slice(this.#options.layout.member("").length);
-  }
-
-  /**
-   * The time that the leader last read in this member's key, by this member's clock; undefined if it read none that
-   * this run wrote.
-   */
-  #askedAtMs(asked: StoredFields): number | undefined {
-    const { self, hasAsked } = this.#options;
-    const askedAtMs = asked[self.id];
-    return typeof askedAtMs === "number" && hasAsked(askedAtMs) ? askedAtMs : undefined;
+    const beat = valueIn(beatShape, found);
+    if (beat === undefined) return false;
+    if (this.#isBeforeOwnTerm(createRevision)) return true;
+    const { id, term, atMs, asked = {}, proof } = beat;
+    this.setLeader({ id, revision: createRevision });
+    if (term === undefined || atMs === undefined || isOwnTerm(createRevision)) return true;
+    // The leader may have read what an earlier run of this member wrote, by another clock.
+    const lastAskedAtMs = asked[self.id];
+    const askedAtMs = lastAskedAtMs !== undefined && hasAsked(lastAskedAtMs) ? lastAskedAtMs : undefined;
+    leaderClock.heard({ atMs, term }, askedAtMs);
+    if (proof !== undefined && askedAtMs !== undefined) void this.#hearProof(atMs, askedAtMs, proof);
+    return true;
   }
 
   /**
    * Takes the leader's proof, once this member has delivered what the leader had then. The leader's time is later than
    * the question that it repeats, so the proof never looks too new.
    */
-  async #hearProof(atMs: number, askedAtMs: number, proof: LeaderProof): Promise<void> {
+  async #hearProof(
+    atMs: number,
+    askedAtMs: number,
+    proof: { readonly atMs: number; readonly place: number },
+  ): Promise<void> {
     const { reached, clock, leaderClock, proof: listener } = this.#options;
     if (listener === undefined) return;
     const provenAtMs = proof.atMs + askedAtMs - atMs;
@@ -250,41 +253,4 @@ export class SeenMembers {
       if (!(error instanceof WalError)) throw error;
     }
   }
-}
-
-interface LeaderProof {
-  readonly atMs: number;
-  readonly place: number;
-}
-
-interface Beat {
-  readonly id: string;
-  /** Absent until the leader's term has begun. */
-  readonly time?: LeaderTime;
-  readonly asked: StoredFields;
-  readonly proof?: LeaderProof;
-}
-
-/** Reads the leader's key. @throws {WalError} damaged. */
-function beatFrom({ id, atMs, term, asked, proof }: StoredFields): Beat {
-  const leader = textFrom(id);
-  if (term === undefined) return { id: leader, asked: {} };
-  const time = { atMs: numberFrom(atMs), term: numberFrom(term) };
-  const beat = { id: leader, time, asked: objectFrom(asked) };
-  if (proof === undefined) return beat;
-  const proven = objectFrom(proof);
-  return { ...beat, proof: { atMs: numberFrom(proven.atMs), place: numberFrom(proven.place) } };
-}
-
-/** Reads a member's key. @throws {WalError} damaged. */
-function memberFrom(fields: StoredFields): SeenMember {
-  const urls = Array.isArray(fields.clientUrls) ? fields.clientUrls : [];
-  const askedAtMs = numberFrom(fields.askedAtMs);
-  return {
-    id: textFrom(fields.id),
-    name: textFrom(fields.name),
-    clientUrls: urls.map(textFrom),
-    askedAtMs,
-    format: formatIn(fields.format),
-  };
 }

@@ -1,28 +1,19 @@
-/**
- * This member's lease, and its key among the members' keys, which ends with the lease. A member's URL identifies it, so
- * two davits with one URL would have one key. Only the run that made the key may write it.
- */
+/** Leases of this process, and the keys that end with them: those of a member, and that of a command. */
 
-import type { Clock } from "../../lib/clock.ts";
+import { object, optional, text } from "../../lib/shape.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxn } from "./client/messages.ts";
-import type { FormatLevel } from "./format-level.ts";
-import type { Layout } from "./layout.ts";
+import type { LogPlace } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
-import { fieldsOf } from "./member-fields.ts";
+import { valueIn } from "./members.ts";
 
-export interface OwnMemberOptions {
-  readonly client: EtcdClient;
-  readonly layout: Layout;
-  readonly clock: Clock;
+export interface OwnMemberOptions extends LogPlace {
   readonly leaderClock: LeaderClock;
   readonly self: LogMember;
   /** The id of this process. */
   readonly run: string;
   readonly leaseSeconds: number;
-  readonly formats: FormatLevel;
 }
 
 const keptQuestions = 16;
@@ -32,6 +23,10 @@ const graceMs = 5_000;
 // A member counts its lease as ended this long before etcd may delete its keys.
 const marginMs = 500;
 
+/**
+ * This member's lease, and its key among the members' keys. A member's URL identifies it, so two davits with one URL
+ * would have one key. Only the run that made the key may write it.
+ */
 export class OwnMember {
   readonly #options: OwnMemberOptions;
   #leaseId: bigint | undefined;
@@ -150,16 +145,16 @@ export class OwnMember {
   }
 
   #value(): Uint8Array {
-    const { self, leaderClock, run, formats } = this.#options;
+    const { self, leaderClock, run } = this.#options;
     const askedAtMs = leaderClock.ownMs;
     this.#asked = [...this.#asked.slice(1 - keptQuestions), askedAtMs];
-    return bytesOf(JSON.stringify({ ...self, run, askedAtMs, format: formats.known }));
+    return bytesOf(JSON.stringify({ ...self, run, askedAtMs }));
   }
 
   /** True if another run wrote the key. This run overwrites a key that no davit wrote. */
   #isOthers(key: EtcdKey): boolean {
-    const run = fieldsOf(key)?.run;
-    return typeof run === "string" && run !== this.#options.run;
+    const run = valueIn(object({ run: text }), key)?.run;
+    return run !== undefined && run !== this.#options.run;
   }
 
   #twin(): WalError {
@@ -167,4 +162,80 @@ export class OwnMember {
     const advice = "give each davit a --store-advertise-url of its own, or stop the other one";
     return new WalError("locked", `Joining the store in etcd: another davit with the URL ${url} runs; ${advice}`);
   }
+}
+
+/** A log that no davit uses, held so that none leads it while it is read or written as a whole. */
+export interface HeldLog {
+  /** The revision in which the key of the leader was made: a fence, as in `Election`. */
+  readonly revision: number;
+  /** Idempotent. */
+  release(): Promise<void>;
+}
+
+const holdSeconds = 10;
+const holder = "davit migrate-store or restore";
+
+/** @throws {EtcdError}; {WalError} locked when a davit uses the log. */
+export async function holdLog(options: LogPlace): Promise<HeldLog> {
+  const { client, layout } = options;
+  await refuseInUse(options);
+  const { id: lease } = await client.leaseGrant(holdSeconds);
+  const answer = await client.txn(
+    {
+      when: [{ key: layout.leader, is: "equal", createRevision: 0 }],
+      success: [{ put: { key: layout.leader, value: bytesOf(JSON.stringify({ id: holder })), lease } }],
+      failure: [{ range: { key: layout.leader } }],
+    },
+    { repeat: true },
+  );
+  const found = answer.answers[0]?.keys[0];
+  // A first try without an answer may have made the key.
+  if (!answer.succeeded && found?.lease !== lease) throw inUse(holder);
+  const ending = new AbortController();
+  const renewing = renew(options, lease, ending.signal);
+  const release = async () => {
+    ending.abort();
+    await renewing;
+    await unlessGone(client.leaseRevoke(lease, { withinMs: 1_000 }));
+  };
+  return { revision: answer.succeeded ? answer.header.revision : (found?.createRevision ?? 0), release };
+}
+
+/** @param isHeld true if this process has the key of the leader. @throws {EtcdError}; {WalError} locked. */
+export async function refuseInUse({ client, layout }: LogPlace, isHeld = false): Promise<void> {
+  const { keys } = await client.range(layout.membership);
+  // The last key is that of a member, which has a name, if there is one.
+  const isUsers = (key: string) => layout.memberId(key) !== undefined || (!isHeld && key === layout.leader);
+  const user = keys.findLast(({ key }) => isUsers(key));
+  if (user === undefined) return;
+  const { id, name = id } = valueIn(object({ id: optional(text), name: optional(text) }), user) ?? {};
+  throw inUse(name ?? user.key);
+}
+
+async function renew({ client }: LogPlace, lease: bigint, signal: AbortSignal): Promise<void> {
+  const renewals = client.keepAlive(lease, { everyMs: (holdSeconds * 1_000) / 3, signal });
+  const all = async () => {
+    for await (const _renewal of renewals);
+  };
+  await unlessGone(all());
+}
+
+/** Work whose failure the next fenced write shows. */
+async function unlessGone(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof EtcdError)) throw error;
+  }
+}
+
+function inUse(user: string): WalError {
+  const advice = "stop every davit that uses this prefix, wait ten seconds, and try again";
+  return new WalError("locked", `Locking the log in etcd: "${user}" uses it; ${advice}`);
+}
+
+/** @throws {EtcdError}; {WalError} unusable, if `davit migrate-store` moved the store to another place. */
+export async function refuseMoved({ client, layout }: Pick<LogPlace, "client" | "layout">): Promise<void> {
+  const [mark] = (await client.range({ key: layout.moved })).keys;
+  if (mark !== undefined) throw layout.movedTo(mark);
 }
