@@ -4,6 +4,7 @@
  * and the oldest requests are dropped first. A writer of an earlier version takes none.
  */
 
+import { BoundedQueue } from "../lib/bounded-queue.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
 import { encodeHistoryBatch, historyPath, maxBatchBytes, maxBatchRequests } from "../model/history-batch.ts";
@@ -28,8 +29,7 @@ interface WaitingRequest {
   readonly text: string;
 }
 
-const mostWaiting = 16_384;
-const mostWaitingBytes = 4 * 1024 * 1024;
+const mostWaiting = { maxItems: 16_384, maxBytes: 4 * 1024 * 1024 } as const;
 const turnMs = 2_000;
 /** While more waits than one batch takes. */
 const backlogMs = 500;
@@ -42,28 +42,23 @@ const maxTextBytes = maxBatchBytes - 16 * 1024;
 
 export class RemoteHistory {
   readonly #options: RemoteHistoryOptions;
-  /** By their numbers, from `#oldest` to before `#next`. */
-  readonly #waiting = new Map<number, WaitingRequest>();
+  readonly #waiting: BoundedQueue<WaitingRequest>;
   readonly #stopping = new AbortController();
-  #oldest = 0;
-  #next = 0;
-  #bytes = 0;
   #dropped = 0;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RemoteHistoryOptions) {
     this.#options = options;
+    const dropped = () => {
+      this.#dropped++;
+      options.metrics.followHistoryDropped.inc();
+    };
+    this.#waiting = new BoundedQueue({ ...mostWaiting, bytesOf: ({ text }) => text.length, dropped });
   }
 
   /** Adds a request, and sends it later. @param text the request as JSON in ASCII. */
   add(startedMs: number, text: string): void {
-    this.#waiting.set(this.#next++, { startedMs, text });
-    this.#bytes += text.length;
-    while (this.#waiting.size > mostWaiting || this.#bytes > mostWaitingBytes) {
-      this.#dropOldest();
-      this.#dropped++;
-      this.#options.metrics.followHistoryDropped.inc();
-    }
+    this.#waiting.add({ startedMs, text });
   }
 
   start(): void {
@@ -87,21 +82,21 @@ export class RemoteHistory {
       await clock.sleep(waitMs, signal);
       if (signal.aborted) return;
       waitMs = turnMs;
-      if (this.#waiting.size === 0 || isBusy()) continue;
+      if (this.#waiting.count === 0 || isBusy()) continue;
       const sent = await this.#send();
       if (sent === "failed") waitMs = pauseMs;
-      else if (sent === "all" && this.#waiting.size >= maxBatchRequests) waitMs = backlogMs;
+      else if (sent === "all" && this.#waiting.count >= maxBatchRequests) waitMs = backlogMs;
     }
   }
 
   async #sendAll(signal: AbortSignal): Promise<void> {
-    while (this.#waiting.size > 0 && !signal.aborted) if ((await this.#send()) !== "all") return;
+    while (this.#waiting.count > 0 && !signal.aborted) if ((await this.#send()) !== "all") return;
   }
 
   /** Sends a batch. @returns how much of it the writer has taken; it takes a part if it has no time for more. */
   async #send(): Promise<"all" | "part" | "failed"> {
     const { writers, clock, via, run } = this.#options;
-    const first = this.#oldest;
+    const { first } = this.#waiting;
     const batch = this.#batch();
     const texts = batch.map(({ text }) => text);
     // Each age is measured when the batch is sent: before that, a connection is made.
@@ -115,24 +110,19 @@ export class RemoteHistory {
     if (typeof taken !== "number") return "failed";
     // The oldest ones may have been dropped meanwhile.
     const end = Math.min(first + taken, first + batch.length);
-    while (this.#oldest < end) this.#dropOldest();
+    while (this.#waiting.first < end) this.#waiting.shift();
     return taken >= batch.length ? "all" : "part";
   }
 
   #batch(): readonly WaitingRequest[] {
     const batch: WaitingRequest[] = [];
     let bytes = 0;
-    for (let at = this.#oldest; at < this.#next && batch.length < maxBatchRequests; at++) {
-      const request = this.#waiting.get(at);
+    for (let at = this.#waiting.first; batch.length < maxBatchRequests; at++) {
+      const request = this.#waiting.at(at);
       bytes += request === undefined ? 0 : request.text.length + 1;
       if (request === undefined || bytes > maxTextBytes) break;
       batch.push(request);
     }
     return batch;
-  }
-
-  #dropOldest(): void {
-    this.#bytes -= this.#waiting.get(this.#oldest)?.text.length ?? 0;
-    this.#waiting.delete(this.#oldest++);
   }
 }

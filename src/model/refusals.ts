@@ -29,10 +29,7 @@ function fails(words: string, meaning: string, more: Partial<RefusalRow> = {}): 
   return { ...usual, state: "failed", words, meaning, ...more };
 }
 
-/**
- * Why a machine gets no config. The history stores the place of a reason in this table (`refusalNumber`), so the order
- * counts within one process.
- */
+/** Why a machine gets no config. The history stores the names of these reasons. */
 export const bootRefusals = {
   /** Also while davit stops, and while it has not heard from the source since its start. */
   notReady: waits("not ready", "the first list of objects is not there yet, every machine waits"),
@@ -139,22 +136,10 @@ export const bootRefusals = {
 export type BootRefusal = keyof typeof bootRefusals;
 
 const rows: Readonly<Record<string, RefusalRow>> = bootRefusals;
-const reasons = Object.keys(bootRefusals);
-const numbers: ReadonlyMap<string | undefined, number> = new Map(reasons.map((reason, at) => [reason, at + 1]));
 
 /** Returns the row of a reason that any version of davit wrote; undefined if this one does not know it. */
 export function refusalRow(reason: string): RefusalRow | undefined {
   return rows[reason];
-}
-
-/** Returns a number for a reason; 0 for none, and for one that this davit does not know. */
-export function refusalNumber(reason: string | undefined): number {
-  return numbers.get(reason) ?? 0;
-}
-
-/** Returns the reason of a number; undefined for 0. */
-export function refusalOf(number: number): string | undefined {
-  return reasons[number - 1];
 }
 
 /** Why an install is `doubtful` or `changing`, with the text for people. */

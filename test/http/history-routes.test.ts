@@ -16,7 +16,8 @@ import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { type BootRefusal, bootRefusals, refusalNumber, refusalOf } from "../../src/model/refusals.ts";
+import { bootRefusals } from "../../src/model/refusals.ts";
+import { sightingForms } from "../../src/model/sighting.ts";
 import { History } from "../../src/records/history/history.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import { accessLog } from "../helpers/access-log.ts";
@@ -143,27 +144,20 @@ it("a refusal has its reason, as a preview names it", async () => {
 
 it("a machine that is refused for another reason has another line", async () => {
   const history = new History({ clock: systemClock, metrics: createMetrics("1") });
-  for (const refusal of [1, 1, 2, 0]) history.record(seen("ipxe", { query: machine, status: 503, refusal }));
+  for (const refusal of ["held", "held", "late", undefined])
+    history.record(seen("ipxe", { query: machine, status: 503, refusal }));
   const [past] = (await history.current()).recent(1);
   await history.stop();
   expect(past?.requests.map(({ refusal, times }) => [refusal, times])).toEqual([
-    [1, 2],
-    [2, 1],
-    [0, 1],
+    ["held", 2],
+    ["late", 1],
+    [undefined, 1],
   ]);
 });
 
-it("every reason has a number that the history can keep", () => {
-  for (const reason of Object.keys(bootRefusals)) {
-    const number = refusalNumber(isRefusal(reason) ? reason : undefined);
-    expect([number > 0 && number < 32, refusalOf(number)]).toEqual([true, reason]);
-  }
-  expect([refusalNumber(undefined), refusalOf(0)]).toEqual([0, undefined]);
+it("every reason has a form that davit takes from a follower", () => {
+  for (const reason of Object.keys(bootRefusals)) expect(reason).toMatch(sightingForms.result);
 });
-
-function isRefusal(text: string): text is BootRefusal {
-  return Object.hasOwn(bootRefusals, text);
-}
 
 it("JSON is for who accepts it", async () => {
   await ask(port, `/ipxe?${machine}`);

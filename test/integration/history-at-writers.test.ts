@@ -14,14 +14,14 @@ import { permitRoutes } from "../../src/http/store/permit-routes.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { HandedIntake } from "../../src/records/history/handed-intake.ts";
-import { encodeRequest } from "../../src/records/history/journal-line.ts";
+import { encodeRequest } from "../../src/records/history/request-text.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
 import { makeAuthority } from "../helpers/certificates.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { missing } from "../helpers/requirements.ts";
 import { openStore, silentLog } from "../helpers/test-store.ts";
-import { handed, names, startHistory } from "../records/history/seen-requests.ts";
+import { handed, startHistory } from "../records/history/seen-requests.ts";
 
 const mac = "mac=52-54-00-00-00-01";
 let store: Store;
@@ -48,7 +48,7 @@ async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
     guard: () => (kind === "refusing" ? new StoreError("unauthorized", "no", 0) : undefined),
     permits: { permit: async () => ({ kind: "late" }), report: async () => "late" },
     sighted: () => undefined,
-    handed: new HandedIntake({ history, names, clock }),
+    handed: new HandedIntake({ history, clock }),
     clock,
   });
   const server = createServer({
@@ -86,7 +86,7 @@ function handOn(url: URL, ca?: string): RemoteHistory {
     () => writers.stop(),
   );
   history.start();
-  for (const endpoint of ["boot.ipxe", "ipxe"]) history.add(0, encodeRequest(handed(endpoint, {}, mac), names));
+  for (const endpoint of ["boot.ipxe", "ipxe"]) history.add(0, encodeRequest(handed(endpoint, {}, mac)));
   return history;
 }
 

@@ -26,6 +26,7 @@ import { createOpsServer, type OpsServer } from "../../http/ops/server.ts";
 import type { HttpServer } from "../../http/server.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { RecentLines } from "../../lib/logging/recent-lines.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
@@ -37,8 +38,9 @@ import { commonDoubts, doubtText } from "../../model/refusals.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { BootIds } from "../../records/history/boot-ids.ts";
 import { HandedIntake } from "../../records/history/handed-intake.ts";
-import { History, type HistoryOutlets } from "../../records/history/history.ts";
+import { History, type HistoryOptions } from "../../records/history/history.ts";
 import type { RecordedMachine } from "../../records/history/history-view.ts";
+import { Journal } from "../../records/history/journal.ts";
 import { connectionLimitOf } from "../core/open-files.ts";
 import type { SecretKeys } from "../core/secret-keys.ts";
 import { BootListener, type MachineAddresses } from "../listener/boot-listener.ts";
@@ -50,7 +52,6 @@ import type { ThreadRequestsOptions } from "../threads/thread-requests.ts";
 import { threadStart } from "../threads/thread-start.ts";
 import type { FeedName } from "../threads/wire.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
-import { outletsOf, refusalNames } from "./history-outlets.ts";
 import { MissingAssets } from "./missing-assets.ts";
 import { assetFetcher } from "./profile-assets.ts";
 
@@ -77,7 +78,7 @@ export interface BootServiceOptions {
   /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
   readonly certificateDirectory?: string | undefined;
   /** Gets each request of the history; of a follower. */
-  readonly handOn?: HistoryOutlets["handOn"];
+  readonly handOn?: HistoryOptions["handOn"];
   /** The feeds that further boot threads follow. Without them there is only the first thread. */
   readonly feeds?: (() => Readonly<Record<FeedName, Feed>>) | undefined;
   /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
@@ -133,9 +134,11 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    const { clock, log, metrics } = options;
-    this.#history = new History({ clock, metrics, outlets: outletsOf(options) });
-    this.handed = new HandedIntake({ history: this.#history, names: refusalNames, clock });
+    const { clock, log, metrics, historyDirectory: directory, handOn } = options;
+    const ofJournal = { files: diskFiles, clock, log: log.child({ part: "history" }), metrics };
+    const journal = directory === undefined ? undefined : new Journal({ ...ofJournal, directory });
+    this.#history = new History({ clock, metrics, journal, handOn });
+    this.handed = new HandedIntake({ history: this.#history, clock });
     this.#renderThread = new RenderThread({ clock });
     const ofAssets = { clock, log: log.child({ part: "assets" }) };
     this.fetcher = assetFetcher({

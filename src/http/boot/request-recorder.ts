@@ -1,6 +1,5 @@
 /** Converts a finished request of the boot listener into a history entry. */
 
-import { refusalNumber } from "../../model/refusals.ts";
 import type { History } from "../../records/history/history.ts";
 import type { BegunRequest, EndedRequest } from "./access-log.ts";
 
@@ -49,7 +48,7 @@ export function recordRequest(
     sentBytes: isHead ? 0 : isCut ? takenBytes : (announcedBytes ?? takenBytes),
     ofBytes: announcedBytes,
     isCut,
-    refusal: refusalNumber(machine?.refusal),
+    refusal: machine?.refusal,
     query: machine?.rawQuery,
     boot,
   });

@@ -2,7 +2,6 @@
 
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import { refusalOf } from "../../model/refusals.ts";
 import { bootIdText } from "../../records/history/boot-ids.ts";
 import { type BootEnd, bootsOf, missingOf, type PastBoot, type StageOf } from "../../records/history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../records/history/history-view.ts";
@@ -80,7 +79,7 @@ function bootJson({ requests, numbers, group, line, end }: PastBoot): object {
 function endJson(end: BootEnd): object {
   if (end.kind !== "refused") return end;
   const { refusal, ...rest } = end;
-  return { ...rest, reason: refusalOf(refusal) };
+  return { ...rest, reason: refusal };
 }
 
 function requestJson(request: PastRequest, stage: string): object {
@@ -94,7 +93,7 @@ function requestJson(request: PastRequest, stage: string): object {
     labels: Object.fromEntries(request.labels),
     group,
     status,
-    reason: refusalOf(request.refusal),
+    reason: request.refusal,
     bytes: sentBytes,
     ofBytes,
     isCut,
@@ -155,7 +154,7 @@ export function endText(end: BootEnd): string {
 }
 
 export function statusText({ status, refusal, missing }: RefusedAnswer): string {
-  return [String(status), refusalOf(refusal), missing].filter((part) => part !== undefined).join(" ");
+  return [String(status), refusal, missing].filter((part) => part !== undefined).join(" ");
 }
 
 type RefusedAnswer = Pick<Extract<BootEnd, { readonly kind: "refused" }>, "status" | "refusal" | "missing">;

@@ -4,16 +4,14 @@
  *
  * A request that names its machine belongs to that machine's boot. One without labels, such as for a kernel, belongs to
  * the boot of the only machine that named itself at its address shortly before. If it may be from several machines, it
- * has no id: davit never guesses. The rules are those by which the history splits boots (`boots.ts`).
+ * has no id: davit never guesses.
  */
 
 import { LRUCache } from "lru-cache";
 import { isOwnUuid } from "../../model/labels/hardware-ids.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import { isFirstStage, isScriptStage } from "./boots.ts";
-import { bootGapMs } from "./history.ts";
-import { machineKey } from "./records.ts";
-import { ownCopy } from "./shared-texts.ts";
+import { beginsBoot, bootGapMs, isFirstStage, isScriptGiven, isScriptStage } from "./boot-rule.ts";
+import { machineKey, ownCopy } from "./sent-labels.ts";
 import { Tenancies } from "./tenancies.ts";
 
 /** A boot that this davit answers. */
@@ -100,13 +98,12 @@ export class BootIds {
     const key = machineKey(labels);
     if (key === undefined) return this.unnamed(request);
     const { address, endpoint, startedMs } = request;
-    const isScript = isScriptStage(endpoint);
     const here = this.#here(address);
-    const waiting = isScript ? claimable(here, key, startedMs) : undefined;
+    const waiting = isScriptStage(endpoint) ? claimable(here, key, startedMs) : undefined;
     if (waiting !== undefined) here.waiting = undefined;
     const known = this.#machines.get(key);
-    const isNew = known === undefined || isOver(known, startedMs) || (isScript && known.hasScript);
-    const boot = waiting ?? (isNew ? this.#begin(startedMs) : known);
+    const isSame = known && !beginsBoot(endpoint, { silentMs: startedMs - known.lastMs, hasScript: known.hasScript });
+    const boot = waiting ?? (isSame === true ? known : this.#begin(startedMs));
     boot.key ??= known?.key === key ? known.key : ownCopy(key);
     here.tenancies.note(boot.key, startedMs);
     if (boot !== known) this.#machines.set(boot.key, boot);
@@ -127,7 +124,7 @@ export class BootIds {
     { status, endMs }: { readonly status: number; readonly endMs: number },
   ): void {
     boot.lastMs = Math.max(boot.lastMs, endMs);
-    if (isScriptStage(endpoint) && !isHead && status < 400) boot.hasScript = true;
+    if (isScriptGiven({ endpoint, isHead, status })) boot.hasScript = true;
     // A long download ends: the machine is still here.
     if (boot.key !== undefined && endMs - startedMs > longMs)
       this.#addresses.get(address)?.tenancies.note(boot.key, endMs);

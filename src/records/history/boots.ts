@@ -1,8 +1,9 @@
 /** Splits a machine's requests into boots, and finds each boot's stages and end. Pure. */
 
 import { assert } from "../../lib/errors.ts";
-import { bootGapMs } from "./history.ts";
+import { beginsBoot, isScriptGiven, isScriptStage } from "./boot-rule.ts";
 import type { PastRequest } from "./history-view.ts";
+import { firstRefusal } from "./request.ts";
 
 /** One boot of a machine. */
 export interface PastBoot {
@@ -25,8 +26,8 @@ export type BootEnd =
       readonly kind: "refused";
       readonly stage: string;
       readonly status: number;
-      /** A number for the reason of the refusal, as in `SeenRequest`; 0 for none. */
-      readonly refusal: number;
+      /** As in `SeenRequest`. */
+      readonly refusal: string | undefined;
       /** See `missingOf`. */
       readonly missing: string | undefined;
     }
@@ -45,24 +46,6 @@ export type BootEnd =
  */
 export type StageOf = (request: PastRequest, group: string | undefined) => string;
 
-/** The endpoints that firmware requests first. */
-const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0", "chain.ipxe"]);
-/** The scripts that boot a machine. Their requests are the first ones with the machine's labels. */
-const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
-
-/** The lowest status that is a refusal. */
-const firstRefusal = 400;
-
-/** True for an endpoint that firmware requests first. */
-export function isFirstStage(endpoint: string): boolean {
-  return firstStages.has(endpoint);
-}
-
-/** True for an endpoint of a script that boots a machine. */
-export function isScriptStage(endpoint: string): boolean {
-  return scripts.has(endpoint);
-}
-
 /** Splits requests into boots, the latest boot last. @param requests sorted by start time. */
 export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): readonly PastBoot[] {
   const boots: PastRequest[][] = [];
@@ -76,12 +59,12 @@ export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): rea
 
 /** Returns the endpoint's name, or the path for an asset, a generic part, or a path that is no endpoint. */
 export function plainStage({ endpoint, path }: PastRequest): string {
-  return path === undefined || scripts.has(endpoint) ? endpoint : path.replace(/^\//, "");
+  return path === undefined || isScriptStage(endpoint) ? endpoint : path.replace(/^\//, "");
 }
 
 /** Returns the path of the file for which an install waits; undefined if it waits for none. */
 export function missingOf({ endpoint, path }: Pick<PastRequest, "endpoint" | "path">): string | undefined {
-  return scripts.has(endpoint) ? path : undefined;
+  return isScriptStage(endpoint) ? path : undefined;
 }
 
 function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
@@ -89,12 +72,8 @@ function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
   if (last === undefined) return true;
   // davit knew this when it answered, such as of a report after a long install.
   if (request.boot !== 0 && boot.some((each) => each.boot === request.boot)) return false;
-  if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
-  if (firstStages.has(request.endpoint)) return true;
-  if (!scripts.has(request.endpoint)) return false;
-  // A script request begins a new boot only if the current boot already got a script. Otherwise it belongs to the
-  // current boot: a refused client retries, UEFI sends HEAD first, and GRUB itself may be fetched from the assets.
-  return boot.some(({ endpoint, isHead, status }) => scripts.has(endpoint) && !isHead && status < firstRefusal);
+  const silentMs = request.startedAtMs - last.lastStartedAtMs - last.durationMs;
+  return beginsBoot(request.endpoint, { silentMs, hasScript: boot.some(isScriptGiven) });
 }
 
 function toBoot(requests: readonly PastRequest[], stageOf: StageOf): PastBoot {

@@ -1,19 +1,24 @@
 /**
  * Takes the requests that followers hand on into the history, at a limited rate: davit has more important work. A
- * follower sends the others again, and drops its oldest ones if they become too many.
+ * follower sends the others again, and drops its oldest ones if they become too many. davit checks every value, because
+ * it shows them: a follower can be of another version, or not be one.
  */
 
 import type { Clock } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { HistoryBatch } from "../../model/history-batch.ts";
-import { decodeHanded } from "./handed-request.ts";
+import type { JsonValue } from "../../model/json.ts";
+import { normalizeMac } from "../../model/labels/hardware-ids.ts";
+import { type Labels, reservedLabels } from "../../model/labels/labels.ts";
+import { sightingForms } from "../../model/sighting.ts";
 import type { History } from "./history.ts";
-import type { RefusalNames } from "./journal-line.ts";
+import type { SeenRequest } from "./request.ts";
+import { requestOf } from "./request-text.ts";
+import { keptValue } from "./sent-labels.ts";
 
 export interface HandedIntakeOptions {
   readonly history: Pick<History, "isTaking" | "load" | "add" | "miss">;
-  readonly names: RefusalNames;
   readonly clock: Clock;
 }
 
@@ -47,7 +52,7 @@ export class HandedIntake {
    * @returns how many requests of the batch are done with, from its first one on.
    */
   async take(batch: HistoryBatch, arrivedMs: number): Promise<number> {
-    const { history, names } = this.#options;
+    const { history } = this.#options;
     const { via, first, agoMs, requests } = batch;
     if (!history.isTaking) {
       // Requests before the start of this davit come first.
@@ -63,8 +68,8 @@ export class HandedIntake {
     const slices = new Slices(sliceSize);
     for (let at = from; at < to; at++) {
       if (!history.isTaking) return at;
-      const entry = decodeHanded(requests[at] ?? null, { via, arrivedMs, agoMs: agoMs[at] ?? 0 }, names);
-      if (entry !== undefined) history.add(entry);
+      const seen = decodeHanded(requests[at] ?? null, arrivedMs, agoMs[at] ?? 0);
+      if (seen !== undefined) history.add({ ...seen, via });
       if (slices.isOver(1)) await nextTurn();
     }
     return to;
@@ -82,4 +87,50 @@ export class HandedIntake {
     }
     return known;
   }
+}
+
+/** A request of an earlier day is of no use. */
+const maxAgeMs = 24 * 60 * 60_000;
+
+/** Reads a request. @returns undefined if the history could not show it. */
+function decodeHanded(value: JsonValue, arrivedMs: number, agoMs: number): SeenRequest | undefined {
+  if (!Array.isArray(value) || !isBetween(agoMs, 0, maxAgeMs)) return undefined;
+  const seen = requestOf(value, arrivedMs - agoMs);
+  if (seen === undefined || !isSound(seen) || !areSound(seen.labels)) return undefined;
+  // Its answer had ended before the follower sent it.
+  return { ...seen, durationMs: Math.min(seen.durationMs, agoMs) };
+}
+
+const endpointForm = /^[\w./:-]{1,64}$/;
+const pathForm = /^[\x21-\x7e\xa0-\xff]{1,512}$/;
+
+function isSound(seen: SeenRequest): boolean {
+  const { durationMs, address, endpoint, path, status, refusal, group, sentBytes, ofBytes = 0 } = seen;
+  return (
+    isBetween(durationMs, 0, maxAgeMs) &&
+    isBetween(sentBytes, 0, Number.MAX_SAFE_INTEGER) &&
+    isBetween(ofBytes, 0, Number.MAX_SAFE_INTEGER) &&
+    Number.isInteger(status) &&
+    isBetween(status, 100, 599) &&
+    sightingForms.address.test(address) &&
+    endpointForm.test(endpoint) &&
+    (path === undefined || pathForm.test(path)) &&
+    (refusal === undefined || sightingForms.result.test(refusal)) &&
+    (group === undefined || sightingForms.group.test(group))
+  );
+}
+
+function areSound(labels: Labels | undefined): boolean {
+  if (labels === undefined) return true;
+  const isKept = [...labels.keys()].every((name) => reservedLabels.has(name) && keptValue(labels, name) !== undefined);
+  const { mac, uuid } = Object.fromEntries(labels);
+  return isKept && (mac === undefined || normalizeMac(mac) === mac) && (uuid === undefined || isLower(uuid));
+}
+
+function isLower(uuid: string): boolean {
+  return uuid.toLowerCase() === uuid;
+}
+
+function isBetween(value: number, least: number, most: number): boolean {
+  return value >= least && value <= most;
 }

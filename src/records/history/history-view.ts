@@ -8,9 +8,9 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import type { Intake } from "./intake.ts";
 import type { AddressTrack, MachineTrack, Records } from "./records.ts";
-import type { KeptRequest } from "./request-rows.ts";
+import type { KeptRequest } from "./request.ts";
+import { noLabels } from "./sent-labels.ts";
 
 /** A request with wall-clock times, in Unix milliseconds. */
 export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStartedMs"> {
@@ -66,27 +66,22 @@ const mappedPrefix = "::ffff:";
 export interface HistoryViewOptions {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
   readonly records: Records;
-  readonly intake: Pick<Intake, "lost">;
+  readonly unrecorded: () => UnrecordedRequests | undefined;
 }
 
 /** A view of the records. Use it immediately: later it may or may not include requests that came meanwhile. */
 export class HistoryView {
-  readonly #clock: HistoryViewOptions["clock"];
+  readonly #options: HistoryViewOptions;
   readonly #records: Records;
-  readonly #intake: HistoryViewOptions["intake"];
 
-  constructor({ clock, records, intake }: HistoryViewOptions) {
-    this.#clock = clock;
-    this.#records = records;
-    this.#intake = intake;
+  constructor(options: HistoryViewOptions) {
+    this.#options = options;
+    this.#records = options.records;
   }
 
   /** Undefined if every request since the start was recorded. */
   get unrecorded(): UnrecordedRequests | undefined {
-    const { lost } = this.#intake;
-    if (lost === undefined) return undefined;
-    const offsetMs = this.#offsetMs;
-    return { count: lost.count, firstAtMs: offsetMs + lost.firstMs, lastAtMs: offsetMs + lost.lastMs };
+    return this.#options.unrecorded();
   }
 
   /** How many requests followers answered and could not hand on, since the start. */
@@ -97,9 +92,9 @@ export class HistoryView {
   /** Returns machines, and addresses with requests of unknown machines, in one list: the last seen first. */
   recent(limit: number): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
-    const nobodys = first(addresses.newestFirst(), maxLooks).filter((track) => this.#hasUnknown(track));
+    const nobodys = first(addresses, maxLooks).filter((track) => this.#hasUnknown(track));
     return [
-      ...first(machines.newestFirst(), limit).map((track) => this.#ofMachine(track)),
+      ...first(machines, limit).map((track) => this.#ofMachine(track)),
       ...nobodys.slice(0, limit).map((track) => this.#ofAddress(track, (keys) => keys?.length === 0)),
     ]
       .toSorted((one, other) => other.lastSeenAtMs - one.lastSeenAtMs)
@@ -108,20 +103,18 @@ export class HistoryView {
 
   /** Yields every machine, in no particular order. The records may change meanwhile. */
   *recordedMachines(): Generator<RecordedMachine> {
-    const { machines, rows } = this.#records;
-    for (const { key, ring, own } of machines.all()) {
-      const named = rows.newest(ring);
-      const near = rows.newest(own.address.ring);
+    const past = this.#past;
+    for (const { key, requests, recent, earlier, address } of this.#records.machines) {
+      const named = requests.at(-1);
+      const near = address.requests.at(-1);
       // A file that was fetched after the last request with labels.
       const isOwn = near !== undefined && named !== undefined && near.startedMs > named.startedMs;
-      const isAlone = isOwn && own.address.own.at(near.startedMs)?.join(" ") === key;
-      const [last] = this.#past(
-        [isAlone ? near : named].filter((each) => each !== undefined),
-        isAlone,
-      );
-      if (last === undefined) continue;
+      const isAlone = isOwn && address.tenancies.at(near.startedMs)?.join(" ") === key;
+      const newest = isAlone ? near : named;
+      if (newest === undefined) continue;
+      const last = past(newest, isAlone);
       // An operating system sends fewer labels than the firmware.
-      const labels = new Map([...rows.labelSets.get(own.earlier), ...rows.labelSets.get(own.recent)]);
+      const labels = new Map([...earlier, ...recent]);
       yield { labels, address: last.address, lastSeenAtMs: lastSeen([last]), last, group: named?.group };
     }
   }
@@ -132,8 +125,10 @@ export class HistoryView {
    */
   find(asked: Labels, limit: number): readonly MachineHistory[] {
     const said = [...asked];
-    const found = first(this.#mayHaveSaid(asked), limit, (track) => this.#hasSaid(track, said));
-    return found.map((track) => this.#ofMachine(track));
+    // One query checks tens of thousands of machines, so this allocates nothing.
+    const hasSaid = ({ recent, earlier }: MachineTrack) =>
+      said.every(([name, value]) => recent.get(name) === value || earlier.get(name) === value);
+    return first(this.#mayHaveSaid(asked), limit, hasSaid).map((track) => this.#ofMachine(track));
   }
 
   /**
@@ -141,10 +136,10 @@ export class HistoryView {
    * belong to no single machine.
    */
   at(address: string): readonly MachineHistory[] {
-    const { machines, addresses } = this.#records;
-    const track = addresses.get(address) ?? addresses.get(`${mappedPrefix}${address}`);
+    const records = this.#records;
+    const track = records.address(address) ?? records.address(`${mappedPrefix}${address}`);
     if (track === undefined) return [];
-    const known = track.own.keys.map((key) => machines.get(key)).filter((machine) => machine !== undefined);
+    const known = track.tenancies.keys.map((key) => records.machine(key)).filter((machine) => machine !== undefined);
     const nobodys = this.#ofAddress(track, (keys) => keys?.length !== 1);
     return [...known.map((machine) => this.#ofMachine(machine)), ...(nobodys.requests.length > 0 ? [nobodys] : [])];
   }
@@ -153,80 +148,68 @@ export class HistoryView {
    * Returns every machine that may have sent these labels. If a MAC is among them, as in most queries, there is at most
    * one such machine, because the MAC is its key.
    */
-  #mayHaveSaid(asked: Labels): Iterable<MachineTrack> {
-    const { machines } = this.#records;
+  #mayHaveSaid(asked: Labels): readonly MachineTrack[] {
     const mac = asked.get("mac");
-    if (mac === undefined) return machines.newestFirst();
-    const machine = machines.get(mac);
+    if (mac === undefined) return this.#records.machines;
+    const machine = this.#records.machine(mac);
     return machine === undefined ? [] : [machine];
   }
 
-  #hasSaid({ own: { recent, earlier } }: MachineTrack, said: readonly (readonly [string, string])[]): boolean {
-    const { labelSets } = this.#records.rows;
-    // One query checks tens of thousands of machines, so this allocates nothing.
-    return said.every(([name, value]) => labelSets.has(recent, name, value) || labelSets.has(earlier, name, value));
+  #hasUnknown({ requests, tenancies }: AddressTrack): boolean {
+    return requests.some(({ startedMs }) => tenancies.at(startedMs)?.length === 0);
   }
 
-  #hasUnknown({ ring, own }: AddressTrack): boolean {
-    return this.#records.rows.startTimes(ring).some((startedMs) => own.at(startedMs)?.length === 0);
-  }
-
-  #ofMachine({ key, ring }: MachineTrack): MachineHistory {
-    const { rows, addresses } = this.#records;
-    const named = rows.read(ring);
+  #ofMachine({ key, requests: named }: MachineTrack): MachineHistory {
     const labels = new Map(named.flatMap((request) => [...request.labels]));
     const seenAt = [...new Set(named.map(({ address }) => address))];
-    const tracks = seenAt.map((address) => addresses.get(address)).filter((track) => track !== undefined);
-    const near = tracks.map((track) => ({
-      address: plainAddress(track.key),
-      requests: rows.read(track.ring).filter(({ startedMs }) => track.own.at(startedMs)?.includes(key) !== false),
-      isOwn: ({ startedMs }: KeptRequest) => track.own.at(startedMs)?.length === 1,
-    }));
-    const joined = near.flatMap(({ requests, isOwn }) => requests.filter(isOwn));
-    const requests = [...this.#past(named, false), ...this.#past(joined, true)].toSorted(byStart);
-    const unclaimed = near.map(({ address, requests: all, isOwn }) => ({
-      address,
-      count: all.filter((request) => !isOwn(request)).length,
-    }));
+    const near = seenAt.flatMap((address) => {
+      const track = this.#records.address(address);
+      if (track === undefined) return [];
+      const { requests, tenancies } = track;
+      const maybeOwn = requests.filter(({ startedMs }) => tenancies.at(startedMs)?.includes(key) !== false);
+      const own = maybeOwn.filter(({ startedMs }) => tenancies.at(startedMs)?.length === 1);
+      return [{ address: plainAddress(address), own, unclaimed: maybeOwn.length - own.length }];
+    });
+    const past = this.#past;
+    const joined = near.flatMap(({ own }) => own.map((request) => past(request, true)));
+    const requests = [...named.map((request) => past(request, false)), ...joined].toSorted(byStart);
     return {
       labels,
       addresses: seenAt.map(plainAddress),
       lastSeenAtMs: lastSeen(requests),
       requests,
-      unclaimed: unclaimed.filter(({ count }) => count > 0),
+      unclaimed: near.flatMap(({ address, unclaimed: count }) => (count > 0 ? [{ address, count }] : [])),
     };
   }
 
   /** @param isShown selects a request by the machines that it may be from; undefined means too many machines. */
   #ofAddress(
-    { key, ring, own }: AddressTrack,
+    { key, requests, tenancies }: AddressTrack,
     isShown: (keys: readonly string[] | undefined) => boolean,
   ): MachineHistory {
-    const requests = this.#records.rows.read(ring).filter(({ startedMs }) => isShown(own.at(startedMs)));
-    const past = this.#past(requests, true).toSorted(byStart);
+    const shown = requests.filter(({ startedMs }) => isShown(tenancies.at(startedMs)));
+    const past = this.#past;
+    const all = shown.map((request) => past(request, true)).toSorted(byStart);
     return {
-      labels: new Map(),
+      labels: noLabels,
       addresses: [plainAddress(key)],
-      lastSeenAtMs: lastSeen(past),
-      requests: past,
+      lastSeenAtMs: lastSeen(all),
+      requests: all,
       unclaimed: [],
     };
   }
 
-  /** The difference of the two clocks now. After a correction of the wall clock, earlier times are corrected, too. */
-  get #offsetMs(): number {
-    return this.#clock.nowMs() - this.#clock.monotonicMs();
-  }
-
-  #past(requests: readonly KeptRequest[], isByAddress: boolean): readonly PastRequest[] {
-    const offsetMs = this.#offsetMs;
-    return requests.map(({ startedMs, lastStartedMs, ...request }) => ({
+  /** By the difference of the two clocks now: after a correction of the wall clock, earlier times are corrected, too. */
+  get #past() {
+    const { clock } = this.#options;
+    const offsetMs = clock.nowMs() - clock.monotonicMs();
+    return ({ startedMs, lastStartedMs, ...request }: KeptRequest, isByAddress: boolean): PastRequest => ({
       ...request,
       address: plainAddress(request.address),
       startedAtMs: offsetMs + startedMs,
       lastStartedAtMs: offsetMs + lastStartedMs,
       isByAddress,
-    }));
+    });
   }
 }
 

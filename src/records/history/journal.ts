@@ -13,8 +13,8 @@ import { type Files, ignoreMissing } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { decodeEntry, type JournalEntry, journalLine, type RefusalNames } from "./journal-line.ts";
-import type { SeenRequest } from "./request-rows.ts";
+import type { SeenRequest } from "./request.ts";
+import { decodeLine, journalLine } from "./request-text.ts";
 
 export interface JournalLimits {
   /** All segments together, the one that was set aside included. */
@@ -28,7 +28,6 @@ export interface JournalOptions {
   readonly files: Files;
   /** Made if it is missing. Only this process may use it. */
   readonly directory: string;
-  readonly names: RefusalNames;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "historyWritable">;
@@ -91,7 +90,7 @@ export class Journal {
    * Call it once, before the first `add`. It never throws: what cannot be read is logged and left out.
    * @param add gets each request, with its start time by the monotonic clock.
    */
-  async load(add: (entry: JournalEntry) => void): Promise<void> {
+  async load(add: (seen: SeenRequest) => void): Promise<void> {
     try {
       await this.#list();
     } catch (error) {
@@ -110,8 +109,8 @@ export class Journal {
    * Adds a request to those that are written soon; never waits.
    * @param text the request, as `encodeRequest` returns it.
    */
-  add(text: string, { startedMs, via }: Pick<SeenRequest, "startedMs" | "via">): void {
-    const line = journalLine(text, startedMs + this.#offsetMs, via);
+  add(text: string, startedMs: number): void {
+    const line = journalLine(text, startedMs + this.#offsetMs);
     if (this.#waitingBytes + line.length > this.#limits.maxWaitingBytes) {
       this.#missing++;
       return;
@@ -227,7 +226,7 @@ export class Journal {
   }
 
   /** Reads a segment. If it cannot be read, sets it aside. */
-  async #load(segment: Segment, add: (entry: JournalEntry) => void): Promise<void> {
+  async #load(segment: Segment, add: (seen: SeenRequest) => void): Promise<void> {
     const { log } = this.#options;
     try {
       const { damaged, wholeBytes } = await this.#read(segment, add);
@@ -249,30 +248,22 @@ export class Journal {
   }
 
   /** @throws a system error, or an error for a file that is no segment. */
-  async #read({ name }: Segment, add: (entry: JournalEntry) => void) {
+  async #read({ name }: Segment, add: (seen: SeenRequest) => void) {
     const { files, directory } = this.#options;
     const lines = new SegmentLines();
     const slices = new Slices(sliceLines);
     let damaged = 0;
     for await (const piece of files.readPieces(join(directory, name))) {
       for (const line of lines.push(piece)) {
-        const entry = this.#decode(line);
-        if (entry === undefined) damaged++;
-        else add(entry);
+        const seen = decodeLine(line, this.#offsetMs);
+        if (seen === undefined) damaged++;
+        // A time after now is of a clock that was set back.
+        else add({ ...seen, startedMs: Math.min(seen.startedMs, this.#options.clock.monotonicMs()) });
         if (slices.isOver(1)) await this.#rest();
       }
     }
     lines.end();
     return { damaged, wholeBytes: lines.wholeBytes };
-  }
-
-  /** Returns undefined for a damaged line. A time after now, of a clock that was set back, becomes now. */
-  #decode(line: string): JournalEntry | undefined {
-    const { names, clock } = this.#options;
-    const entry = decodeEntry(line, this.#offsetMs, names);
-    if (entry === undefined) return undefined;
-    const startedMs = Math.min(entry.seen.startedMs, clock.monotonicMs());
-    return { ...entry, seen: { ...entry.seen, startedMs } };
   }
 
   async #setAside(segment: Segment, error: unknown): Promise<void> {

@@ -6,44 +6,48 @@
  * Requests that followers answered come late, after newer requests of the same machine. No state goes back to them.
  */
 
+import { LRUCache } from "lru-cache";
 import { Slices } from "../../lib/slices.ts";
-import { isOwnUuid } from "../../model/labels/hardware-ids.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import { keptValue } from "./label-sets.ts";
-import { RequestRows, type SeenRequest } from "./request-rows.ts";
-import { ownCopy } from "./shared-texts.ts";
+import { bootGapMs } from "./boot-rule.ts";
+import { type CountedRequest, insertRequest } from "./kept-requests.ts";
+import type { KeptRequest, SeenRequest } from "./request.ts";
+import { isSameSet, keptLabels, machineKey, noLabels, ownCopy } from "./sent-labels.ts";
 import { type BootProgress, isLooping, isWaiting, newProgress, noteStep } from "./stuck.ts";
 import { Tenancies } from "./tenancies.ts";
-import { Track, Tracks } from "./tracks.ts";
 
 export interface RecordLimits {
   /** The most machines, and also the most addresses. The least recently seen machine or address is dropped first. */
   readonly maxMachines: number;
-  /** Limits the estimated memory of all records. */
+  /** Limits the estimated memory of all records, and of what waits to be recorded. */
   readonly maxBytes: number;
   /** Limits the requests of one machine, and those of one address. */
   readonly maxRequests: number;
-  /** See `Tenancies`. */
-  readonly gapMs: number;
 }
 
-export type AddressTrack = Track<Tenancies>;
-export type MachineTrack = Track<MachineTraits>;
+/** The requests of one machine or address. */
+interface Track {
+  readonly key: string;
+  /** In the order in which their answers ended. */
+  readonly requests: CountedRequest[];
+  lastSeenMs: number;
+  /** Estimated memory. */
+  bytes: number;
+  /** False after the track was dropped. */
+  isKept: boolean;
+}
 
-interface MachineTraits {
-  readonly progress: BootProgress;
-  /** Numbers of the machine's two latest label sets, 0 for none: one of its firmware, one of its operating system. */
-  recent: number;
-  earlier: number;
-  /** The machine's latest address. A reference is quicker than a lookup. */
+export interface AddressTrack extends Track {
+  readonly tenancies: Tenancies;
+}
+
+export interface MachineTrack extends Track {
+  /** The machine's two latest label sets: one of its firmware, one of its operating system. */
+  recent: Labels;
+  earlier: Labels;
+  /** The machine's latest address. */
   address: AddressTrack;
-}
-
-interface NamedRequest {
-  readonly seen: SeenRequest;
-  readonly labels: Labels;
-  /** True if the request is older than the machine's newest one. */
-  readonly isLate: boolean;
+  readonly progress: BootProgress;
 }
 
 /** How many machines are in each state. */
@@ -55,148 +59,207 @@ export interface StuckMachines {
 /** How many machines one slice counts. This takes less than a millisecond, even with cold caches. */
 const sliceSize = 1_024;
 
-/** Estimated memory of a track besides its rows: the object, its key, its map entry, and its members. */
+// Estimated memory, as measured with Node 24.
 const trackBytes = 450;
+const requestBytes = 216;
+const labelsBytes = 256;
+const textBytes = 24;
+
+/** How many strings that many requests share are kept: endpoints, Groups, paths. */
+const maxTexts = 1_024;
 
 export class Records {
   readonly #limits: RecordLimits;
-  readonly rows: RequestRows;
-  readonly machines = new Tracks<MachineTraits>();
-  readonly addresses = new Tracks<Tenancies>();
+  readonly #machines: LRUCache<string, MachineTrack>;
+  readonly #addresses: LRUCache<string, AddressTrack>;
+  readonly #texts = new LRUCache<string, string>({ max: maxTexts });
+  #sizeBytes = 0;
   /** Requests that followers answered and could not hand on. */
   missed = 0;
 
   constructor(limits: RecordLimits) {
     this.#limits = limits;
-    this.rows = new RequestRows({ maxBytes: limits.maxBytes, maxRowsOfRing: limits.maxRequests });
+    const max = limits.maxMachines;
+    const dispose = (track: Track) => {
+      track.isKept = false;
+      this.#sizeBytes -= track.bytes;
+    };
+    this.#machines = new LRUCache<string, MachineTrack>({ max, dispose });
+    this.#addresses = new LRUCache<string, AddressTrack>({ max, dispose });
   }
 
   /** Memory in use, estimated. It exceeds the limit by one machine at most. */
   get sizeBytes(): number {
-    return this.rows.sizeBytes + (this.machines.count + this.addresses.count) * trackBytes;
+    return this.#sizeBytes;
   }
 
-  /** Adds a request. @param labels of the machine; undefined if the history does not use them. */
-  add(seen: SeenRequest, labels: Labels | undefined): void {
-    this.#makeRoom();
-    const seenMs = seen.startedMs + seen.durationMs;
-    const key = labels === undefined ? undefined : machineKey(labels);
+  /** All machines, the last seen first. */
+  get machines(): readonly MachineTrack[] {
+    return [...this.#machines.values()];
+  }
+
+  /** All addresses, the last seen first. */
+  get addresses(): readonly AddressTrack[] {
+    return [...this.#addresses.values()];
+  }
+
+  machine(key: string): MachineTrack | undefined {
+    return this.#machines.peek(key);
+  }
+
+  address(address: string): AddressTrack | undefined {
+    return this.#addresses.peek(address);
+  }
+
+  /** Adds a request. Call `makeRoom` before. */
+  add(seen: SeenRequest): void {
+    const { labels, startedMs, durationMs, endpoint } = seen;
+    const seenMs = startedMs + durationMs;
+    const address = this.#addressOf(seen.address, seenMs);
+    const key = labels && machineKey(labels);
     if (labels === undefined || key === undefined) {
-      const address = this.#addressTrack(seen.address, seenMs, undefined);
-      this.rows.append(address.ring, seen, 0);
+      this.#insert(address, seen, { address: address.key, labels: noLabels });
       return;
     }
-    const known = this.machines.get(key);
-    const address = this.#addressTrack(seen.address, seenMs, known?.own.address);
-    const machine = known ?? this.#newMachine(key, address, seenMs);
-    const { own, ring } = machine;
+    const machine = this.#machineOf(key, labels, address);
     const isLate = seenMs < machine.lastSeenMs;
-    if (!isLate || !own.address.isKept) own.address = address;
-    this.machines.touch(machine, seenMs);
-    this.rows.append(ring, seen, this.#setOf(own, { seen, labels, isLate }));
-    address.own.note(machine.key, seen.startedMs);
-    noteStep(own.progress, seen);
+    if (!isLate) this.#machines.get(key);
+    if (!isLate || !machine.address.isKept) machine.address = address;
+    machine.lastSeenMs = Math.max(machine.lastSeenMs, seenMs);
+    this.#insert(machine, seen, { address: address.key, labels: setOf(machine, { endpoint, labels, isLate }) });
+    address.tenancies.note(machine.key, startedMs);
+    noteStep(machine.progress, seen);
+  }
+
+  /** Drops what was seen longest ago until there is room. @param waitingBytes memory of what is not recorded yet. */
+  makeRoom(waitingBytes: number): void {
+    while (this.#sizeBytes + waitingBytes > this.#limits.maxBytes) {
+      const [machine] = this.#machines.rvalues();
+      const [address] = this.#addresses.rvalues();
+      const machineMs = machine?.lastSeenMs ?? Number.POSITIVE_INFINITY;
+      if (machine !== undefined && machineMs <= (address?.lastSeenMs ?? machineMs)) this.#machines.delete(machine.key);
+      else if (address !== undefined) this.#addresses.delete(address.key);
+      else return;
+    }
   }
 
   /** Counts the machines that do not finish booting. It yields between slices. */
   *stuck(nowMs: number): Generator<undefined, StuckMachines> {
     const slices = new Slices(sliceSize);
     let [looping, waiting] = [0, 0];
-    for (const { own } of this.machines.all()) {
-      if (isLooping(own.progress, nowMs)) looping += 1;
-      if (isWaiting(own.progress, nowMs)) waiting += 1;
+    for (const { progress } of [...this.#machines.values()]) {
+      if (isLooping(progress, nowMs)) looping += 1;
+      if (isWaiting(progress, nowMs)) waiting += 1;
       if (slices.isOver(1)) yield;
     }
     return { looping, waiting };
   }
 
-  /** @param likely the track that probably has this key. To compare it is quicker than a lookup. */
-  #addressTrack(key: string, seenMs: number, likely: AddressTrack | undefined): AddressTrack {
-    const isLikely = likely?.key === key && likely.isKept;
-    const known = isLikely ? likely : this.addresses.get(key);
+  #addressOf(key: string, seenMs: number): AddressTrack {
+    const known = this.#addresses.get(key);
     if (known !== undefined) {
-      this.addresses.touch(known, seenMs);
+      known.lastSeenMs = Math.max(known.lastSeenMs, seenMs);
       return known;
     }
-    if (this.addresses.count >= this.#limits.maxMachines) this.#forgetAddress(this.addresses.oldest);
-    return this.addresses.add(new Track(ownCopy(key), new Tenancies(this.#limits.gapMs)), seenMs);
+    const address = { ...newTrack(ownCopy(key)), lastSeenMs: seenMs, tenancies: new Tenancies(bootGapMs) };
+    this.#addresses.set(address.key, address);
+    return address;
   }
 
-  #newMachine(key: string, address: AddressTrack, seenMs: number): MachineTrack {
-    if (this.machines.count >= this.#limits.maxMachines) this.#forgetMachine(this.machines.oldest);
-    return this.machines.add(
-      new Track(ownCopy(key), { progress: newProgress(), recent: 0, earlier: 0, address }),
-      seenMs,
-    );
+  #machineOf(key: string, labels: Labels, address: AddressTrack): MachineTrack {
+    const known = this.#machines.peek(key);
+    if (known !== undefined) return known;
+    const recent = keptLabels(labels);
+    const own = { ...newTrack(machineKey(recent) ?? key), address, recent, earlier: noLabels, progress: newProgress() };
+    this.#machines.set(own.key, own);
+    return own;
   }
 
-  #setOf(own: MachineTraits, { seen, labels, isLate }: NamedRequest): number {
-    // A report sends a token in place of labels. What davit knows by it must not displace what the machine sent.
-    if (seen.endpoint === "report" && own.recent !== 0) return own.recent;
-    return isLate ? this.#lateLabelSet(own, labels) : this.#labelSet(own, labels);
+  /** @param shared values that the requests of a track share. */
+  #insert(track: Track, seen: SeenRequest, shared: Pick<KeptRequest, "address" | "labels">): void {
+    const { startedMs, durationMs, isHead, status, sentBytes, ofBytes, isCut, boot } = seen;
+    const added: CountedRequest = {
+      startedMs,
+      lastStartedMs: startedMs,
+      durationMs,
+      address: shared.address,
+      endpoint: this.#shared(seen.endpoint),
+      path: this.#shared(seen.path),
+      isHead,
+      status,
+      group: this.#shared(seen.group),
+      sentBytes,
+      ofBytes,
+      isCut,
+      refusal: this.#shared(seen.refusal),
+      via: this.#shared(seen.via),
+      boot,
+      labels: shared.labels,
+      times: 1,
+    };
+    insertRequest(track.requests, added, this.#limits.maxRequests);
+    this.#sizeBytes -= track.bytes;
+    track.bytes = bytesOf(track);
+    this.#sizeBytes += track.bytes;
   }
 
-  /** Returns the number of the set with these labels, and makes it the machine's recent set. */
-  #labelSet(sent: MachineTraits, labels: Labels): number {
-    const { labelSets } = this.rows;
-    if (labelSets.is(sent.recent, labels)) return sent.recent;
-    const { recent, earlier } = sent;
-    if (labelSets.is(earlier, labels)) {
-      sent.recent = earlier;
-    } else {
-      labelSets.release(earlier);
-      sent.recent = labelSets.add(labels);
-    }
-    sent.earlier = recent;
-    return sent.recent;
-  }
-
-  /** As `#labelSet`, for a request that is older than the machine's newest one. */
-  #lateLabelSet(sent: MachineTraits, labels: Labels): number {
-    const { labelSets } = this.rows;
-    if (labelSets.is(sent.recent, labels)) return sent.recent;
-    if (labelSets.is(sent.earlier, labels)) return sent.earlier;
-    labelSets.release(sent.earlier);
-    sent.earlier = labelSets.add(labels);
-    return sent.earlier;
-  }
-
-  #makeRoom(): void {
-    while (!this.rows.hasRoom || this.sizeBytes > this.#limits.maxBytes) {
-      const machine = this.machines.oldest;
-      const address = this.addresses.oldest;
-      if (machine === undefined && address === undefined) return;
-      const machineMs = machine?.lastSeenMs ?? Number.POSITIVE_INFINITY;
-      if (address === undefined || machineMs <= address.lastSeenMs) this.#forgetMachine(machine);
-      else this.#forgetAddress(address);
-    }
-  }
-
-  #forgetMachine(machine: MachineTrack | undefined): void {
-    if (machine === undefined) return;
-    this.machines.delete(machine);
-    this.rows.release(machine.ring);
-    this.rows.labelSets.release(machine.own.recent);
-    this.rows.labelSets.release(machine.own.earlier);
-  }
-
-  #forgetAddress(address: AddressTrack | undefined): void {
-    if (address === undefined) return;
-    this.addresses.delete(address);
-    this.rows.release(address.ring);
+  /** Returns a copy of a string that many requests have, which they share. */
+  #shared<Text extends string | undefined>(text: Text): Text {
+    if (text === undefined) return text;
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known as Text;
+    const own = ownCopy(text);
+    this.#texts.set(own, own);
+    return own as Text;
   }
 }
 
-/**
- * Returns the key of a machine, from the first label that names it; undefined if none does. The MAC is first, because
- * every firmware sends it, and because some boards share a UUID.
- */
-export function machineKey(labels: Labels): string | undefined {
-  const mac = keptValue(labels, "mac");
-  if (mac !== undefined) return mac;
-  for (const name of ["uuid", "serial", "hostname"]) {
-    const value = keptValue(labels, name);
-    if (value !== undefined && (name !== "uuid" || isOwnUuid(value))) return `${name}=${value}`;
+function newTrack(key: string): Track {
+  return { key, requests: [], lastSeenMs: Number.NEGATIVE_INFINITY, bytes: 0, isKept: true };
+}
+
+interface SentSet {
+  readonly endpoint: string;
+  readonly labels: Labels;
+  /** True if the request is older than the machine's newest one. */
+  readonly isLate: boolean;
+}
+
+/** Returns the machine's set with these labels, and makes it the machine's recent one. */
+function setOf(machine: MachineTrack, { endpoint, labels, isLate }: SentSet): Labels {
+  const { recent, earlier } = machine;
+  // A report sends a token in place of labels. What davit knows by it must not displace what the machine sent.
+  if (endpoint === "report" || isSameSet(recent, labels)) return recent;
+  const set = isSameSet(earlier, labels) ? earlier : keptLabels(labels);
+  machine.earlier = isLate ? set : recent;
+  if (!isLate) machine.recent = set;
+  return set;
+}
+
+/** Estimates the memory of a track. Requests in a row share equal strings and labels. */
+function bytesOf({ requests }: Track): number {
+  let bytes = trackBytes;
+  let before: KeptRequest | undefined;
+  // A plain loop, because every request runs this.
+  for (const request of requests) {
+    const { path, group, via, labels } = request;
+    bytes += requestBytes;
+    if (path !== before?.path) bytes += bytesOfText(path);
+    if (group !== before?.group) bytes += bytesOfText(group);
+    if (via !== before?.via) bytes += bytesOfText(via);
+    if (labels !== before?.labels && labels !== noLabels) bytes += bytesOfLabels(labels);
+    before = request;
   }
-  return undefined;
+  return bytes;
+}
+
+/** Estimates a string's memory. V8 needs one byte for a unit of a Latin-1 string, else two. This always counts two. */
+function bytesOfText(text: string | undefined): number {
+  return text === undefined ? 0 : textBytes + text.length * 2;
+}
+
+function bytesOfLabels(labels: Labels): number {
+  let bytes = labelsBytes;
+  for (const value of labels.values()) bytes += bytesOfText(value);
+  return bytes;
 }

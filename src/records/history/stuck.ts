@@ -3,6 +3,9 @@
  * of its machine, so that counting such machines is quick.
  */
 
+import { isScriptGiven } from "./boot-rule.ts";
+import type { SeenRequest } from "./request.ts";
+
 /** Times are by the monotonic clock. */
 export interface BootProgress {
   /** A score of recent boots at `lastBootMs`. Each boot adds one, and each half hour since then takes one away. */
@@ -15,15 +18,8 @@ export interface BootProgress {
 }
 
 /** The part of a request that matters for progress. */
-export interface ProgressStep {
-  readonly startedMs: number;
-  readonly endpoint: string;
-  readonly isHead: boolean;
-  readonly status: number;
-}
+type ProgressStep = Pick<SeenRequest, "startedMs" | "endpoint" | "isHead" | "status">;
 
-/** The scripts that boot a machine. */
-const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 /** Requests for scripts within this time count as one boot, because firmware may ask several times. */
 const bootMs = 60_000;
 /** After this time one boot is forgotten. */
@@ -41,7 +37,8 @@ export function newProgress(): BootProgress {
 }
 
 /** Updates a machine's progress with a request. Those that followers answered may come late. */
-export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, status }: ProgressStep): void {
+export function noteStep(progress: BootProgress, step: ProgressStep): void {
+  const { startedMs, status } = step;
   const { refusedSinceMs, lastStepMs } = progress;
   const isLate = startedMs < lastStepMs;
   if (!isLate) progress.lastStepMs = startedMs;
@@ -53,7 +50,7 @@ export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, 
   // After a late answer, only the newest refusal is known to be one.
   if (!isLate) progress.refusedSinceMs = undefined;
   else if (refusedSinceMs !== undefined && refusedSinceMs < startedMs) progress.refusedSinceMs = lastStepMs;
-  if (status >= 400 || isHead || !scripts.has(endpoint) || startedMs - progress.lastBootMs < bootMs) return;
+  if (!isScriptGiven(step) || startedMs - progress.lastBootMs < bootMs) return;
   progress.boots = bootsLeft(progress, startedMs) + 1;
   progress.lastBootMs = startedMs;
 }

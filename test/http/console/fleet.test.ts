@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { Fleet } from "../../../src/http/console/state/fleet.ts";
 import { type StateFacts, stateOf } from "../../../src/http/console/state/fleet-state.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
-import { refusalNumber } from "../../../src/model/refusals.ts";
 import type { HistoryView } from "../../../src/records/history/history-view.ts";
 import { seen } from "../../records/history/seen-requests.ts";
 import { entry, machine, nowMs } from "../fake-machines.ts";
@@ -122,7 +121,7 @@ describe("the fleet", () => {
   it("is filtered by state, Group and text, and every filter is a link", async () => {
     const { ask, record } = await listener.start();
     record("mac=52:54:00:00:00:01&hostname=web1", { group: "racks/web" });
-    record("mac=52:54:00:00:00:02&hostname=db1", { status: 404, refusal: refusalNumber("noMatch") });
+    record("mac=52:54:00:00:00:02&hostname=db1", { status: 404, refusal: "noMatch" });
     record("mac=52:54:00:00:00:03", { group: "racks/web2" });
     const found = async (query: string) => {
       const { body } = await ask(`/console/?${query}`);

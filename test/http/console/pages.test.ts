@@ -5,7 +5,6 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { breakable, html, lines } from "../../../src/http/console/html/html.ts";
-import { refusalNumber } from "../../../src/model/refusals.ts";
 import { entry, machine } from "../fake-machines.ts";
 import { adminToken, consoleListener, readToken } from "./console-listener.ts";
 
@@ -37,7 +36,7 @@ describe("what a machine sends", () => {
   it.each(pages)("stays text on %s", async (url) => {
     const { ask, record } = await listener.start();
     const query = new URLSearchParams({ mac, hostname: hostile, serial: hostile });
-    record(String(query), { status: 404, refusal: refusalNumber("noMatch"), group: undefined });
+    record(String(query), { status: 404, refusal: "noMatch", group: undefined });
     const { status, body } = await ask(url);
     expect(status).toBe(200);
     expect(body).not.toContain("<img");
@@ -68,7 +67,7 @@ describe("the page of a machine", () => {
       entry("1", { identities: [`mac/${mac}`], grant: { key: "group/racks/web", generation: 4 } }),
     );
     const { ask, record } = await listener.start();
-    record(`mac=${mac}`, { status: 503, refusal: refusalNumber("unapproved"), group: "racks/web" });
+    record(`mac=${mac}`, { status: 503, refusal: "unapproved", group: "racks/web" });
     const { body } = await ask("/console/machines/racks/node7");
     expect(body).toContain("stopped at ipxe: 503 unapproved");
     expect(body).toContain("racks/flatcar");
@@ -128,7 +127,7 @@ describe("the waiting room", () => {
   it("has unknown, held and unapproved machines, and a Group to copy", async () => {
     listener.fake.machines.push(machine("racks/held", { identities: ["mac/52:54:00:00:00:02"], hold: true }));
     const { ask, record } = await listener.start();
-    record(`mac=${mac}`, { status: 404, refusal: refusalNumber("noMatch") });
+    record(`mac=${mac}`, { status: 404, refusal: "noMatch" });
     record("mac=52:54:00:00:00:03", { group: "racks/web" });
     const { body } = await ask("/console/waiting");
     expect(body).toContain("2 machines wait for a person.");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { bootGapMs } from "../../../src/records/history/boot-rule.ts";
 import { bootsOf, plainStage } from "../../../src/records/history/boots.ts";
-import { bootGapMs } from "../../../src/records/history/history.ts";
 import type { PastRequest } from "../../../src/records/history/history-view.ts";
 import { seen } from "./seen-requests.ts";
 
@@ -66,7 +66,7 @@ it("a boot goes on after a request that took longer than the gap", () => {
 describe("where a boot stopped", () => {
   it.each<[name: string, requests: readonly string[], expected: object]>([
     ["at what was answered last", ["ipxe", "k"], { kind: "answered", stage: "k" }],
-    ["at a refusal", ["ipxe", "ignition 500"], { kind: "refused", stage: "ignition", status: 500, refusal: 0 }],
+    ["at a refusal", ["ipxe", "ignition 500"], { kind: "refused", stage: "ignition", status: 500, refusal: undefined }],
     ["in a transfer", ["ipxe", "k cut"], { kind: "cut", stage: "k", sentBytes: 40, ofBytes: 100 }],
   ])("%s", (_name, requests, expected) => {
     expect(bootsOf(past(requests), plainStage)[0]?.end).toEqual(expected);

@@ -11,9 +11,9 @@ import {
 import type { JsonValue } from "../../../src/model/json.ts";
 import { labelsFromQuery } from "../../../src/model/labels/labels.ts";
 import { HandedIntake } from "../../../src/records/history/handed-intake.ts";
-import type { JournalEntry } from "../../../src/records/history/journal-line.ts";
-import { encodeRequest } from "../../../src/records/history/journal-line.ts";
-import { handed, names, seen, startHistory } from "./seen-requests.ts";
+import type { SeenRequest } from "../../../src/records/history/request.ts";
+import { encodeRequest } from "../../../src/records/history/request-text.ts";
+import { handed, seen, startHistory } from "./seen-requests.ts";
 
 const one = "mac=52-54-00-00-00-01";
 
@@ -25,13 +25,13 @@ describe("a batch", () => {
   beforeEach(async () => {
     ({ history, clock } = startHistory());
     await clock.advance(100_000);
-    intake = new HandedIntake({ history, names, clock });
+    intake = new HandedIntake({ history, clock });
     await history.load();
   });
 
-  function batchOf(entries: readonly JournalEntry[], first = 0, dropped = 0): HistoryBatch | undefined {
-    const agoMs = entries.map((entry) => 50_000 - entry.seen.startedMs);
-    const texts = entries.map((entry) => encodeRequest(entry, names));
+  function batchOf(entries: readonly SeenRequest[], first = 0, dropped = 0): HistoryBatch | undefined {
+    const agoMs = entries.map((entry) => 50_000 - entry.startedMs);
+    const texts = entries.map((entry) => encodeRequest(entry));
     return decodeHistoryBatch(encodeHistoryBatch({ via: "pod-1", run, first, dropped, agoMs }, texts));
   }
 
@@ -55,16 +55,15 @@ describe("a batch", () => {
         isHead: true,
         isCut: true,
         ofBytes: undefined,
-        ...{ status: 404, refusal: 2, group: "lab/web" },
+        ...{ status: 404, refusal: "noGroup", group: "lab/web" },
       },
       `${one}&hostname=%1b%e2%80%ae`,
     );
     expect(await take(batchOf([request]))).toBe(1);
     const [machine] = (await history.current()).find(labelsFromQuery(one), 1);
-    const { startedMs, ...same } = request.seen;
+    const { startedMs, ...same } = request;
     expect(machine?.requests[0]).toMatchObject({
       ...same,
-      labels: request.labels,
       lastStartedAtMs: clock.nowMs() - 10_000,
     });
   });
@@ -121,7 +120,7 @@ describe("a batch", () => {
 
   it("waits until the requests of earlier runs were read", async () => {
     const earlier = startHistory();
-    const waiting = new HandedIntake({ history: earlier.history, names, clock: earlier.clock });
+    const waiting = new HandedIntake({ history: earlier.history, clock: earlier.clock });
     const batch = batchOf([handed("ipxe", { startedMs: 0 }, one)]);
     expect(batch && (await waiting.take(batch, 0))).toBe(0);
     await nextTurn();
@@ -148,6 +147,7 @@ describe("a batch", () => {
     path: 3,
     marks: 4,
     status: 5,
+    reason: 6,
     group: 7,
     sent: 8,
     of: 9,
@@ -171,6 +171,7 @@ describe("a batch", () => {
     ["a long endpoint", changed("endpoint", "e".repeat(65))],
     ["a path with an escape", changed("path", "/\u001b[2J")],
     ["a long path", changed("path", `/${"p".repeat(512)}`)],
+    ["a reason with a line break", changed("reason", "held\n")],
     ["a Group without a namespace", changed("group", "web")],
     ["a Group with a line break", changed("group", "lab/web\n")],
     ["negative bytes", changed("sent", -1)],
@@ -232,12 +233,12 @@ describe("a batch", () => {
 it("a history hands on its own requests, with their reserved labels, and no follower's", async () => {
   const handedOn: (readonly [startedMs: number, text: string])[] = [];
   const handOn = { add: (startedMs: number, text: string) => void handedOn.push([startedMs, text]) };
-  const { history, record } = startHistory({}, { outlets: { names, handOn } });
-  const request = seen("ipxe", { startedMs: 7, status: 503, refusal: 1 });
+  const { history, record } = startHistory({}, { handOn });
+  const request = seen("ipxe", { startedMs: 7, status: 503, refusal: "held" });
   record(request, `${one}&token=secret`);
   await history.current();
   history.add(handed("ignition", {}, one));
   await history.current();
-  const entry = { seen: { ...request, via: undefined }, labels: labelsFromQuery(one) };
-  expect(handedOn).toEqual([[7, encodeRequest(entry, names)]]);
+  const { query: _, ...plain } = request;
+  expect(handedOn).toEqual([[7, encodeRequest({ ...plain, via: undefined, labels: labelsFromQuery(one) })]]);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { labelsFromQuery } from "../../../src/model/labels/labels.ts";
-import { bootGapMs } from "../../../src/records/history/history.ts";
+import { bootGapMs } from "../../../src/records/history/boot-rule.ts";
 import type { MachineHistory } from "../../../src/records/history/history-view.ts";
 import { beganAtMs, seen, startHistory } from "./seen-requests.ts";
 
@@ -39,7 +39,7 @@ describe("a request", () => {
         status: 200,
         isHead: false,
         isCut: false,
-        refusal: 0,
+        refusal: undefined,
         times: 1,
         durationMs: 2,
         sentBytes: 100,

@@ -1,5 +1,6 @@
 /** The history with its journal, on a disk that fails on purpose. */
 
+import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { Files } from "../../../src/lib/files/files.ts";
 import { createLog } from "../../../src/lib/logging/create-log.ts";
@@ -9,7 +10,7 @@ import type { MachineHistory } from "../../../src/records/history/history-view.t
 import { Journal, type JournalLimits } from "../../../src/records/history/journal.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan } from "../../helpers/fault-files.ts";
-import { beganAtMs, handed, names, seen } from "./seen-requests.ts";
+import { beganAtMs, handed, seen } from "./seen-requests.ts";
 
 const directory = "/data/history";
 const mac = (number: number) => `mac=52:54:00:00:00:${String(number).padStart(2, "0")}`;
@@ -18,15 +19,15 @@ function diskOf(plan: FaultPlan = {}): FaultFiles {
   return new FaultFiles(() => 0, plan);
 }
 
-function start(files: Files, given: { limits?: Partial<JournalLimits>; startMs?: number; named?: typeof names } = {}) {
+function start(files: Files, given: { limits?: Partial<JournalLimits>; startMs?: number } = {}) {
   const clock = new FakeClock(given.startMs ?? beganAtMs);
   const metrics = createMetrics("1");
   const logged: string[] = [];
   const destination = { write: (line: string) => void logged.push(String(JSON.parse(line).msg)) };
   const log = createLog({ level: "info", format: "json", destination });
-  const { limits = {}, named = names } = given;
-  const journal = new Journal({ files, directory, names: named, clock, log, metrics, limits });
-  const history = new History({ clock, metrics, outlets: { names: named, journal } });
+  const { limits = {} } = given;
+  const journal = new Journal({ files, directory, clock, log, metrics, limits });
+  const history = new History({ clock, metrics, journal });
   const record = (number: number, more: Parameters<typeof seen>[1] = {}) =>
     history.record(seen("ipxe", { startedMs: clock.monotonicMs(), query: mac(number), ...more }));
   const machines = async () => (await history.current()).recent(50);
@@ -54,14 +55,15 @@ describe("a restart", () => {
     const before = start(disk);
     before.record(1, { group: "lab/web", path: undefined, boot: 0xfedcba98 });
     before.history.record(seen("assets", { startedMs: 5, path: "/assets/linux", ofBytes: 900, isCut: true }));
-    for (const startedMs of [10, 20, 30]) before.record(2, { startedMs, status: 503, refusal: 2, address: "10.0.0.9" });
+    for (const startedMs of [10, 20, 30])
+      before.record(2, { startedMs, status: 503, refusal: "noGroup", address: "10.0.0.9" });
     before.record(3, { isHead: true, ofBytes: undefined });
     const shown = await before.machines();
     await before.history.stop();
     const after = start(disk, { startMs: beganAtMs + 60_000 });
     expect(await after.machines()).toEqual(shown);
     expect(shown.find(({ labels }) => labels.get("mac") === "52:54:00:00:00:02")?.requests).toMatchObject([
-      { status: 503, refusal: 2, times: 3 },
+      { status: 503, refusal: "noGroup", times: 3 },
     ]);
   });
 
@@ -93,14 +95,17 @@ describe("a restart", () => {
     expect(machine?.requests.map(({ via }) => via)).toEqual([undefined, "pod-1"]);
   });
 
-  it("keeps the reason of a refusal by its name, whatever number another version gives it", async () => {
+  it("reads the lines of an earlier version, whose arrays are shorter", async () => {
     const disk = diskOf();
     const before = start(disk);
-    before.record(1, { status: 503, refusal: 2 });
+    before.record(1, { group: "lab/web" });
+    const shown = await before.machines();
     await before.history.stop();
-    const named = { nameOf: () => undefined, numberOf: (name: string) => (name === "noGroup" ? 7 : 0) };
-    const after = start(disk, { named });
-    expect((await after.machines())[0]?.requests[0]?.refusal).toBe(7);
+    const [segment = ""] = await segmentsOf(disk);
+    const json = `[${beganAtMs},1,"10.0.0.7","ipxe",null,0,200,null,"lab/web",100,100,{"mac":"52:54:00:00:00:01"}]`;
+    const line = `${crc32(json).toString(16).padStart(8, "0")} ${json}`;
+    disk.damage(`${directory}/${segment}`, () => Buffer.from(`davit history 1\n${line}\n`));
+    expect(await start(disk).machines()).toEqual(shown);
   });
 
   it("of a clock that was set back shows no request after now", async () => {

@@ -27,7 +27,11 @@ function arrived(
   return { ...started, arrive };
 }
 
-const at = (startedMs: number, status = 200): Given => ({ startedMs, status, refusal: status === 503 ? 1 : 0 });
+const at = (startedMs: number, status = 200): Given => ({
+  startedMs,
+  status,
+  refusal: status === 503 ? "held" : undefined,
+});
 
 async function lineOf(of: ReturnType<typeof arrived>, query = one): Promise<readonly string[]> {
   const view = await of.arrive();
@@ -217,7 +221,7 @@ describe("late requests", () => {
 });
 
 describe("the memory", () => {
-  it("has room for more followers than have names", async () => {
+  it("has room for the names of many followers", async () => {
     const { history } = startHistory();
     for (let number = 0; number < 40_000; number++) {
       const machine = (number >> 6).toString(16).padStart(4, "0");
@@ -226,8 +230,7 @@ describe("the memory", () => {
     }
     const view = await history.current();
     const via = view.recent(1_000).flatMap(({ requests }) => requests.map((request) => request.via));
-    expect([via.length, new Set(via).size]).toEqual([40_000, 32_768 - 1]);
-    expect(via).toContain("another follower");
+    expect([via.length, new Set(via).size]).toEqual([40_000, 40_000]);
     expect(via).not.toContain(undefined);
     expect(history.sizeBytes).toBeLessThan(32 * 1024 * 1024);
   });

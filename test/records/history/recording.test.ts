@@ -58,11 +58,12 @@ describe("a question", () => {
 describe("what was recorded", () => {
   it("is taken over after a rest, without a question", async () => {
     const { history, clock, record } = startHistory();
-    const emptyBytes = history.sizeBytes;
     record(seen("ipxe"), machine);
-    expect([history.sizeBytes, clock.sleeping]).toEqual([emptyBytes, 1]);
+    const waitingBytes = history.sizeBytes;
+    expect(clock.sleeping).toBe(1);
     await clock.advance(200);
-    expect(history.sizeBytes).toBeGreaterThan(emptyBytes);
+    // A machine and its address take more memory than what waited.
+    expect(history.sizeBytes).toBeGreaterThan(waitingBytes + 500);
     expect(clock.sleeping).toBe(0);
   });
 

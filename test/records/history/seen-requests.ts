@@ -3,8 +3,7 @@
 import { createMetrics } from "../../../src/lib/metrics/metrics.ts";
 import { labelsFromQuery } from "../../../src/model/labels/labels.ts";
 import { History, type HistoryOptions } from "../../../src/records/history/history.ts";
-import type { AnsweredRequest } from "../../../src/records/history/intake.ts";
-import type { JournalEntry } from "../../../src/records/history/journal-line.ts";
+import type { AnsweredRequest, SeenRequest } from "../../../src/records/history/request.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 /** When the fake clock's monotonic time was 0. */
@@ -23,7 +22,7 @@ export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): An
     sentBytes: 100,
     ofBytes: 100,
     isCut: false,
-    refusal: 0,
+    refusal: undefined,
     query: undefined,
     boot: 0,
     ...given,
@@ -31,7 +30,7 @@ export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): An
 }
 
 /** A history, and a way to record in it by the query that a machine sends; none for what carries no labels. */
-export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<HistoryOptions, "outlets"> = {}) {
+export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<HistoryOptions, "handOn"> = {}) {
   const clock = new FakeClock(beganAtMs);
   const metrics = createMetrics("1");
   const history = new History({ clock, metrics, limits, ...more });
@@ -42,13 +41,7 @@ export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<H
 export type Given = Partial<AnsweredRequest>;
 
 /** A request that a follower answered. */
-export function handed(endpoint: string, given: Given, query?: string, via = "pod-1"): JournalEntry {
+export function handed(endpoint: string, given: Given, query?: string, via = "pod-1"): SeenRequest {
   const { query: _, ...request } = seen(endpoint, given);
-  return { seen: { ...request, via }, labels: query === undefined ? undefined : labelsFromQuery(query) };
+  return { ...request, via, labels: query === undefined ? undefined : labelsFromQuery(query) };
 }
-
-/** The names of refusals, for the journal and for followers. */
-export const names = {
-  nameOf: (refusal: number) => ["held", "noGroup"][refusal - 1],
-  numberOf: (name: string) => ["held", "noGroup"].indexOf(name) + 1,
-};

@@ -10,7 +10,6 @@ import type { SeenVersion } from "../../../model/cluster-callers.ts";
 import type { Labels } from "../../../model/labels/labels.ts";
 import { identitiesOf } from "../../../model/objects/machine.ts";
 import type { LedgerEntry } from "../../../model/permits/permit.ts";
-import { refusalOf } from "../../../model/refusals.ts";
 import { missingOf } from "../../../records/history/boots.ts";
 import type { HistoryView, PastRequest, RecordedMachine } from "../../../records/history/history-view.ts";
 import { joinedMachines, seenMachines } from "../../ops/every-machine.ts";
@@ -203,7 +202,7 @@ function seenPart(seen: RecordedMachine | undefined, group: string | undefined, 
 
 function lastOf({ last }: RecordedMachine, group: string | undefined, { stageOf }: RowContext): StateFacts["last"] {
   const { status, isCut, refusal } = last;
-  return { status, isCut, refusal: refusalOf(refusal), stage: stageOf(last, group), missing: missingOf(last) };
+  return { status, isCut, refusal, stage: stageOf(last, group), missing: missingOf(last) };
 }
 
 /** @param kind the beginning of the identity, with its slash. */
