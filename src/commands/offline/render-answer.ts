@@ -36,7 +36,7 @@ export type MachineAsking = Pick<
 >;
 
 /** The answers to one machine. */
-export interface Asker {
+export interface RenderedMachine {
   /** The endpoints that the machine can ask for, including the generic parts of its Profile. */
   readonly endpoints: readonly RenderedEndpoint[];
   readonly ask: (endpoint: RenderedEndpoint) => RenderedAnswer;
@@ -47,7 +47,7 @@ export interface Asker {
 }
 
 /** Reads a request, finds its Group, and returns the answers to the machine. */
-export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
+export function machineOf(manifests: Manifests, config: MachineAsking): RenderedMachine {
   const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
   const authority = advertisedAuthority(advertiseAddress, defaultListening);
   const tlsAuthority = addressText(advertisedTlsAddress(config, { ...defaultListening, port: usualTlsPort }));

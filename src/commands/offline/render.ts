@@ -5,7 +5,7 @@ import { createLog } from "../../lib/logging/create-log.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { loadInput, problemLine } from "../core/load-input.ts";
-import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";
+import { machineOf, type RenderedAnswer, type RenderedMachine } from "./render-answer.ts";
 import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
 /** `davit render`: shows what a server would answer a machine, from manifests alone. */
@@ -35,7 +35,7 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   return exitCode;
 }
 
-function describe({ winner, warnings }: Pick<Asker, "winner" | "warnings">, host: Host): void {
+function describe({ winner, warnings }: Pick<RenderedMachine, "winner" | "warnings">, host: Host): void {
   if (winner !== undefined) host.writeError(`Group ${winner.group}, Profile ${winner.profile}\n`);
   for (const { code, text } of warnings) host.writeError(`warning: ${text} (${code})\n`);
 }

@@ -12,8 +12,8 @@
  *   members/<id>                every running member, as long as its lease lasts
  *   moved                       where the store is now, if it was moved: then no davit starts here
  *
- * A batch id is "<run of its writer>/<number>". Between `leader` and `members/`, davits of version 0.2 may have left the
- * key `level`, which counts for nothing.
+ * A batch id is "<run of its writer>/<number>". Davits of version 0.2 may have left the key `level`, between `leader`
+ * and `members/`. It counts for nothing.
  */
 
 import type { Clock } from "../../lib/clock.ts";
