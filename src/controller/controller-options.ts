@@ -11,10 +11,10 @@ import type { Store } from "../store/store.ts";
 import type { EnrolmentOptions, MachineMaker } from "./machines/enrolment.ts";
 import type { MachineBoardOptions } from "./machines/machine-board.ts";
 import type { Sightings } from "./machines/sightings.ts";
-import type { LedgerFacts } from "./permits/ledger-facts.ts";
+import type { LedgerFacts } from "./permits/grants.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import type { StatusBookOptions } from "./status/status-book.ts";
-import type { StepMetricsOptions } from "./step-metrics.ts";
+import type { StepMetricsOptions } from "./step.ts";
 import type { TrialRunner } from "./trials/trial-thread.ts";
 
 export interface ControllerOptions {

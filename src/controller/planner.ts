@@ -13,13 +13,11 @@ import { type ObjectName, objectKey, ownKinds, type Source } from "../model/obje
 import { Claims } from "./claimed.ts";
 import type { Documents } from "./core/documents.ts";
 import { Faults } from "./core/faults.ts";
-import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
-import { Dependents } from "./dependents.ts";
-import { HiddenMachines } from "./hidden-machines.ts";
+import { addTo, byKey, Dependents, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { type MachineDraft, MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
-import { GroupGrants } from "./permits/group-grants.ts";
-import type { LedgerFacts } from "./permits/ledger-facts.ts";
+import type { LedgerFacts } from "./permits/grants.ts";
+import { GroupGrants } from "./permits/grants.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
 import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/profile-outcome.ts";
@@ -33,7 +31,7 @@ import {
   type TombstoneOptions,
   tombstoneWrites,
 } from "./tombstones/tombstones.ts";
-import { Withheld } from "./withheld.ts";
+import { HiddenMachines, Withheld } from "./unreadable.ts";
 
 export interface PlannerOptions {
   readonly source: Pick<Source, "view">;

@@ -3,8 +3,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { explain } from "../../src/boot/explaining/explain.ts";
-import { conflictOf } from "../../src/controller/ranking/conflict.ts";
 import { Ranking } from "../../src/controller/ranking/ranking.ts";
+import { conflictOf } from "../../src/controller/reconcile/reconcile-group.ts";
 import { type Group, matches, toGroup } from "../../src/model/objects/group.ts";
 import { outranks, settle } from "../../src/model/selection/contest.ts";
 import { groupSpec } from "./objects.ts";

@@ -1,7 +1,7 @@
 /** What counts of a Group or Machine at a start, while the first list is not whole. */
 
 import { expect, it } from "vitest";
-import { earlyMachineHolds } from "../../src/controller/machines/early-holds.ts";
+import { earlyMachineHolds } from "../../src/controller/machines/draft-machine.ts";
 import { earlyHolds } from "../../src/controller/reconcile/reconcile-group.ts";
 import { decodeGroup, encodeDocument, type GroupDocument, groupPath } from "../../src/model/objects/documents.ts";
 import { decodeMachine } from "../../src/model/objects/machine.ts";

@@ -1,4 +1,4 @@
-import type { LedgerFacts } from "../../src/controller/permits/ledger-facts.ts";
+import type { LedgerFacts } from "../../src/controller/permits/grants.ts";
 import type { LedgerEntry } from "../../src/model/permits/permit.ts";
 
 type Listener = Parameters<LedgerFacts["onChange"]>[0];

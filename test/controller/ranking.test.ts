@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { conflictOf } from "../../src/controller/ranking/conflict.ts";
 import { Ranking } from "../../src/controller/ranking/ranking.ts";
+import { conflictOf } from "../../src/controller/reconcile/reconcile-group.ts";
 import type { Expression } from "../../src/model/labels/expression.ts";
 import { type Group, matches, toGroup } from "../../src/model/objects/group.ts";
 import { isRival, settle } from "../../src/model/selection/contest.ts";

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { SightingIntake } from "../../src/controller/machines/sighting-intake.ts";
-import { Sightings } from "../../src/controller/machines/sightings.ts";
+import { SightingIntake, Sightings } from "../../src/controller/machines/sightings.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { StatusSinks } from "../../src/controller/status/status-sinks.ts";
+import { StatusSinks } from "../../src/controller/status/status-book.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/objects/source.ts";
 
 const name: ObjectName = { kind: "Group", namespace: "default", name: "web" };

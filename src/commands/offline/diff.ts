@@ -2,13 +2,10 @@
 
 import { systemClock } from "../../lib/clock.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
-import { applied } from "../../offline/diff/apply.ts";
+import { applied, secretDigests } from "../../offline/diff/apply.ts";
 import { compare } from "../../offline/diff/compare.ts";
-import { jsonReport } from "../../offline/diff/report-json.ts";
+import { type DiffReport, hasDifferences, jsonReport, textReport } from "../../offline/diff/report.ts";
 import { markdownReport } from "../../offline/diff/report-markdown.ts";
-import { textReport } from "../../offline/diff/report-text.ts";
-import { secretDigests } from "../../offline/diff/secret-digests.ts";
-import { type DiffReport, hasDifferences } from "../../offline/diff/words.ts";
 import { readManifests } from "../../offline/load/load-manifests.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";

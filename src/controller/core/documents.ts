@@ -20,8 +20,7 @@ import type { Source, SourceVersions } from "../../model/objects/source.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
-import { objectAt, StoredDocuments } from "./stored-documents.ts";
-import { StoredSecrets, type StoredTexts } from "./stored-secrets.ts";
+import { objectAt, StoredDocuments, StoredSecrets, type StoredTexts } from "./stored-documents.ts";
 
 /**
  * A document's new text; undefined to remove the document. If `ttlSeconds` is set, the document expires after this

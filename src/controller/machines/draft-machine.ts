@@ -10,8 +10,10 @@
  * Pure.
  */
 
-import type { MachineDocument, MachineSpec } from "../../model/objects/machine.ts";
-import type { MachineObject, ObjectMeta, ObjectName, Refusal } from "../../model/objects/source.ts";
+import { machinePath } from "../../model/objects/documents.ts";
+import { encodeMachine, type MachineDocument, type MachineSpec } from "../../model/objects/machine.ts";
+import type { MachineObject, ObjectMeta, ObjectName, Refusal, SourceView } from "../../model/objects/source.ts";
+import type { Documents, DocumentWrite } from "../core/documents.ts";
 
 /** The source's and the store's versions of a Machine. */
 export interface MachineVersions {
@@ -96,4 +98,26 @@ function toDocument(object: MachineObject): MachineDocument {
 
 function provenanceOf({ origin, uid, generation }: ObjectMeta) {
   return { origin, uid, generation };
+}
+
+/**
+ * The holds and withdrawn approvals of Machines that take effect before the first list is complete: they only make
+ * machines wait.
+ */
+export function earlyMachineHolds(
+  names: readonly ObjectName[],
+  view: Pick<SourceView, "get">,
+  documents: Pick<Documents, "machine">,
+): readonly DocumentWrite[] {
+  return names.flatMap(({ kind, namespace, name }) => {
+    if (kind !== "Machine") return [];
+    const object = view.get("Machine", namespace, name);
+    const stored = documents.machine(namespace, name);
+    if (object === undefined || stored === undefined) return [];
+    const hold = stored.spec.hold || object.spec.hold;
+    const approved = stored.spec.approved && object.spec.approved;
+    if (hold === stored.spec.hold && approved === stored.spec.approved) return [];
+    const held = { ...stored, spec: { ...stored.spec, hold, approved } };
+    return [{ path: machinePath(namespace, name), text: encodeMachine(held) }];
+  });
 }

@@ -12,8 +12,8 @@ import { type ObjectName, type ObjectStatus, objectKey } from "../../model/objec
 import type { MachineSighting } from "../../model/sighting.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
+import type { LedgerFacts } from "../permits/grants.ts";
 import { Grants } from "../permits/grants.ts";
-import type { LedgerFacts } from "../permits/ledger-facts.ts";
 import type { MachineIdentities } from "./identities.ts";
 import { shownMachine } from "./machine-facts.ts";
 import type { Sightings } from "./sightings.ts";

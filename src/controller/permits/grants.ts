@@ -3,9 +3,12 @@
  * their `until` has passed, or the ledger has changed.
  */
 
-import { type ObjectName, objectKey } from "../../model/objects/source.ts";
-import { grantRefusal, type InstallGrant, type LedgerView } from "../../model/permits/permit.ts";
-import { namedGrant } from "./permitted.ts";
+import type { GroupDocument } from "../../model/objects/documents.ts";
+import { listedMacs } from "../../model/objects/group.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey } from "../../model/objects/source.ts";
+import { grantRefusal, type InstallGrant, type LedgerEntry, type LedgerView } from "../../model/permits/permit.ts";
+import { withConditions } from "../status/conditions.ts";
+import { namedGrant, permittedCondition } from "./permitted.ts";
 
 interface KnownGrant {
   readonly name: ObjectName;
@@ -52,3 +55,67 @@ export class Grants {
 }
 
 const none: InstallGrant = { generation: 0, scope: "NeverInstalled" };
+
+/** The port to the ledger: what statuses show of it. The ledger's copy in this process implements it. */
+export interface LedgerFacts extends LedgerView {
+  /**
+   * Calls the listener after each change. @param listener receives the entries that changed; undefined if anything may
+   * have changed.
+   * @returns a function that ends the calls.
+   */
+  onChange(listener: (entries: readonly LedgerEntry[] | undefined) => void): () => void;
+}
+
+/** Adds the condition `Permitted` to the status of a Group that grants an install, or whose Profile installs. */
+export class GroupGrants {
+  readonly #ledger: LedgerFacts | undefined;
+  readonly #grants: Grants | undefined;
+
+  /** @param ledger undefined if there is none to look at: then no status has the condition. */
+  constructor(ledger: LedgerFacts | undefined) {
+    this.#ledger = ledger;
+    this.#grants = ledger && new Grants(ledger);
+  }
+
+  /** Groups whose status is no longer true, because the ledger has changed or time has passed. */
+  changed(): readonly ObjectName[] {
+    return this.#grants?.changed() ?? [];
+  }
+
+  /**
+   * The status of a Group with the condition. It does not count for `Ready`: grants end by themselves.
+   * @param document undefined for a Group that answers no machine.
+   * @param installs true if the Profile has an `install`.
+   */
+  shown(
+    id: ObjectName,
+    status: ObjectStatus | undefined,
+    document: GroupDocument | undefined,
+    installs: boolean,
+  ): ObjectStatus | undefined {
+    const grant = document?.spec.install;
+    if (status === undefined || document === undefined || (grant === undefined && !installs)) {
+      this.#grants?.forget(id);
+      return status;
+    }
+    if (this.#ledger === undefined) return status;
+    this.#grants?.note(id, grant);
+    const isServed = document.refused !== true && document.outdated !== true;
+    const condition = isServed ? permittedCondition(id, grant, this.#ledger) : notAccepted;
+    return { ...status, conditions: withConditions(status.conditions, [withCards(condition, document)]) };
+  }
+}
+
+/** A grant for a list of MAC addresses says that each address counts. */
+function withCards(condition: Condition, { spec }: GroupDocument): Condition {
+  if (condition.status !== "True" || listedMacs(spec).length === 0) return condition;
+  const text = "Each MAC address of the list counts as a machine, unless one Machine lists several of them";
+  return { ...condition, message: `${condition.message}. ${text}` };
+}
+
+const notAccepted: Condition = {
+  type: "Permitted",
+  status: "False",
+  reason: "NotAccepted",
+  message: "No machine installs until davit accepts the newest version of the Group",
+};

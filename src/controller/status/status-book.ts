@@ -200,3 +200,22 @@ function readinessOf({ conditions }: ObjectStatus): Readiness {
   if (ready?.status === "True") return "true";
   return ready?.reason === heldReason ? "held" : "false";
 }
+
+/** Passes the status of objects to several sinks. */
+export class StatusSinks implements StatusSink {
+  readonly #sinks: readonly StatusSink[];
+
+  constructor(sinks: readonly StatusSink[]) {
+    this.#sinks = sinks;
+  }
+
+  /** Writes to all sinks, then rejects if one of them did. */
+  async write(name: ObjectName, status: ObjectStatus): Promise<void> {
+    const results = await Promise.allSettled(this.#sinks.map((sink) => sink.write(name, status)));
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  }
+
+  forget(name: ObjectName): void {
+    for (const sink of this.#sinks) sink.forget(name);
+  }
+}

@@ -7,7 +7,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { type Condition, type ObjectName, type ObjectStatus, objectKey } from "../../model/objects/source.ts";
-import { DelayedNames } from "../core/delayed-names.ts";
+import { DelayedNames } from "../core/work-queue.ts";
 
 /** What trials found about an object. */
 export interface TrialReport {

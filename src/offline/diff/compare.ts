@@ -9,10 +9,9 @@ import { compareBytes } from "../../lib/order.ts";
 import { nextTurn } from "../../lib/slices.ts";
 import { ownerName } from "../../model/objects/documents.ts";
 import { bootIndexOf, type DocumentTexts } from "../load/load-manifests.ts";
-import { type ChangedField, changedFields, selectorChange } from "./group-fields.ts";
+import { type ChangedField, changedFields, changedProfileFields, selectorChange } from "./fields.ts";
 import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf, samplesOfBoth } from "./known-machines.ts";
 import { type BootOutcome, type Danger, dangerOf, isMoreDestructive, outcomeOf, risks } from "./outcome.ts";
-import { changedProfileFields } from "./profile-fields.ts";
 import { type ChangedText, changedText, contentOf, endpointsOf, inputsOf, isChanged, MachineTexts } from "./texts.ts";
 
 export interface CompareOptions {

@@ -2,10 +2,18 @@
 
 import { visible } from "../../lib/text/visible.ts";
 import type { ChangedGroup, ChangedMachines } from "./compare.ts";
-import type { ChangedField } from "./group-fields.ts";
-import { namesText } from "./report-text.ts";
+import type { ChangedField } from "./fields.ts";
+import {
+  changeText,
+  type DiffReport,
+  effectOf,
+  fieldText,
+  machinesText,
+  namesText,
+  notesOf,
+  summaryText,
+} from "./report.ts";
 import type { ChangedText } from "./texts.ts";
-import { changeText, type DiffReport, effectOf, fieldText, machinesText, notesOf, summaryText } from "./words.ts";
 
 /** GitHub refuses a comment of more than 65,536 characters. Room is left for the last lines. */
 const maxLength = 60_000;

@@ -3,7 +3,6 @@
  * It skips a path with a variable of the firmware, such as `${arch}`, because only the firmware knows the value.
  */
 
-import { createHash } from "node:crypto";
 import type { JsonObject } from "../../model/json.ts";
 import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../../model/objects/documents.ts";
 import { type GroupSpec, toGroup } from "../../model/objects/group.ts";
@@ -17,9 +16,8 @@ import { textOf } from "../../render/boot/pieces.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import { compileTemplate, type Template } from "../../render/template/template.ts";
 import { bootVariables } from "../../render/template/variables.ts";
-import type { Manifests } from "../load/load-manifests.ts";
-import { placeOfField } from "./fields.ts";
-import { findingAt, type LintFinding, objectText } from "./finding.ts";
+import { type Manifests, sha256 } from "../load/load-manifests.ts";
+import { findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
 import { forGroups } from "./trials.ts";
 
 export interface AssetOptions {
@@ -169,8 +167,4 @@ function assetOf(text: string, davitUrl: string): NamedAsset | undefined {
   if (own === undefined) return undefined;
   const [, digest = ""] = /[?&]sha256=([^&#\s]*)/.exec(own) ?? [];
   return { path: own.slice("/assets/".length).replace(/[?#\s].*$/s, ""), sha256: digest.toLowerCase() };
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -9,9 +9,8 @@ import { type InstallGrant, untilRefusal } from "../../model/permits/permit.ts";
 import { permitRefusals } from "../../model/refusals.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import type { Manifests } from "../load/load-manifests.ts";
-import { placeOfField } from "./fields.ts";
-import { findingAt, type LintFinding, objectText } from "./finding.ts";
-import type { PlacedMachine } from "./machine-groups.ts";
+import { findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
+import type { PlacedMachine } from "./machines.ts";
 
 interface Fault {
   readonly code: FindingCode;

@@ -14,11 +14,9 @@ import type { FileProblem } from "../../sources/directory/file-problem.ts";
 import type { Manifests } from "../load/load-manifests.ts";
 import { inputLabel } from "../load/read-input.ts";
 import { type AssetOptions, assetFindings } from "./assets.ts";
-import { placeOfField } from "./fields.ts";
-import { compareFindings, findingAt, type LintFinding, objectText } from "./finding.ts";
+import { compareFindings, findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
 import { installFindings } from "./installs.ts";
-import { placedMachines } from "./machine-groups.ts";
-import { machineFindings } from "./machines.ts";
+import { machineFindings, placedMachines } from "./machines.ts";
 import { kindsOutOfInput, statusFindings } from "./statuses.ts";
 import { type TrialOptions, trialFindings } from "./trials.ts";
 

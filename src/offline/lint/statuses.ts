@@ -5,8 +5,7 @@ import type { Planned } from "../../controller/step.ts";
 import type { FindingCode } from "../../model/objects/findings.ts";
 import { type Condition, holderOf, type ObjectName } from "../../model/objects/source.ts";
 import type { Manifests } from "../load/load-manifests.ts";
-import { placeOfField, templateAt } from "./fields.ts";
-import { findingAt, type LintFinding, objectText } from "./finding.ts";
+import { findingAt, type LintFinding, objectText, placeOfField, templateAt } from "./finding.ts";
 
 export interface StatusOptions {
   /** The codes of findings that may only mean that the input lacks objects of the cluster. */

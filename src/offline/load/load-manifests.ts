@@ -164,6 +164,6 @@ export function plannerOver(
   });
 }
 
-function sha256(text: string): string {
+export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

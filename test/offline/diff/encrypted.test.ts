@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { applied, comparable } from "../../../src/offline/diff/apply.ts";
 import { compare } from "../../../src/offline/diff/compare.ts";
-import { hasDifferences, notesOf } from "../../../src/offline/diff/words.ts";
+import { hasDifferences, notesOf } from "../../../src/offline/diff/report.ts";
 import { type DocumentTexts, loadManifests } from "../../../src/offline/load/load-manifests.ts";
 import { silentLog } from "../../helpers/test-store.ts";
 

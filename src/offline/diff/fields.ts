@@ -1,10 +1,11 @@
-/** Compares the fields of a Group, whether a machine is known or not. */
+/** Compares the fields of Groups and Profiles, whether a machine is known or not. */
 
-import type { BootGroup } from "../../boot/core/known-documents.ts";
+import type { BootGroup, BootProfile } from "../../boot/core/known-documents.ts";
 import { toRfc3339 } from "../../lib/clock.ts";
 import { isDeepEqual } from "../../lib/deep-equal.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { InstallGrant } from "../../model/permits/permit.ts";
+import { fieldOf, isSealed, type ProfileContent, partsOf } from "../../model/objects/profile.ts";
+import type { InstallGrant, ReportRules } from "../../model/permits/permit.ts";
 import { implies } from "../../model/selection/implication.ts";
 
 /** A field that differs. A text is undefined for a field that is not set, and for a Group that does not exist. */
@@ -95,4 +96,50 @@ function metadataChange(before: JsonObject, after: JsonObject): readonly Changed
 
 function variableIn(variables: JsonObject, name: string): unknown {
   return Object.hasOwn(variables, name) ? variables[name] : undefined;
+}
+
+const assetsField = "spec.assets";
+
+/** By the Profile, because thousands of machines may have one. */
+const known = new WeakMap<BootProfile, FieldTexts>();
+
+/**
+ * Lists the fields that differ between the Profiles of a machine, that none of its configs shows, and that decide what
+ * the machine gets. A Profile is undefined for a machine without one.
+ */
+export function changedProfileFields(
+  before: BootProfile | undefined,
+  after: BootProfile | undefined,
+): readonly ChangedField[] {
+  if (before === undefined || after === undefined) return [];
+  const fields = differing(profileTexts(before), profileTexts(after));
+  // Another Profile has other assets, and its script names them.
+  return before.id === after.id ? fields : fields.filter(({ field }) => !field.startsWith(assetsField));
+}
+
+function profileTexts(profile: BootProfile): FieldTexts {
+  const texts = known.get(profile) ?? fieldTexts(profile.content);
+  known.set(profile, texts);
+  return texts;
+}
+
+function fieldTexts({ requireTls, install, reports, assets = [], templates }: ProfileContent): FieldTexts {
+  return {
+    "spec.requireTls": requireTls && "true",
+    "spec.install.then": install?.then,
+    "spec.install.timeout": install && `${install.timeoutSeconds} s`,
+    "spec.reports": reports && rulesText(reports),
+    // Not the URL: its query may be a secret.
+    ...Object.fromEntries(assets.map(({ name, sha256 }) => [`${assetsField}[${name}]`, `sha256 ${sha256}`])),
+    ...Object.fromEntries(
+      partsOf(templates)
+        .filter((part) => isSealed(templates[part]))
+        .map((part) => [`spec.${fieldOf(part)}, serve`, "DuringInstall"]),
+    ),
+  };
+}
+
+function rulesText({ labels, ttlSeconds }: ReportRules): string {
+  const rules = Object.entries(labels).map(([label, values]) => `${label}: ${values.toSorted().join(" ")}`);
+  return [...rules.toSorted(), ...(ttlSeconds === undefined ? [] : [`for ${ttlSeconds} s`])].join(", ");
 }

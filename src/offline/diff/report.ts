@@ -1,10 +1,12 @@
-/** The words that reports of `davit diff` share. */
+/** Reports differences as JSON for programs and as text for a terminal, and holds the words that all reports share. */
 
+import { visible } from "../../lib/text/visible.ts";
 import { bootRefusals } from "../../model/refusals.ts";
 import type { UncheckedText, UnreadyObject } from "./apply.ts";
-import type { ChangedMachines, Comparison } from "./compare.ts";
-import type { ChangedField } from "./group-fields.ts";
+import type { ChangedGroup, ChangedMachines, Comparison } from "./compare.ts";
+import type { ChangedField } from "./fields.ts";
 import type { BootOutcome } from "./outcome.ts";
+import type { ChangedText } from "./texts.ts";
 
 /** Everything that a report shows. */
 export interface DiffReport {
@@ -110,4 +112,123 @@ function uncheckedText({ why, field, holder, isAsNow }: UncheckedText): string {
   const effect = isAsNow ? "its text is taken as unchanged" : "its text is not compared";
   const reason = why === "absent" ? "is not among the manifests" : "is encrypted in what davit has";
   return `${field}: ${holder} ${reason}: ${effect}`;
+}
+
+/** Returns the whole report, with the name of every machine. */
+export function jsonReport(report: DiffReport): object {
+  const { before, after, comparison, unready, unchecked } = report;
+  const { groups, machineCount, changedCount, endangeredCount, uncertainCount } = comparison;
+  return {
+    before,
+    after,
+    differs: hasDifferences(report),
+    machines: {
+      known: machineCount,
+      changed: changedCount,
+      moreDestructive: endangeredCount,
+      uncertain: uncertainCount,
+    },
+    groups: groups.map(groupJson),
+    notes: notesOf(report),
+    notReady: unready,
+    notCompared: unchecked.map(({ why, field, holder, isAsNow }) => ({
+      field,
+      holder,
+      reason: why,
+      takenAsUnchanged: isAsNow,
+    })),
+  };
+}
+
+function groupJson({ group, kind, isMoreDestructive, fields, changes, losses }: ChangedGroup): object {
+  return {
+    group,
+    kind,
+    moreDestructive: isMoreDestructive,
+    fields,
+    changes: changes.map(changeJson),
+    losses: [...losses].map(([to, count]) => ({ to, machines: count })),
+  };
+}
+
+function changeJson({ machines, sample, before, after, texts, ...change }: ChangedMachines): object {
+  return {
+    machines,
+    sample,
+    moreDestructive: change.isMoreDestructive,
+    before: outcomeJson(before),
+    after: outcomeJson(after),
+    profileFields: change.profileFields,
+    configs: texts,
+  };
+}
+
+function outcomeJson({ group, profile, risk, refusal, grants }: BootOutcome): object {
+  return {
+    group,
+    profile,
+    effect: risk,
+    refused: refusal && { reason: refusal, words: bootRefusals[refusal].words },
+    grants: grants.length === 0 ? undefined : grants,
+  };
+}
+
+/** Returns a text with a style of the terminal, or as it is. */
+type Style = (style: "red" | "green" | "bold", text: string) => string;
+
+/** More names are only counted. */
+const shownNames = 10;
+
+/** Yields the report, Group by Group. */
+export function* textReport(report: DiffReport, style: Style): Iterable<string> {
+  yield `before  ${visible(report.before)}\nafter   ${visible(report.after)}\n`;
+  for (const group of report.comparison.groups) yield `\n${groupText(group, style)}`;
+  const notes = notesOf(report);
+  if (notes.length > 0) yield `\n${notes.map((note) => `note: ${visible(note)}\n`).join("")}`;
+  yield `\n${summaryText(report)}\n`;
+}
+
+const kindTexts = { added: " is new", removed: " is removed", changed: "" } as const;
+
+function groupText({ group, kind, isMoreDestructive, fields, changes, losses }: ChangedGroup, style: Style): string {
+  const title = visible(`Group ${group}${kindTexts[kind]}`);
+  const head = isMoreDestructive ? style("red", `!! ${title}: more destructive`) : style("bold", title);
+  const fieldLines = fields.map((field) => `   ${fieldLine(field)}\n`);
+  const lossLines = [...losses].map(([to, count]) => `   loses ${machinesText(count)} to Group ${visible(to)}\n`);
+  return [`${head}\n`, ...fieldLines, ...lossLines, ...changes.map((change) => changeLines(change, style))].join("");
+}
+
+function fieldLine(field: ChangedField): string {
+  const note = field.note === undefined ? "" : ` (${field.note})`;
+  return visible(`${field.field}: ${fieldText(field)}${note}`);
+}
+
+function changeLines(change: ChangedMachines, style: Style): string {
+  const { machines, texts, isMoreDestructive, sample, profileFields } = change;
+  const line = `${isMoreDestructive ? "!! " : "   "}${visible(changeText(change))}`;
+  const [first = sample ?? ""] = machines;
+  return [
+    `${isMoreDestructive ? style("red", line) : line}\n`,
+    ...(machines.length === 0 ? [] : [`      ${visible(namesText(machines))}\n`]),
+    ...profileFields.map((field) => `      ${fieldLine(field)}\n`),
+    ...texts.map((text) => textLines(text, first, style)),
+  ].join("");
+}
+
+/** Names the first machines, and counts the others. */
+export function namesText(names: readonly string[]): string {
+  const more = names.length - shownNames;
+  return `${names.slice(0, shownNames).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function textLines({ endpoint, change, note, diff }: ChangedText, machine: string, style: Style): string {
+  const head = visible(`      /${endpoint} is ${change}, for ${machine}`);
+  if (diff === undefined) return `${head}: ${visible(note ?? "")}\n`;
+  const lines = diff.trimEnd().split("\n");
+  return `${head}\n${lines.map((line) => `        ${styled(line, style)}\n`).join("")}`;
+}
+
+function styled(line: string, style: Style): string {
+  if (line.startsWith("+")) return style("green", line);
+  return line.startsWith("-") ? style("red", line) : line;
 }
