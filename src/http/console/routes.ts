@@ -6,7 +6,7 @@
 
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import { Shares } from "../../lib/shares.ts";
 import { RequestError, requestRefusals } from "../errors.ts";
@@ -70,7 +70,6 @@ const method = ["GET", "HEAD"];
 
 export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (app, options) => {
   const { visitors, context, files } = options;
-  const { clock } = context;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(formType, { parseAs: "string" }, (_request, body, done) =>
     done(null, new URLSearchParams(String(body))),
@@ -80,51 +79,23 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (ap
     reply.headers(headers);
     done();
   });
-  const toFleet = (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(`${consolePath}/`, 303);
-  for (const url of ["/", consolePath]) app.route({ method, url, handler: toFleet });
+  for (const url of ["/", consolePath]) app.route({ method, url, handler: (_request, reply) => toFleet(reply) });
   addFile(app, "console.css", { type: "text/css; charset=utf-8", text: files.style });
   addFile(app, "console.js", { type: "text/javascript; charset=utf-8", text: files.script });
   const live = new Shares({ limit: maxLive });
-  for (const screen of shownScreens) {
-    app.route<{ Params: { "*"?: string } }>({
-      method,
-      url: screen.url,
-      handler: async (request, reply) => {
-        const visit = async () => {
-          const visitor = await visitors.of(request.raw);
-          const query = new URLSearchParams(rawQueryOf(request));
-          return { visitor, rest: request.params["*"] ?? "", query };
-        };
-        const first = await visit();
-        const page = await screen.page(first, context);
-        const isRead = request.method === "GET" && !reply.raw.destroyed;
-        const wantsEvents = isRead && request.headers.accept === "text/event-stream" && page.isLive === true;
-        if (!wantsEvents) return sendPage(reply, page, { visitor: first.visitor, clock });
-        const { user } = first.visitor;
-        return sendLive(reply, { live, user, signal: options.signal, context }, async () => {
-          const next = await visit().catch(() => undefined);
-          return next && String(html`${(await screen.page(next, context)).body}`);
-        });
-      },
-    });
-  }
-  for (const screen of shownScreens) addForm(options, screen)(app);
-  app.route({
-    method: "POST",
-    url: `${consolePath}/actions`,
-    bodyLimit: maxFormBytes,
-    handler: async (request, reply) => {
-      const visitor = await visitors.of(request.raw);
-      const form = formOf(request);
-      visitors.checkForm(request.raw, visitor, form.get("form"));
-      return sendPage(reply, await doActions(form, visitor, context), { visitor, clock });
-    },
-  });
-  addSessionRoutes(options)(app);
+  for (const screen of shownScreens) addScreen(app, screen, { ...options, live });
+  addForm(app, { url: `${consolePath}/actions`, visitors }, async (reply, { form, visitor }) =>
+    sendPage(reply, await doActions(form, visitor, context), { visitor, context }),
+  );
+  addSessionRoutes(app, options);
 };
 
+function toFleet(reply: FastifyReply): FastifyReply {
+  return reply.redirect(`${consolePath}/`, 303);
+}
+
 function addFile(
-  app: Parameters<FastifyPluginAsync>[0],
+  app: FastifyInstance,
   name: string,
   { type, text }: { readonly type: string; readonly text: string },
 ): void {
@@ -132,64 +103,99 @@ function addFile(
   app.route({ method, url: `${consolePath}/${name}`, handler: (_request, reply) => reply.type(type).send(body) });
 }
 
-/** Adds the form of a screen that has one. Its visitor is known before davit reads its body, which can be long. */
-function addForm({ visitors, context }: ConsoleRoutesOptions, { url, post }: Screen) {
-  return (app: Parameters<FastifyPluginAsync>[0]) => {
-    if (post === undefined) return;
-    app.route({
-      method: "POST",
-      url,
-      bodyLimit: post.maxBytes,
-      onRequest: async ({ raw }) => {
-        await visitors.of(raw);
-        visitors.checkOrigin(raw);
-      },
-      handler: async (request, reply) => {
+interface ScreenOptions extends ConsoleRoutesOptions {
+  /** The places of live pages. */
+  readonly live: Shares;
+}
+
+function addScreen(app: FastifyInstance, { url, page, post }: Screen, options: ScreenOptions): void {
+  const { visitors, context } = options;
+  app.route<{ Params: { "*"?: string } }>({
+    method,
+    url,
+    handler: async (request, reply) => {
+      const visit = async () => {
         const visitor = await visitors.of(request.raw);
-        const form = formOf(request);
-        visitors.checkForm(request.raw, visitor, form.get("form"));
-        const visit = { visitor, rest: "", query: new URLSearchParams() };
-        return sendPage(reply, await post.page(form, visit, context), { visitor, clock: context.clock });
-      },
-    });
-  };
+        const query = new URLSearchParams(rawQueryOf(request));
+        return { visitor, rest: request.params["*"] ?? "", query };
+      };
+      const first = await visit();
+      const { visitor } = first;
+      const shown = await page(first, context);
+      const isRead = request.method === "GET" && !reply.raw.destroyed;
+      const wantsEvents = isRead && request.headers.accept === "text/event-stream" && shown.isLive === true;
+      if (!wantsEvents) return sendPage(reply, shown, { visitor, context });
+      return sendLive(reply, visitor.user, options, async () => {
+        const next = await visit().catch(() => undefined);
+        return next && String(html`${(await page(next, context)).body}`);
+      });
+    },
+  });
+  if (post === undefined) return;
+  // Its body can be long, so its visitor is known before davit reads it.
+  addForm(app, { url, maxBytes: post.maxBytes, visitors, isChecked: true }, async (reply, { form, visitor }) => {
+    const visit = { visitor, rest: "", query: new URLSearchParams() };
+    return sendPage(reply, await post.page(form, visit, context), { visitor, context });
+  });
+}
+
+interface FormRoute extends Pick<ConsoleRoutesOptions, "visitors"> {
+  readonly url: string;
+  readonly maxBytes?: number;
+  /** True if the visitor is checked before the body is read, too. */
+  readonly isChecked?: boolean;
+}
+
+interface SentForm {
+  readonly form: URLSearchParams;
+  readonly visitor: Visitor;
+  readonly request: IncomingMessage;
+}
+
+/** Adds a form that only a page of the console can send. */
+function addForm(
+  app: FastifyInstance,
+  { url, maxBytes = maxFormBytes, visitors, isChecked = false }: FormRoute,
+  answer: (reply: FastifyReply, sent: SentForm) => FastifyReply | Promise<FastifyReply>,
+): void {
+  app.route({
+    method: "POST",
+    url,
+    bodyLimit: maxBytes,
+    onRequest: async ({ raw }) => {
+      if (!isChecked) return;
+      await visitors.of(raw);
+      visitors.checkOrigin(raw);
+    },
+    handler: async (request, reply) => {
+      const visitor = await visitors.of(request.raw);
+      const form = formOf(request);
+      visitors.checkForm(request.raw, visitor, form.get("form"));
+      return await answer(reply, { form, visitor, request: request.raw });
+    },
+  });
 }
 
 /** Sign-in and sign-out. A sign-in needs no form token: who can send one already has a token. */
-function addSessionRoutes({ visitors, context, isHttps }: ConsoleRoutesOptions) {
-  const { clock } = context;
-  const hasCluster = context.callers !== undefined;
-  return (app: Parameters<FastifyPluginAsync>[0]) => {
-    const url = `${consolePath}/sign-in`;
-    app.route({
-      method,
-      url,
-      handler: (_request, reply) => sendPage(reply, signInPage("", hasCluster), { visitor: undefined, clock }),
-    });
-    app.route({
-      method: "POST",
-      url,
-      bodyLimit: maxFormBytes,
-      handler: async (request, reply) => {
-        visitors.checkOrigin(request.raw);
-        const session = await visitors.signIn(formOf(request).get("token")?.trim() ?? "", request.raw);
-        setCookie(reply, session, isHttps(request.raw));
-        return reply.redirect(`${consolePath}/`, 303);
-      },
-    });
-    app.route({
-      method: "POST",
-      url: `${consolePath}/sign-out`,
-      bodyLimit: maxFormBytes,
-      handler: async (request, reply) => {
-        const visitor = await visitors.of(request.raw);
-        visitors.checkForm(request.raw, visitor, formOf(request).get("form"));
-        visitors.signOut(request.raw);
-        setCookie(reply, "", isHttps(request.raw));
-        return reply.redirect(url, 303);
-      },
-    });
-  };
+function addSessionRoutes(app: FastifyInstance, { visitors, context, isHttps }: ConsoleRoutesOptions): void {
+  const url = `${consolePath}/sign-in`;
+  app.route({ method, url, handler: (_request, reply) => sendSignIn(reply, "", context) });
+  app.route({
+    method: "POST",
+    url,
+    bodyLimit: maxFormBytes,
+    handler: async (request, reply) => {
+      visitors.checkOrigin(request.raw);
+      const session = await visitors.signIn(formOf(request).get("token")?.trim() ?? "", request.raw);
+      setCookie(reply, session, isHttps(request.raw));
+      return toFleet(reply);
+    },
+  });
+  addForm(app, { url: `${consolePath}/sign-out`, visitors }, (reply, { request }) => {
+    visitors.signOut(request);
+    setCookie(reply, "", isHttps(request));
+    return reply.redirect(url, 303);
+  });
 }
 
 function setCookie(reply: FastifyReply, value: string, isSecure: boolean): void {
@@ -203,18 +209,11 @@ function formOf({ body }: FastifyRequest): URLSearchParams {
   return body;
 }
 
-interface LiveSurroundings {
-  /** The places of live pages. */
-  readonly live: Shares;
-  readonly user: string;
-  readonly signal: AbortSignal;
-  readonly context: ConsoleContext;
-}
-
 /** Answers with events. The response must still be open: a closed one emits no `close`, and would keep its place. */
 function sendLive(
   reply: FastifyReply,
-  { live, user, signal, context }: LiveSurroundings,
+  user: string,
+  { live, signal, context: { fleet, clock } }: ScreenOptions,
   render: () => Promise<string | undefined>,
 ): FastifyReply {
   // After a 204 the browser does not ask again.
@@ -224,27 +223,24 @@ function sendLive(
     live.release(user);
     gone.abort();
   });
-  const { fleet, clock } = context;
+  const revision = () => (fleet.isBehind ? undefined : fleet.revision);
   const both = AbortSignal.any([signal, gone.signal]);
-  const stream = liveStream({
-    revision: () => (fleet.isBehind ? undefined : fleet.revision),
-    render,
-    clock,
-    signal: both,
-  });
-  return reply.type("text/event-stream").send(stream);
+  return reply.type("text/event-stream").send(liveStream({ revision, render, clock, signal: both }));
 }
 
-function sendPage(reply: FastifyReply, page: Page, { visitor, clock }: PageReader): FastifyReply {
-  if (page.status !== undefined) reply.code(page.status);
-  // A Buffer, because Fastify would add a charset to the type.
-  return reply.type(htmlText).send(Buffer.from(pageHtml(page, visitor, clock.nowMs())));
-}
-
-/** Who gets a page, and when. */
 interface PageReader {
   readonly visitor: Visitor | undefined;
-  readonly clock: ConsoleContext["clock"];
+  readonly context: ConsoleContext;
+}
+
+function sendPage(reply: FastifyReply, page: Page, { visitor, context }: PageReader): FastifyReply {
+  if (page.status !== undefined) reply.code(page.status);
+  // A Buffer, because Fastify would add a charset to the type.
+  return reply.type(htmlText).send(Buffer.from(pageHtml(page, visitor, context.clock.nowMs())));
+}
+
+function sendSignIn(reply: FastifyReply, problem: string, context: ConsoleContext): FastifyReply {
+  return sendPage(reply, signInPage(problem, context.callers !== undefined), { visitor: undefined, context });
 }
 
 interface FailedRequest {
@@ -256,24 +252,13 @@ interface FailedRequest {
 /** @throws every error that is no refusal: it is answered and logged as anywhere on the listener. */
 async function sendError(error: unknown, { request, reply, options }: FailedRequest): Promise<FastifyReply> {
   const { visitors, context } = options;
-  if (error instanceof SignInNeeded) {
-    return sendPage(reply.code(401), signInPage(error.message, context.callers !== undefined), {
-      visitor: undefined,
-      clock: context.clock,
-    });
-  }
+  if (error instanceof SignInNeeded) return sendSignIn(reply.code(401), error.message, context);
   if (!(error instanceof RequestError)) throw error;
   const { status, text } = requestRefusals[error.reason];
   const visitor = await visitors.of(request.raw).catch(() => undefined);
   const body = html`<h1>${status}</h1>\n<p>${text}</p>\n<p><a href="${consolePath}/">Fleet</a></p>`;
-  return sendPage(
-    reply.code(status).headers(error.headers),
-    { title: String(status), body },
-    {
-      visitor,
-      clock: context.clock,
-    },
-  );
+  const page = { title: String(status), body };
+  return sendPage(reply.code(status).headers(error.headers), page, { visitor, context });
 }
 
 /**

@@ -18,9 +18,8 @@ import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import { davitRoot, documentAddress } from "../../model/objects/documents.ts";
 import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
-import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
-import { jsonBodies } from "./server.ts";
+import { jsonBodies, show } from "./server.ts";
 import { type ComparedDigests, digestOf, withoutSecrets } from "./without-secrets.ts";
 
 export interface DocumentsRoutesOptions {
@@ -60,9 +59,7 @@ export const documentsRoutes: FastifyPluginAsync<DocumentsRoutesOptions> = async
     const machines = await options.machines();
     if (!options.index.isReady || machines === undefined) throw new BootError("notReady");
     if (!questions.tryTake()) throw new RequestError("tooManyDiffs", { "retry-after": "2" });
-    return reply
-      .headers({ "content-type": jsonText, "cache-control": "no-store", "x-content-type-options": "nosniff" })
-      .send(Readable.from(textOf(options, { digests, machines })));
+    return show(reply, { json: () => Readable.from(textOf(options, { digests, machines })) });
   });
 };
 

@@ -3,16 +3,15 @@
  * itself. The guard admits them only with the header `X-Davit-Action` (`guard/ops-guard.ts`).
  */
 
-import type { FastifyPluginAsync, FastifyReply } from "fastify";
+import type { FastifyPluginAsync } from "fastify";
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ActionAudit } from "../../model/objects/audit.ts";
-import { jsonText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import type { LedgerOffice, MachineBook } from "./machine-book.ts";
 import { findMachine, identityOf, type MachineSubject } from "./machine-report.ts";
-import { jsonBodies } from "./server.ts";
+import { jsonBodies, show } from "./server.ts";
 
 export interface MachineChangesOptions {
   readonly book: MachineBook;
@@ -40,7 +39,7 @@ export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (
         const done = await correctLedger(action, body, { book, office });
         log.info({ action, ...done }, "an operator changed the ledger");
         audit?.acted({ action, via: "operations", done });
-        return sendDone(reply, done);
+        return show(reply, { json: () => `${JSON.stringify(done)}\n` });
       },
     });
   }
@@ -133,10 +132,4 @@ async function endAdoption(group: string, { ledger }: MachineBook, office: Ledge
   if (ledger.adoptedUntilMs(group) === 0) throw new RequestError("notAdopted");
   if ((await office.adopt(group, 0)) === "late") throw new RequestError("ledgerLate");
   return { group };
-}
-
-function sendDone(reply: FastifyReply, done: object): FastifyReply {
-  return reply
-    .headers({ "content-type": jsonText, "cache-control": "no-store", "x-content-type-options": "nosniff" })
-    .send(Buffer.from(`${JSON.stringify(done)}\n`));
 }

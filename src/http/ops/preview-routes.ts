@@ -1,10 +1,9 @@
 /** `GET /preview?<labels>`: shows what a machine with these labels would get, and why, as text or as JSON. */
 
 import type { FastifyPluginAsync } from "fastify";
-import { jsonText, plainText } from "../../render/core/rendered.ts";
 import type { Previews } from "./preview.ts";
 import { previewText } from "./preview-text.ts";
-import { prefersJson, rawQueryOf } from "./server.ts";
+import { rawQueryOf, show } from "./server.ts";
 
 export interface PreviewRoutesOptions {
   readonly previews: Pick<Previews, "of">;
@@ -17,17 +16,10 @@ export const previewRoutes: FastifyPluginAsync<PreviewRoutesOptions> = async (ap
     url: "/preview",
     handler: async (request, reply) => {
       const preview = await previews.of(rawQueryOf(request));
-      const isJson = prefersJson(request.headers.accept);
-      const body = isJson ? `${JSON.stringify(preview, undefined, 2)}\n` : previewText(preview);
-      return reply
-        .headers({
-          "content-type": isJson ? jsonText : plainText,
-          "cache-control": "no-store",
-          vary: "accept",
-          // Without this header, a browser could take the text for HTML.
-          "x-content-type-options": "nosniff",
-        })
-        .send(Buffer.from(body));
+      return show(reply, {
+        json: () => `${JSON.stringify(preview, undefined, 2)}\n`,
+        text: () => previewText(preview),
+      });
     },
   });
 };

@@ -3,9 +3,11 @@
  * rest.
  */
 
+import type { Readable } from "node:stream";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { codeOf } from "../../lib/errors.ts";
 import { parseJsonObject } from "../../model/json.ts";
+import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError, type RequestRefusal } from "../errors.ts";
 import { pathEnd } from "../exchange.ts";
 import { createServer, type HttpServer, type ServerOptions } from "../server.ts";
@@ -115,6 +117,31 @@ function toRequestError(thrown: unknown): unknown {
   if (!isFastifys || !(thrown instanceof Error) || !("statusCode" in thrown)) return thrown;
   const refusal = refusalOfStatus[Number(thrown.statusCode)];
   return refusal === undefined ? thrown : new RequestError(refusal);
+}
+
+/** What a route shows. */
+interface ShownFacts {
+  readonly json: () => string | Readable;
+  /** For a person. Absent: JSON is all there is. */
+  readonly text?: () => string;
+}
+
+/** Answers in JSON, or in text if there is one that the client does not prefer JSON to. */
+export function show(reply: FastifyReply, { json, text }: ShownFacts): FastifyReply {
+  const isText = text !== undefined && !prefersJson(reply.request.headers.accept);
+  const body = isText ? text() : json();
+  return (
+    reply
+      .headers({
+        "content-type": isText ? plainText : jsonText,
+        "cache-control": "no-store",
+        ...(text !== undefined && { vary: "accept" }),
+        // Without this header, a browser could take the text for HTML.
+        "x-content-type-options": "nosniff",
+      })
+      // A Buffer, because Fastify would add a charset to the type of a JSON text. Only an empty body has one.
+      .send(typeof body === "string" && body !== "" ? Buffer.from(body) : body)
+  );
 }
 
 /**

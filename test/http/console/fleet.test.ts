@@ -1,8 +1,7 @@
 /** The states of machines, and the rows of the fleet. */
 
 import { describe, expect, it } from "vitest";
-import { Fleet } from "../../../src/http/console/state/fleet.ts";
-import { type StateFacts, stateOf } from "../../../src/http/console/state/fleet-state.ts";
+import { Fleet, type StateFacts, stateOf } from "../../../src/http/console/state/fleet.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import type { HistoryView } from "../../../src/records/history/history-view.ts";
 import { seen } from "../../records/history/seen-requests.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../../src/boot/selection/boot-index.ts";
-import { progressOf } from "../../../src/http/console/pages/install-progress.ts";
+import { progressOf } from "../../../src/http/console/pages/objects-page.ts";
 import { ConsoleObjects, KnownStatuses } from "../../../src/http/console/state/objects.ts";
 import type { ObjectStatus } from "../../../src/model/objects/source.ts";
 import { silentLog } from "../../helpers/test-store.ts";

@@ -2,8 +2,14 @@
 
 import { breakable, type Html, type HtmlValue, html, lines } from "../html/html.ts";
 import { age, consolePath, machineLink, type Page, pageIn, pageLinks, table, tableRow } from "../html/layout.ts";
-import { type FleetFilter, type FleetMoment, type FleetRow, filtered } from "../state/fleet.ts";
-import { type FleetState, fleetStates } from "../state/fleet-state.ts";
+import {
+  type FleetFilter,
+  type FleetMoment,
+  type FleetRow,
+  type FleetState,
+  filtered,
+  fleetStates,
+} from "../state/fleet.ts";
 import type { Visitor } from "../state/visitors.ts";
 import { actionForm, choiceOf, namespaceOf, objectButton } from "./actions.ts";
 import type { ConsoleContext, Screen, Visit } from "./context.ts";

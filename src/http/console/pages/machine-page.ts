@@ -7,7 +7,6 @@ import { mayBeSightingOf } from "../../../model/sighting.ts";
 import { missingOf, type PastBoot, type StageOf } from "../../../records/history/boots.ts";
 import type { HistoryView, MachineHistory, PastRequest } from "../../../records/history/history-view.ts";
 import { RequestError } from "../../errors.ts";
-import { mostAlike } from "../../ops/every-machine.ts";
 import {
   bytesText,
   endText,
@@ -15,11 +14,12 @@ import {
   latestFirst,
   seconds,
   spanOf,
+  stagesBy,
   statusText,
   tenths,
-} from "../../ops/history-report.ts";
-import { stagesBy } from "../../ops/history-routes.ts";
+} from "../../ops/history-routes.ts";
 import { findMachine, identityOf, type MachineSubject, machineDetailsJson } from "../../ops/machine-report.ts";
+import { mostAlike } from "../../ops/machine-routes.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
 import { age, consolePath, facts, table, tableRow } from "../html/layout.ts";
 import { previewHtml } from "../html/preview-html.ts";
