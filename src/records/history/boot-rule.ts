@@ -1,4 +1,4 @@
-/** When a boot of a machine begins: for the ids of boots (`boot-ids.ts`), and for the boots of the history (`boots.ts`). */
+/** When a boot of a machine begins: for the ids of boots (`boot-ids.ts`) and the boots of the history (`boots.ts`). */
 
 import { firstRefusal, type SeenRequest } from "./request.ts";
 

@@ -199,7 +199,7 @@ export class HistoryView {
     };
   }
 
-  /** By the difference of the two clocks now: after a correction of the wall clock, earlier times are corrected, too. */
+  /** By the difference of the two clocks now: a correction of the wall clock corrects earlier times, too. */
   get #past() {
     const { clock } = this.#options;
     const offsetMs = clock.nowMs() - clock.monotonicMs();
