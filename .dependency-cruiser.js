@@ -57,7 +57,7 @@ const rooms = {
     objects: ["core"],
     ledger: ["core", "objects"],
     store: ["core", "ledger"],
-    listener: ["core"],
+    listener: ["core", "ledger"],
     threads: ["core", "ledger", "listener"],
     boot: ["core", "listener", "threads"],
   },

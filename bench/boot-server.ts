@@ -15,7 +15,6 @@ import { systemClock } from "../src/lib/clock.ts";
 import { diskFiles } from "../src/lib/files/files.ts";
 import { createLog } from "../src/lib/logging/create-log.ts";
 import { createMetrics } from "../src/lib/metrics/metrics.ts";
-import { davitRoot } from "../src/model/objects/documents.ts";
 import { readServeConfig } from "../src/options/serve.ts";
 import type { SingleCommand } from "../src/store/command/command.ts";
 import { storePath } from "../src/store/core/node.ts";
@@ -68,14 +67,14 @@ export async function startBootServer({
   const log = createLog({ level: "info", format: "json" });
   const sightings = new Sightings();
   // Further boot threads follow both stores.
-  const ofThreads = { feeds: () => ({ store, ledger: ledgerStore }) };
+  const ofThreads = { feeds: { store, ledger: ledgerStore } };
   const metrics = createMetrics("bench");
   const service = new BootService({
     ...{ config, log, clock, metrics, version: "bench", ...ofThreads },
     ledger: new KnownLedger({ clock }),
     answered: (machine, answer) => sightings.saw(sightingOf(machine, answer, clock.nowMs())),
   });
-  store.follow(davitRoot, service.index);
+  service.follow(store);
   const provenAtMs = () => clock.monotonicMs();
   await service.listenForOperators({ waitingFor: "", attention: () => [], provenAtMs, measure: () => {} });
   const { bootAddress } = await service.listenForMachines();

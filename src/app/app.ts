@@ -24,7 +24,7 @@ import { RecentLines } from "../lib/logging/recent-lines.ts";
 import { createMetrics, type Metrics } from "../lib/metrics/metrics.ts";
 import { random } from "../lib/random.ts";
 import { Suspensions } from "../lib/suspension.ts";
-import { davitRoot, tombstonesRoot } from "../model/objects/documents.ts";
+import { tombstonesRoot } from "../model/objects/documents.ts";
 import type { Source } from "../model/objects/source.ts";
 import type { MachineSighting } from "../model/sighting.ts";
 import type { Environment } from "../options/parsing.ts";
@@ -41,7 +41,7 @@ import { openSharedStore } from "./core/members.ts";
 import { SecretKeys } from "./core/secret-keys.ts";
 import { sightingOf } from "./core/sight.ts";
 import { LedgerService } from "./ledger/ledger-service.ts";
-import { machineBook, reportingMachine } from "./ledger/machine-book.ts";
+import { machineBook } from "./ledger/machine-book.ts";
 import type { ObjectSource } from "./objects/object-source.ts";
 import { openObjects } from "./objects/open-objects.ts";
 import { SourceFollower } from "./objects/source-follower.ts";
@@ -138,9 +138,7 @@ export class App {
     const ledger = await this.#openLedger(objects, audit);
     this.#secretKeys.nameBy(() => ledger.ledger.secret);
     const boot = this.#openBoot(store, ledger);
-    this.#stops.unshift(store.follow(davitRoot, boot.index));
-    const { fetcher } = boot;
-    if (fetcher !== undefined) this.#stops.unshift(store.follow(davitRoot, fetcher.wanted));
+    this.#stops.unshift(boot.follow(store));
     ledger.followObjects(store);
     const backups = scheduleBackups(store, ledger.store, this.#shared);
     if (backups !== undefined) this.#stops.unshift(() => backups.stop());
@@ -273,10 +271,9 @@ export class App {
       lines: this.#lines,
       ledger: ledger.known,
       desk: ledger,
-      machineOf: (token) => reportingMachine(ledger.known, token),
       answered,
       historyDirectory,
-      feeds: () => ({ store, ledger: ledgerStore }),
+      feeds: { store, ledger: ledgerStore },
       assetSource: allowedServers(this.#config.fetchAssetsFrom.flat(), ownPortsOf(this.#config)),
       certificateDirectory: this.#config.bootTlsOwnCertificate
         ? join(this.#config.dataDir, "boot-certificate")

@@ -24,8 +24,8 @@ import { BootService, type BootServiceOptions } from "./boot/boot-service.ts";
 import { followedStore } from "./boot/profile-assets.ts";
 import { SecretKeys } from "./core/secret-keys.ts";
 import { sightingOf } from "./core/sight.ts";
-import { FollowedLedger } from "./ledger/followed-ledger.ts";
-import { machineBook, reportingMachine } from "./ledger/machine-book.ts";
+import { FollowedLedger, type FollowerAt } from "./ledger/followed-ledger.ts";
+import { machineBook } from "./ledger/machine-book.ts";
 import type { MachineAddresses } from "./listener/boot-listener.ts";
 
 export interface BootAppOptions {
@@ -71,7 +71,22 @@ export class BootApp {
     const credentials = () => readCredentials(this.#credentialFiles);
     // Later than any proof that comes in time (`signs-of-life.ts`).
     const unprovenMs = config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8;
-    this.#ledger = new FollowedLedger({ config, credentials, unprovenMs, clock, log, metrics: this.#metrics });
+    const followerAt: FollowerAt = ({ fileEnding, ...more }) => {
+      const path = config.copyFile && `${config.copyFile}${fileEnding}`;
+      return new StoreFollower({
+        urls: config.store,
+        unprovenMs,
+        credentials,
+        copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: more.log }),
+        clock,
+        // Precise enough for waits of seconds.
+        random,
+        ...more,
+      });
+    };
+    this.#follower = followerAt({ name: hostname(), fileEnding: "", log: log.child({ part: "follow" }) });
+    this.#suspensions = new Suspensions(clock);
+    this.#ledger = new FollowedLedger({ config, followerAt, credentials, clock, log, metrics: this.#metrics });
     const { known: ledger, desk, sightings, history } = this.#ledger;
     const answered: BootServiceOptions["answered"] = (machine, answer) =>
       sightings.saw(sightingOf(machine, answer, clock.nowMs()));
@@ -88,25 +103,11 @@ export class BootApp {
       historyDirectory,
       ledger,
       desk,
-      machineOf: (token) => reportingMachine(ledger, token),
       answered,
       secretKeys: this.#secretKeys,
-      feeds: () => ({ store: this.#follower, ledger: this.#ledger.feed }),
+      feeds: { store: this.#follower, ledger: this.#ledger.feed },
       handOn: history,
       assetSource: config.fetchAssets ? followedStore(config.store, credentials) : undefined,
-    });
-    const followLog = log.child({ part: "follow" });
-    this.#suspensions = new Suspensions(clock);
-    this.#follower = new StoreFollower({
-      urls: config.store,
-      name: hostname(),
-      unprovenMs,
-      credentials,
-      copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
-      clock,
-      // Precise enough for waits of seconds.
-      random,
-      log: followLog,
     });
   }
 
@@ -121,10 +122,8 @@ export class BootApp {
     await this.#checkCredentials();
     await this.#secretKeys.start();
     await this.#ledger.start();
-    this.#follower.follow(davitRoot, this.#boot.index);
+    this.#boot.follow(this.#follower);
     this.#follower.follow(davitRoot, this.#objects);
-    const { fetcher } = this.#boot;
-    if (fetcher !== undefined) this.#follower.follow(davitRoot, fetcher.wanted);
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",
       attention: () => this.#attention(),

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { BootThread } from "../../src/app/threads/boot-thread.ts";
 import { BootThreads } from "../../src/app/threads/boot-threads.ts";
 import { FirstThread } from "../../src/app/threads/first-thread.ts";
-import { ThreadRequests } from "../../src/app/threads/thread-requests.ts";
+import { ThreadRequests } from "../../src/app/threads/thread-answers.ts";
 import type { ThreadStart } from "../../src/app/threads/thread-start.ts";
 import type { FromThread, ThreadState, ToThread } from "../../src/app/threads/wire.ts";
 import { WantedAssets } from "../../src/assets/wanted-assets.ts";

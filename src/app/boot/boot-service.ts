@@ -5,13 +5,11 @@
 
 import type { AssetFetcher } from "../../assets/asset-fetcher.ts";
 import type { AssetSource } from "../../assets/asset-source.ts";
-import type { BootLedger } from "../../boot/core/selected.ts";
 import { NearMisses } from "../../boot/explaining/near-misses.ts";
 import { RenderThread } from "../../boot/making/render-thread.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { AssetRoute } from "../../http/assets/assets.ts";
 import { requestFollower } from "../../http/boot/access-log.ts";
-import type { ReportRouteOptions } from "../../http/boot/report.ts";
 import { type RequestLogOptions, requestLog } from "../../http/boot/request-log.ts";
 import type { FollowedStore } from "../../http/console/pages/context.ts";
 import { consoleRoutes } from "../../http/console/routes.ts";
@@ -25,6 +23,7 @@ import { guardedRoutes, opsRoutes } from "../../http/ops/routes.ts";
 import { createOpsServer, type OpsServer } from "../../http/ops/server.ts";
 import type { HttpServer } from "../../http/server.ts";
 import { UnsentAnswers } from "../../http/unsent-answers.ts";
+import type { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
@@ -47,8 +46,7 @@ import { BootListener, type MachineAddresses } from "../listener/boot-listener.t
 import { BootTls } from "../listener/boot-tls.ts";
 import { type OpenedSigners, openSigners } from "../listener/open-signers.ts";
 import { BootThreads } from "../threads/boot-threads.ts";
-import { threadAnswers } from "../threads/thread-answers.ts";
-import type { ThreadRequestsOptions } from "../threads/thread-requests.ts";
+import { type ThreadRequestsOptions, threadAnswers } from "../threads/thread-answers.ts";
 import { threadStart } from "../threads/thread-start.ts";
 import type { FeedName } from "../threads/wire.ts";
 import { type ConsoleOptions, openConsole, type ServedConsole } from "./console.ts";
@@ -68,11 +66,9 @@ export interface BootServiceOptions {
   /** Where the history of boots survives a restart; only in memory unless given. */
   readonly historyDirectory?: string | undefined;
   /** What is known of the ledger: the ledger itself, or a follower's copy. */
-  readonly ledger?: BootLedger | undefined;
+  readonly ledger?: KnownLedger | undefined;
   /** Where installs are claimed and reported. Without it, davit refuses installs that need a permit. */
   readonly desk?: PermitDesk | undefined;
-  /** As in `ReportRouteOptions`. */
-  readonly machineOf?: ReportRouteOptions["machineOf"];
   /** Called for each answer to a machine. */
   readonly answered?: RequestLogOptions["answered"];
   /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
@@ -80,7 +76,7 @@ export interface BootServiceOptions {
   /** Gets each request of the history; of a follower. */
   readonly handOn?: HistoryOptions["handOn"];
   /** The feeds that further boot threads follow. Without them there is only the first thread. */
-  readonly feeds?: (() => Readonly<Record<FeedName, Feed>>) | undefined;
+  readonly feeds?: Readonly<Record<FeedName, Feed>>;
   /** Where the assets of Profiles are fetched from; nothing is fetched unless given. */
   readonly assetSource?: AssetSource | undefined;
 }
@@ -165,6 +161,11 @@ export class BootService {
   /** Answers machines and followers. */
   get assets(): AssetRoute {
     return this.#listener.assets;
+  }
+
+  /** Follows the documents of a store. @returns a function that ends this. */
+  follow(store: Feed): () => void {
+    return this.#listener.follow(store);
   }
 
   /**
@@ -307,7 +308,7 @@ export class BootService {
     return new BootThreads({
       ...{ ...requests, wanted: this.fetcher?.wanted, clock, log, metrics },
       count: config.bootThreads - 1,
-      feeds: feeds(),
+      feeds,
       state: () => ({
         proven: { store: freshness.provenAtMs, ledger: ledger?.provenAtMs },
         settlingSinceMs: index.settling.sinceMs,

@@ -2,8 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { CopyFile } from "../../follow/copy-file.ts";
-import { StoreFollower } from "../../follow/follow.ts";
+import type { StoreFollower, StoreFollowerOptions } from "../../follow/follow.ts";
 import { RemoteDesk } from "../../follow/remote-desk.ts";
 import { RemoteHistory } from "../../follow/remote-history.ts";
 import { RemoteSightings } from "../../follow/remote-sightings.ts";
@@ -11,10 +10,8 @@ import type { StoreCredentials } from "../../follow/store-request.ts";
 import { Writers } from "../../follow/writers.ts";
 import { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
-import { random } from "../../lib/random.ts";
 import type { Feed } from "../../model/feed.ts";
 import { followerName } from "../../model/history-batch.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
@@ -22,11 +19,15 @@ import { ledgerPath } from "../../model/permits/permit-wire.ts";
 import type { BootConfig } from "../../options/serve.ts";
 import { ledgerFreshness } from "./ledger-freshness.ts";
 
+/** Makes a follower. @param of its copy's file has the path of the main store's copy, and this ending. */
+export type FollowerAt = (
+  of: Pick<StoreFollowerOptions, "path" | "name" | "log"> & { readonly fileEnding: string },
+) => StoreFollower;
+
 export interface FollowedLedgerOptions {
-  readonly config: Pick<BootConfig, "store" | "copyFile" | "maxStalenessMs">;
+  readonly config: Pick<BootConfig, "store" | "maxStalenessMs">;
   readonly credentials: () => Promise<StoreCredentials>;
-  /** See `StoreFollowerOptions`. */
-  readonly unprovenMs: number | undefined;
+  readonly followerAt: FollowerAt;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "followHistoryDropped">;
@@ -56,24 +57,11 @@ export class FollowedLedger {
 
   constructor(options: FollowedLedgerOptions) {
     this.#options = options;
-    const { config, credentials, unprovenMs, clock, metrics } = options;
-    const { store: urls, copyFile } = config;
+    const { config, credentials, clock, metrics } = options;
+    const { store: urls } = config;
     const log = options.log.child({ part: "ledger" });
     this.known = new KnownLedger({ clock });
-    this.#follower = new StoreFollower({
-      urls,
-      path: ledgerPath,
-      unprovenMs,
-      credentials,
-      copyFile:
-        copyFile === undefined
-          ? undefined
-          : new CopyFile({ path: `${copyFile}${fileEnding}`, files: diskFiles, clock, log }),
-      clock,
-      // Precise enough for waits of seconds.
-      random,
-      log,
-    });
+    this.#follower = options.followerAt({ path: ledgerPath, fileEnding, log });
     this.known.freshBy(ledgerFreshness(clock, config, () => this.#follower.status.provenAtMs));
     this.#writers = new Writers({ urls, credentials, clock, log });
     // One request of each.

@@ -3,16 +3,16 @@
  * its documents come from, or where requests are recorded. Each boot thread has one.
  */
 
+import type { WantedAssets } from "../../assets/wanted-assets.ts";
 import { BootConfigs, type Permits } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
-import type { BootLedger } from "../../boot/core/selected.ts";
 import { SlowWork, type SlowWorkOptions } from "../../boot/making/slow-work.ts";
 import { BootIndex, type BootView } from "../../boot/selection/boot-index.ts";
 import { Freshness } from "../../boot/selection/freshness.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
 import { AssetDigests, type AssetDigestsOptions } from "../../http/assets/digests.ts";
 import type { AccessLog } from "../../http/boot/access-log.ts";
-import { type ReportRouteOptions, reportRoute } from "../../http/boot/report.ts";
+import { reportRoute } from "../../http/boot/report.ts";
 import { bootHandler } from "../../http/boot/routes.ts";
 import type { BootSigners } from "../../http/boot/signatures.ts";
 import { type WatchedConfigsOptions, watchedConfigs } from "../../http/boot/watched-configs.ts";
@@ -22,15 +22,19 @@ import { answerError } from "../../http/errors.ts";
 import { LargeBodies } from "../../http/large-bodies.ts";
 import { createServer, type HttpServer } from "../../http/server.ts";
 import { UnsentAnswers, unsentLimitOf } from "../../http/unsent-answers.ts";
+import type { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type Address, authority } from "../../lib/text/address.ts";
+import type { Feed } from "../../model/feed.ts";
+import { davitRoot } from "../../model/objects/documents.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { advertisedAddress } from "../core/advertise.ts";
 import { connectionLimitOf, maxAssetFiles } from "../core/open-files.ts";
 import type { SecretKeys } from "../core/secret-keys.ts";
+import { reportingMachine } from "../ledger/machine-book.ts";
 import type { BootTls } from "./boot-tls.ts";
 
 /** The options that decide how machines are answered. */
@@ -52,7 +56,7 @@ type ListenerConfig = Pick<
   | "trustedProxies"
 >;
 
-export interface BootListenerOptions extends Pick<AssetsOptions, "wanted">, Pick<AssetDigestsOptions, "hash"> {
+export interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
   readonly config: ListenerConfig;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,12 +64,14 @@ export interface BootListenerOptions extends Pick<AssetsOptions, "wanted">, Pick
   readonly metrics: Pick<Metrics, "bootRefusals" | "bootConnectionsRefused"> &
     AssetsOptions["metrics"] &
     AssetDigestsOptions["metrics"];
-  readonly ledger?: BootLedger | undefined;
+  /** The ledger itself, or a copy. Without it, no machine has reported labels. */
+  readonly ledger?: KnownLedger | undefined;
   readonly secretKeys?: SecretKeys | undefined;
   readonly renderThread: SlowWorkOptions["thread"];
   /** Without it, davit refuses installs that need a permit, and takes no reports. */
   readonly desk?: PermitDesk | undefined;
-  readonly machineOf?: ReportRouteOptions["machineOf"];
+  /** The assets that Profiles list; undefined if davit fetches none. */
+  readonly wanted: WantedAssets | undefined;
 }
 
 export interface BootListening {
@@ -130,12 +136,21 @@ export class BootListener {
     this.#slowWork = new SlowWork({ thread: options.renderThread, clock });
   }
 
+  /** Follows the documents. @returns a function that ends this. */
+  follow(feed: Feed): () => void {
+    const { wanted } = this.#options;
+    const ends = [this.index, ...(wanted === undefined ? [] : [wanted])].map((each) => feed.follow(davitRoot, each));
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
   /**
    * Begins to listen.
    * @throws {StartError} if an address cannot be used.
    */
   async listen(options: BootListening): Promise<MachineAddresses> {
-    const { config, clock, log, metrics, desk, machineOf } = this.#options;
+    const { config, clock, log, metrics, desk, ledger } = this.#options;
     const { signers, accessLog, nearMisses, tls, joins = false, assertCurrent } = options;
     const { index, clients, unsent } = this;
     const large = new LargeBodies(unsent.shares);
@@ -145,6 +160,7 @@ export class BootListener {
       return ready.answer(name, asked);
     };
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
+    const machineOf = ledger && ((token: string) => reportingMachine(ledger, token));
     const routes = [this.assets, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
     const handling = { configs, ...signers, accessLog, clients, large, routes };
     const onRefused = () => metrics.bootConnectionsRefused.inc();

@@ -16,7 +16,6 @@ import { Suspensions } from "../../lib/suspension.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { SecretKeys } from "../core/secret-keys.ts";
 import { ledgerFreshness } from "../ledger/ledger-freshness.ts";
-import { reportingMachine } from "../ledger/machine-book.ts";
 import { BootListener } from "../listener/boot-listener.ts";
 import { BootTls } from "../listener/boot-tls.ts";
 import type { FirstThread } from "./first-thread.ts";
@@ -65,12 +64,10 @@ export class BootThread {
       wanted: this.#wanted,
       // The first thread decides each refusal, because this copy of the ledger may be behind.
       desk: hasDesk ? new RemoteDesk({ askWriter, view: ledger, isCurrent: () => false }) : undefined,
-      machineOf: (token) => reportingMachine(ledger, token),
     });
     const suspensions = new Suspensions(clock);
     this.#listener.freshness.provenBy(() => suspensions.corrected(store.provenAtMs));
-    store.follow(davitRoot, this.#listener.index);
-    if (this.#wanted !== undefined) store.follow(davitRoot, this.#wanted);
+    this.#listener.follow(store);
     ledgerFeed.follow(davitRoot, ledger);
   }
 

@@ -20,8 +20,7 @@ import type { Answers } from "../../lib/questions.ts";
 import type { Feed, FeedListener } from "../../model/feed.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import { Outbox } from "./outbox.ts";
-import { answerTo } from "./thread-answers.ts";
-import { ThreadRequests, type ThreadRequestsOptions } from "./thread-requests.ts";
+import { answerTo, ThreadRequests, type ThreadRequestsOptions } from "./thread-answers.ts";
 import type { ThreadStart } from "./thread-start.ts";
 import {
   type FeedName,

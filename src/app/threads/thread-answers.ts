@@ -1,17 +1,28 @@
-/** Answers, in the first thread, the questions of the boot threads. */
+/** Answers, in the first thread, what boot threads ask, and records the requests that they have answered. */
 
 import { BootError } from "../../boot/core/boot-error.ts";
+import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import { permitAnswers } from "../../boot/follower-permits.ts";
 import type { RenderThread } from "../../boot/making/render-thread.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { AssetDigests } from "../../http/assets/digests.ts";
+import type { EndedRequest, RequestedMachine, RequestSink } from "../../http/boot/access-log.ts";
 import type { BootSigner } from "../../http/boot/signatures.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Answers } from "../../lib/questions.ts";
+import { labelsFromQuery } from "../../model/labels/labels.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { PermitQuestions } from "../../model/permits/permit-wire.ts";
 import { SigningError } from "../../trust/sign/signing-error.ts";
-import type { SentRefusal, SignerName, ThreadAnswer, ThreadQuestion, ThreadQuestions } from "./wire.ts";
+import type {
+  SentMachine,
+  SentRefusal,
+  SignerName,
+  ThreadAnswer,
+  ThreadEvent,
+  ThreadQuestion,
+  ThreadQuestions,
+} from "./wire.ts";
 
 export interface ThreadAnswersOptions {
   readonly index: BootIndex;
@@ -75,4 +86,42 @@ export async function answerTo<Name extends keyof ThreadQuestions>(
 function refusalOf(error: unknown): SentRefusal | undefined {
   if (error instanceof BootError) return { boot: error.reason };
   return error instanceof SigningError ? { signing: error.reason } : undefined;
+}
+
+export interface ThreadRequestsOptions {
+  readonly follow: RequestSink;
+  readonly nearMisses: Pick<NearMisses, "report">;
+}
+
+export class ThreadRequests {
+  readonly #options: ThreadRequestsOptions;
+  /** The functions to call when requests end. The key is the number of the request in its thread. */
+  readonly #running = new Map<number, (ended: EndedRequest) => void>();
+
+  constructor(options: ThreadRequestsOptions) {
+    this.#options = options;
+  }
+
+  take(event: ThreadEvent): void {
+    const { follow, nearMisses } = this.#options;
+    switch (event.on) {
+      case "begun":
+        this.#running.set(event.id, follow(event.request));
+        return;
+      case "ended": {
+        const machine = event.machine && withLabels(event.machine);
+        this.#running.get(event.id)?.({ ...event.request, machine });
+        this.#running.delete(event.id);
+        return;
+      }
+      case "noMatch":
+        nearMisses.report(Object.assign(new Map(event.labels), event.flaws && { flaws: event.flaws }));
+        return;
+    }
+  }
+}
+
+/** Reads the labels from the query, as the thread did: cloning a map costs more. */
+function withLabels(machine: SentMachine): RequestedMachine {
+  return { ...machine, labels: labelsFromQuery(machine.rawQuery) };
 }

@@ -56,13 +56,13 @@ export interface PermitQuestion {
 
 /** What the writer chose by its own objects, and what the ledger says to that. */
 export type PermitReply =
-  | ({ readonly kind: "granted"; readonly entry: LedgerEntry; readonly reportToken: string } & Chosen)
-  | ({ readonly kind: "disk" } & Chosen)
-  | ({ readonly kind: "refused"; readonly why: PermitRefusal } & Chosen)
+  | ({ readonly kind: "granted"; readonly entry: LedgerEntry; readonly reportToken: string } & WriterChoice)
+  | ({ readonly kind: "disk" } & WriterChoice)
+  | ({ readonly kind: "refused"; readonly why: PermitRefusal } & WriterChoice)
   /** Also if the writer itself would refuse the machine. */
   | { readonly kind: "late" };
 
-interface Chosen {
+interface WriterChoice {
   /** `namespace/name`. */
   readonly group: string;
   /** `namespace/name`. */
