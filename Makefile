@@ -77,7 +77,7 @@ image-dnsmasq: ## build the image for the chart's dnsmasq: DHCP, TFTP, iPXE, GRU
 bench-all: install ## every benchmark below, an hour and a half on a quiet machine, into bench/results/, and the page; MATCHBOX=path and BESIDE=path as below
 	@BESIDE=$(BESIDE) npm --silent run bench:all
 
-bench-pages: install ## the tables and plots of docs/reference/benchmarks.md, from bench/results/
+bench-pages: install ## the tables and plots of bench/README.md, from bench/results/
 	@npm --silent run bench:pages
 
 bench: install ## the cost of a boot script at 10 to 100,000 groups, beside bare node:http
@@ -98,7 +98,7 @@ bench-start: install ## what a start takes: --help, lint, serve until a machine 
 bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, members, memory, half an hour
 	@npm --silent run bench:store
 
-faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes docs/operate/reliability.md (needs root, etcd-server, faketime and make cluster-tools)
+faults: install ## one davit, and three on three etcds, lose what they need, an hour; writes bench/faults.md (needs root, etcd-server, faketime and make cluster-tools)
 	@npm --silent run faults -- --write
 
 ttl-runs: install ## refresh keys with a ttl while three davits and three etcds have faults, a minute each: no key may end early; ARGS="--runs 10 paused" makes ten runs of the faults with this word (needs etcd-server)

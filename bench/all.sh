@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs all benchmarks of docs/reference/benchmarks.md. The file of one that fails stays in bench/results/ as it was.
+# Runs all benchmarks of bench/README.md. The file of one that fails stays in bench/results/ as it was.
 cd "$(dirname "$0")/.." || exit
 export BENCH_RESULTS="$PWD/bench/results"
 npm run --silent bundle || exit

@@ -1,7 +1,7 @@
 /**
  * `npm run faults`: davit loses one after the other of what it needs, while 200 machines boot and clients write. For each
  * fault: what machines were answered, how long one waited, and whether a write that was acknowledged is lost. Words after
- * the command choose the faults whose names have one of them; `--write` puts the rows into docs/operate/reliability.md,
+ * the command choose the faults whose names have one of them; `--write` puts the rows into bench/faults.md,
  * without the counts of other answers, which only the terminal has.
  */
 
@@ -13,7 +13,7 @@ import { type Fault, faults, type Measure } from "./fault-kinds.ts";
 import { type MembersFault, membersFaults } from "./members-fault-kinds.ts";
 import { load, print } from "./run.ts";
 
-const page = new URL("../docs/operate/reliability.md", import.meta.url);
+const page = new URL("./faults.md", import.meta.url);
 const head = "| fault | boots | wrong | asked again | longest wait, s | writes | lost | refused | longest gap, s | |";
 const separator = head.replace(/[^|]+/g, "---");
 const settleMs = 4_000;

@@ -1,7 +1,7 @@
 /**
  * What all benchmarks have in common. A run prints its figures as a table, and writes them as a JSON file,
  * `.cache/bench/NAME.json`; `BENCH_RESULTS` names another directory. `make bench-pages` makes the tables of
- * docs/reference/benchmarks.md from the files in bench/results/.
+ * bench/README.md from the files in bench/results/.
  */
 
 import { execFileSync } from "node:child_process";

@@ -9,7 +9,15 @@ const root = join(import.meta.dirname, "../..");
 const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".md"))
   .map((name) => join(root, "docs", name));
-const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "charts/davit/README.md"]
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  "SECURITY.md",
+  "charts/davit/README.md",
+  "bench/README.md",
+  "bench/faults.md",
+]
   .map((name) => join(root, name))
   .concat(docs);
 

@@ -1,6 +1,6 @@
 /**
- * `make bench-pages` writes the tables and plots of docs/reference/benchmarks.md, the table of README.md, and
- * bench/missed.md, from the runs in bench/results/. A page has a comment `figures: NAME` at the place of a run. Of runs
+ * `make bench-pages` writes the tables and plots of bench/README.md, the table of README.md, and bench/missed.md,
+ * from the runs in bench/results/. A page has a comment `figures: NAME` at the place of a run. Of runs
  * with more boot threads (`NAME-threads-N`) it has only the plot. With `--check` it writes nothing, and only compares.
  */
 
@@ -15,8 +15,8 @@ import { generate, isCheck, reportOutdated, root } from "./generated-file.ts";
 import { ratioPlot } from "./ratio-plot.ts";
 
 const command = "make bench-pages";
-const page = "docs/reference/benchmarks.md";
-const plots = "docs/reference/benchmarks";
+const page = "bench/README.md";
+const plots = "bench/plots";
 // The load average of a minute, on two processors. After another run it is up to 3.
 const quietLoad = 4;
 const marked = /(?<=<!-- figures: (\S+), written by make bench-pages -->\n).*?(?=<!-- end -->)/gs;
@@ -66,19 +66,19 @@ function wholeRun(run: Run): string {
 }
 
 function threadsRun(run: Run): string {
-  const samples = `[samples](../../bench/results/${run.name}.json)`;
+  const samples = `[samples](results/${run.name}.json)`;
   return `With ${run.settings.threads} threads, ${run.at.slice(0, 10)}: ${samples}.\n${plotLink(run)}`;
 }
 
 function captionOf(run: Run): string {
   const { name, commit, at, machine, load } = run;
   const settings = [settingsOf(run), machine, `load average ${load.before}`].filter(Boolean).join(", ");
-  return `${at.slice(0, 10)}, \`${commit}\`, ${settings}; [samples](../../bench/results/${name}.json).\n`;
+  return `${at.slice(0, 10)}, \`${commit}\`, ${settings}; [samples](results/${name}.json).\n`;
 }
 
 function plotLink({ name, figures }: Run): string {
   if (ratioPlot(name, figures) === undefined) return "";
-  return `\n![Ratios of ${name} with quartiles and goals](benchmarks/${name}.svg)\n`;
+  return `\n![Ratios of ${name} with quartiles and goals](plots/${name}.svg)\n`;
 }
 
 function missedPage(): string {
