@@ -32,7 +32,7 @@ import type { ServeConfig } from "../options/serve.ts";
 import type { AuditLog } from "../records/audit/audit-log.ts";
 import { parseTemplate } from "../render/template/template.ts";
 import { type WalFailure, walFailures } from "../store/core/log-port.ts";
-import type { SourceProof } from "../store/open-etcd-store.ts";
+import type { SourceProof } from "../store/etcd/members.ts";
 import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
 import type { Store } from "../store/store.ts";
 import { lockDirectory } from "../store/wal/lock.ts";

@@ -1,14 +1,15 @@
-/** Opens the store in a directory, and handles a damaged log. */
+/** Opens a store: in a directory, where it handles a damaged log, or in etcd. */
 
 import { join } from "node:path";
 import type { Files } from "../lib/files/files.ts";
 import { WalError } from "./core/log-port.ts";
+import type { EtcdLogOptions } from "./etcd/etcd-log.ts";
 import { Store, type StoreOptions } from "./store.ts";
-import type { FileLogOptions } from "./wal/file-log-options.ts";
+import type { FileLogOptions } from "./wal/begin-log.ts";
+import { startFailure } from "./wal/failures.ts";
 import { logEndName } from "./wal/log-end.ts";
 import { listSegments } from "./wal/recover.ts";
 import { listSnapshots } from "./wal/snapshots.ts";
-import { startFailure } from "./wal/start-failure.ts";
 import { FileLog } from "./wal/wal.ts";
 
 /**
@@ -47,6 +48,17 @@ async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Pr
     throw error;
   }
   return Store.open({ ...options, log });
+}
+
+export interface OpenEtcdStoreOptions extends EtcdLogOptions, Omit<StoreOptions, "log" | "clock"> {}
+
+/**
+ * Opens a store whose log is in etcd. The client of etcd takes time and memory, so it is loaded only now.
+ * @throws {WalError} one sentence for the operator.
+ */
+export async function openEtcdStore(options: OpenEtcdStoreOptions): Promise<Store> {
+  const { EtcdLog } = await import("./etcd/etcd-log.ts");
+  return await Store.open({ ...options, log: await EtcdLog.open(options) });
 }
 
 const asideName = /^damaged-(\d+)$/;

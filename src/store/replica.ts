@@ -4,9 +4,8 @@
  */
 
 import { inSlices } from "../lib/slices.ts";
-import { encodeBatchRecord } from "./command/batch-codec.ts";
 import type { Command, CommandRecord } from "./command/command.ts";
-import { decodeRecord, encodeRecord } from "./command/command-codec.ts";
+import { decodeRecord, encodeBatchRecord, encodeRecord } from "./command/command-codec.ts";
 import { type NewRun, newRunOf } from "./command/run-clock.ts";
 import {
   type LogPort,

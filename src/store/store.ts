@@ -16,11 +16,10 @@ import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import { nextTurn } from "../lib/slices.ts";
 import { type BesideTree, backupOf } from "./backup/backup.ts";
-import type { Command, Submission } from "./command/command.ts";
+import { type Command, proposeOptions, type Submission, type SubmitOptions } from "./command/command.ts";
 import { Expiry } from "./command/expiry.ts";
 import { type CountName, OperationCounts } from "./command/operation-counts.ts";
 import { Quota } from "./command/quota.ts";
-import { proposeOptions, type SubmitOptions } from "./command/submit-options.ts";
 import {
   type LogIdentity,
   type LogMembership,

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../../src/lib/clock.ts";
-import { openEtcdStore } from "../../src/store/open-etcd-store.ts";
+import { openEtcdStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type EtcdMembers, type EtcdMembersOptions, startEtcdV3 } from "./etcd-v3.ts";
 import { type DavitKeys, freePorts, startDavitKeys } from "./keys-servers.ts";

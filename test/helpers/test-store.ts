@@ -2,7 +2,7 @@
 
 import type { Log } from "../../src/lib/log.ts";
 import { Store, type StoreOptions } from "../../src/store/store.ts";
-import type { FileLogOptions } from "../../src/store/wal/file-log-options.ts";
+import type { FileLogOptions } from "../../src/store/wal/begin-log.ts";
 import { FileLog } from "../../src/store/wal/wal.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FaultFiles, seededPick } from "./fault-files.ts";

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import type { Log } from "../../src/lib/log.ts";
 import type { SingleCommand } from "../../src/store/command/command.ts";
 import { type Action, type StoreEvent, storePath } from "../../src/store/core/node.ts";
-import { type OpenEtcdStoreOptions, openEtcdStore } from "../../src/store/open-etcd-store.ts";
+import { type OpenEtcdStoreOptions, openEtcdStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type EtcdProxy, startEtcdProxy } from "../helpers/etcd-proxy.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";

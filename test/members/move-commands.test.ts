@@ -77,8 +77,8 @@ async function withClient<Result>(work: (client: EtcdClient) => Promise<Result>)
 async function killInTheMiddle(child: ChildProcess): Promise<void> {
   const ended = once(child, "exit");
   await withClient(async (client) => {
-    const pieces = { key: "/davit/snap/", end: "/davit/snap0", countOnly: true };
-    while (child.exitCode === null && (await client.range(pieces)).count === 0);
+    const pieces = { key: "/davit/snap/", end: "/davit/snap0", keysOnly: true, limit: 1 };
+    while (child.exitCode === null && (await client.range(pieces)).keys.length === 0);
   });
   child.kill("SIGKILL");
   await ended;

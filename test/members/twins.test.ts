@@ -58,7 +58,7 @@ describe.skipIf(missing("etcd"))("two davits with one URL", () => {
     });
     const { members: keys } = new Layout(members.prefix);
     await client.deleteRange(keys);
-    await expect.poll(async () => (await client.range(keys)).count, { timeout: 10_000 }).toBe(1);
+    await expect.poll(async () => (await client.range(keys)).keys.length, { timeout: 10_000 }).toBe(1);
     client.close();
     await expect(open("b")).rejects.toMatchObject(locked);
   });

@@ -3,9 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nextTurn } from "../../src/lib/slices.ts";
-import { encodeBatchRecord } from "../../src/store/command/batch-codec.ts";
 import { apply, type Command, type SingleCommand } from "../../src/store/command/command.ts";
-import { decodeRecord, encodeRecord } from "../../src/store/command/command-codec.ts";
+import { decodeRecord, encodeBatchRecord, encodeRecord } from "../../src/store/command/command-codec.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
 import { Tree } from "../../src/store/tree/tree.ts";

@@ -1,7 +1,7 @@
 /** Batches that differ from those of davit's controller: see `SubmitOptions`. */
 
 import { expect, it } from "vitest";
-import type { SubmitOptions } from "../../src/store/command/submit-options.ts";
+import type { SubmitOptions } from "../../src/store/command/command.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";

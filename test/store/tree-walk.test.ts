@@ -3,10 +3,9 @@ import { describe, expect, it } from "vitest";
 import { apply, type Command } from "../../src/store/command/command.ts";
 import { rootPath, storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
-import { FrozenWalks } from "../../src/store/tree/frozen-walks.ts";
 import { Tree } from "../../src/store/tree/tree.ts";
 import { type FileNode, newDirectory } from "../../src/store/tree/tree-node.ts";
-import type { StoredNode } from "../../src/store/tree/tree-walk.ts";
+import { FrozenWalks, type StoredNode } from "../../src/store/tree/tree-walk.ts";
 import { anyCommand } from "../helpers/any-command.ts";
 
 function run(tree: Tree, command: Command): void {

@@ -5,7 +5,7 @@ import { diskFiles } from "../../lib/files/files.ts";
 import { StartError } from "../../lib/start-error.ts";
 import type { ServeConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
-import type { OpenEtcdStoreOptions } from "../../store/open-etcd-store.ts";
+import { type OpenEtcdStoreOptions, openEtcdStore } from "../../store/open-store.ts";
 import type { Store } from "../../store/store.ts";
 import { isMoved } from "../../store/wal/begin-log.ts";
 import { listSegments } from "../../store/wal/recover.ts";
@@ -87,7 +87,6 @@ function isOutage(error: unknown): error is WalError {
 
 async function tryToOpenAt(prefix: string, { config, stop: _, ...options }: OpenAtOptions): Promise<Store> {
   // The client of etcd takes time and memory: davit loads it only if needed.
-  const { openEtcdStore } = await import("../../store/open-etcd-store.ts");
   return await openEtcdStore({
     ...options,
     ...etcdAccess(config),

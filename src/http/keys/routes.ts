@@ -18,7 +18,7 @@ import { BodyReader } from "./body.ts";
 import { endpointsOf, type KeysEndpoint } from "./endpoints.ts";
 import { isSecret } from "./guard.ts";
 import { OpenListings } from "./listing.ts";
-import { memberViewOf } from "./member-view.ts";
+import { memberViewOf } from "./members.ts";
 import { notAllowedAnswer, outsideAnswer, plainAnswer } from "./reply.ts";
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./request.ts";
 import { uptimeSince } from "./stats.ts";

@@ -15,10 +15,10 @@
 import { type Decoder, flag, list, number, object, optional, text, variant, where } from "../../lib/shape.ts";
 import { newerFormat } from "../core/log-port.ts";
 import { parseJson, path, stored } from "../core/stored-json.ts";
-import type { Command, CommandRecord, Expected } from "./command.ts";
+import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 
 /** The version of every command but `extend`, so that an older davit can read a log without it. */
-export const version = 1;
+const version = 1;
 /** The version of `extend`. davit refuses to read later versions. */
 const lastVersion = 2;
 
@@ -27,11 +27,49 @@ export function encodeRecord({ atMs, run, beganAtMs, clockTerm, command }: Comma
   return Buffer.from(JSON.stringify({ v, atMs, run, beganAtMs, clockTerm, command: writable(command) }));
 }
 
+// Encoding this many characters takes a millisecond or two.
+const stepLength = 256 * 1024;
+
+/**
+ * Returns the bytes of a batch's record, the same bytes as `encodeRecord` would return. It yields between two steps:
+ * the first sync of a large cluster is one batch of 50 MB, and other work must not wait for all of it.
+ */
+export function* encodeBatchRecord(
+  { atMs, run, beganAtMs, clockTerm }: Omit<CommandRecord, "command">,
+  commands: readonly (SingleCommand | ExpireCommand)[],
+): Generator<undefined, Uint8Array> {
+  const pieces: Buffer[] = [];
+  const began = beganAtMs === undefined ? "" : `"beganAtMs":${beganAtMs},`;
+  const start = run === undefined ? began : `"run":${JSON.stringify(run)},${began}`;
+  const clock = clockTerm === undefined ? "" : `"clockTerm":${clockTerm},`;
+  let text = `{"v":${version},"atMs":${atMs},${start}${clock}"command":{"kind":"batch","commands":[`;
+  for (const [number, command] of commands.entries()) {
+    if (number > 0) text += ",";
+    text += JSON.stringify(writable(command));
+    if (text.length < stepLength) continue;
+    pieces.push(Buffer.from(text));
+    text = "";
+    yield undefined;
+  }
+  pieces.push(Buffer.from(`${text}]}}`));
+  return yield* joined(pieces);
+}
+
+function* joined(pieces: readonly Buffer[]): Generator<undefined, Buffer> {
+  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    if (at > 0) yield undefined;
+    at += piece.copy(bytes, at);
+  }
+  return bytes;
+}
+
 /**
  * The command without bigints, which JSON lacks. A replacer for `JSON.stringify` would double the time for all
  * commands.
  */
-export function writable(command: Command): object {
+function writable(command: Command): object {
   if (command.kind === "batch") return { kind: "batch", commands: command.commands.map(writable) };
   if (!("expected" in command) || command.expected.index === undefined) return command;
   const { expected } = command;

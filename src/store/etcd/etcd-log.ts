@@ -31,9 +31,8 @@ import { fetchLarge } from "./batches.ts";
 import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import { type ClusterPlace, clusterIdOf, idOf, randomId } from "./cluster-id.ts";
-import { Delivery, type LogPosition, logStart } from "./delivery.ts";
+import { Delivery, type LogPosition, logStart, noBatches } from "./delivery.ts";
 import { Election } from "./election.ts";
-import { membershipOf } from "./etcd-membership.ts";
 import { etcdFailure, LogHealth, wentBack } from "./health.ts";
 import { Layout, numberIn } from "./layout.ts";
 import { LeaderClock } from "./leader-clock.ts";
@@ -60,6 +59,8 @@ export interface EtcdLogOptions extends Omit<EtcdClientOptions, "random" | "cloc
 
 // Short enough that a leader's end delays expiry and the controller by some seconds only.
 const presetLeaseSeconds = 5;
+// etcd notices the end of a leader's lease within half a second. Then the next leader needs some transactions.
+const electionSeconds = 2;
 const missingText = "Reading the log in etcd: batches are missing, and no snapshot has them; restore a backup";
 const presetWaitingBytes = 256 * 1024 * 1024;
 
@@ -100,12 +101,8 @@ export class EtcdLog implements LogPort {
     this.#run = randomId(options.random);
     const id = idOf([clusterId, ...options.member.clientUrls].join("\n"));
     this.#self = { ...options.member, id };
-    this.membership = membershipOf({
-      self: this.#self,
-      leaseSeconds: options.leaseSeconds ?? presetLeaseSeconds,
-      leaderClock: this.#leaderClock,
-      opened: () => this.#opened,
-    });
+    const { leaseSeconds = presetLeaseSeconds } = options;
+    this.membership = membershipOf(this.#self, { leaseSeconds, leaderClock: this.#leaderClock }, () => this.#opened);
     this.#health = new LogHealth(options.log);
   }
 
@@ -345,4 +342,51 @@ export class EtcdLog implements LogPort {
     }
     this.#client.close();
   }
+}
+
+const noKeys: ReadonlySet<string> = new Set();
+
+/** @param opened undefined until the log is read. */
+function membershipOf(
+  self: LogMember,
+  { leaseSeconds, leaderClock }: { readonly leaseSeconds: number; readonly leaderClock: LeaderClock },
+  opened: () => LogParts | undefined,
+): LogMembership {
+  const election = () => opened()?.election;
+  return {
+    get isLeader() {
+      return election()?.fence !== undefined;
+    },
+    get leaderId() {
+      return election()?.seen.leader?.id;
+    },
+    get leaderSinceMs() {
+      return election()?.seen.leaderSinceMs;
+    },
+    get counts() {
+      const { sentBatches, receivedBatches } = opened()?.delivery.counts ?? noBatches;
+      return { sentBatches, receivedBatches, reports: election()?.seen.reports ?? new Map<string, number>() };
+    },
+    get completeAtMs() {
+      return opened()?.tail.completeAtMs;
+    },
+    electionMs: (leaseSeconds + electionSeconds) * 1_000,
+    get members() {
+      return election()?.members ?? [self];
+    },
+    get strangeKeys() {
+      return election()?.seen.strangeKeys ?? noKeys;
+    },
+    now: () => leaderClock.now(),
+    nowMs: () => leaderClock.now().atMs,
+    get behindMs() {
+      return leaderClock.behindMs;
+    },
+    ownMs: () => leaderClock.ownMs,
+    barrier: async () => {
+      const tail = opened()?.tail;
+      if (tail === undefined) throw new WalError("closed", "Reading the end of the log: it is closed");
+      await tail.barrier();
+    },
+  };
 }

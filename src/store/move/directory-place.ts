@@ -5,11 +5,11 @@ import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { movedName, WalError } from "../core/log-port.ts";
 import { readDirectory } from "../inspect/read-directory.ts";
 import { type BeginLogOptions, beginLog, refuseMoved } from "../wal/begin-log.ts";
+import { startFailure } from "../wal/failures.ts";
 import { type DirectoryLock, type LockDirectory, lockName } from "../wal/lock.ts";
 import { segmentHeadBytes } from "../wal/record.ts";
 import { firstSequenceOf, listSegments } from "../wal/recover.ts";
 import { listSnapshots, SnapshotFiles } from "../wal/snapshots.ts";
-import { startFailure } from "../wal/start-failure.ts";
 import type { NewPlace, OldPlace, StoppedStore, StoreImage } from "./places.ts";
 
 export interface DirectoryPlaceOptions extends BeginLogOptions {

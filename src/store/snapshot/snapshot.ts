@@ -30,10 +30,16 @@ import type { Timer } from "../tree/expiring-set.ts";
 import type { Tree } from "../tree/tree.ts";
 import type { StoredNode } from "../tree/tree-walk.ts";
 import type { EventRing } from "../watch/event-ring.ts";
-import type { Origin } from "./lineage.ts";
 
 const version = 1;
 const encoder = new TextEncoder();
+
+/** Which start made the last change, see `Lineage`. */
+export interface Origin {
+  /** Undefined before the first change, and if an older davit made the change. */
+  readonly run: string | undefined;
+  readonly term: number;
+}
 
 /** The content of a snapshot. It may be encoded later, because events and nodes are immutable. */
 export interface StoreState {

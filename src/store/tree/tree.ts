@@ -24,9 +24,7 @@ import {
 } from "../core/node.ts";
 import { type RefusalName, StoreError } from "../core/refusal.ts";
 import type { Change, Creation, Extension, Overwriting, Removal } from "./change.ts";
-import { DetachedTimers } from "./detached-timers.ts";
-import { ExpiringSet, type Timer, timerFor, timerUntil } from "./expiring-set.ts";
-import { FrozenWalks } from "./frozen-walks.ts";
+import { DetachedTimers, ExpiringSet, type Timer, timerFor, timerUntil } from "./expiring-set.ts";
 import { Listing, type ListQuery } from "./listing.ts";
 import {
   addUp,
@@ -44,7 +42,7 @@ import {
   timersReplaced,
   walkBelow,
 } from "./tree-node.ts";
-import type { FrozenWalk, NodePlace, StoredNode } from "./tree-walk.ts";
+import { type FrozenWalk, FrozenWalks, type NodePlace, type StoredNode } from "./tree-walk.ts";
 
 // Removing this many timers takes less than a millisecond.
 const maxTimersAtOnce = 5_000;

@@ -1,11 +1,13 @@
 /** Reads a log to its end, or begins one: that of a new store, or of a restored one, which continues its snapshot. */
 
 import { dirname, join, resolve } from "node:path";
+import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files/files.ts";
 import { removeUnfinishedFiles } from "../../lib/files/whole-file.ts";
 import type { Log } from "../../lib/log.ts";
 import { type CommittedListener, movedAway, movedName, WalError } from "../core/log-port.ts";
+import type { LockDirectory } from "./lock.ts";
 import { checkKnownEnd } from "./log-end.ts";
 import { formatVersion, type SegmentHead, segmentHeadBytes } from "./record.ts";
 import { checkGoesOnFrom, type LogEnd, recover } from "./recover.ts";
@@ -17,6 +19,28 @@ export interface BeginLogOptions {
   readonly directory: string;
   /** Random bytes from a source that does not repeat, such as `randomBytes` of node:crypto. */
   readonly random: (bytes: number) => Uint8Array;
+}
+
+/** The options of a log in files. */
+export interface FileLogOptions extends BeginLogOptions {
+  readonly lock: LockDirectory;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called after each batch with the time that its write and sync took. */
+  readonly observeSyncSeconds?: (seconds: number) => void;
+  readonly maxSegmentBytes?: number;
+  /**
+   * The most bytes that wait for the disk. Beyond it, the log refuses proposals, because the disk is slower than the
+   * clients.
+   */
+  readonly maxWaitingBytes?: number;
+  /** How much room the log reserves for a full disk; none unless given. */
+  readonly reserveBytes?: number;
+  /**
+   * How often the log checks that this process still holds the lock, besides the checks at each write; never unless
+   * given.
+   */
+  readonly lockCheckMs?: number;
 }
 
 /** Makes a segment without batches, and returns its head and its name. */

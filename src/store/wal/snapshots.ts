@@ -5,8 +5,8 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files/files.ts";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
+import { startFailure } from "./failures.ts";
 import { framed, type SnapshotHead, SnapshotReader } from "./snapshot-frame.ts";
-import { startFailure } from "./start-failure.ts";
 
 const keptSnapshots = 2;
 

@@ -23,17 +23,15 @@ import {
   soleMembership,
   WalError,
 } from "../core/log-port.ts";
-import { randomId, readOrBegin } from "./begin-log.ts";
-import type { FileLogOptions } from "./file-log-options.ts";
+import { type FileLogOptions, randomId, readOrBegin } from "./begin-log.ts";
+import { refusalOf, snapshotFailure, startFailure, statusAfter, troubleOf } from "./failures.ts";
 import type { DirectoryLock } from "./lock.ts";
 import { EndNote } from "./log-end.ts";
-import { refusalOf, statusAfter, troubleOf } from "./log-status.ts";
 import type { LogRecord } from "./record.ts";
 import { firstSequenceOf, listSegments } from "./recover.ts";
 import { Reserve } from "./reserve.ts";
 import { isNoSpace, SegmentWriter } from "./segment-writer.ts";
 import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
-import { snapshotFailure, startFailure } from "./start-failure.ts";
 import { type Proposal, WaitingProposals } from "./waiting.ts";
 
 // How often the log checks whether the disk can be written again.

@@ -9,8 +9,7 @@ import { Ledger } from "../../../src/installs/ledger/ledger.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { diskFiles } from "../../../src/lib/files/files.ts";
 import type { DeskAsk } from "../../../src/model/permits/permit-desk.ts";
-import { openEtcdStore } from "../../../src/store/open-etcd-store.ts";
-import { openStore } from "../../../src/store/open-store.ts";
+import { openEtcdStore, openStore } from "../../../src/store/open-store.ts";
 import { lockDirectory } from "../../../src/store/wal/lock.ts";
 import { silentLog } from "../../helpers/test-store.ts";
 

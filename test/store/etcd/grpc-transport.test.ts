@@ -64,17 +64,17 @@ describe("grpcTransport", () => {
         Array.from(framed(range(3)), (byte) => Uint8Array.of(byte)),
       );
     };
-    const { count } = await kv.range({ key: bytesOf("/a") });
-    expect(count).toBe(3n);
+    const { header } = await kv.range({ key: bytesOf("/a") });
+    expect(header?.revision).toBe(3n);
     expect([asked[0], asked.readUInt32BE(1), asked.subarray(5).toString("latin1")]).toEqual([0, 4, "\n\x02/a"]);
   });
 
   it("takes several messages of a frame, and one over two", async () => {
-    const bytes = Buffer.concat([1, 2, 3].map((id) => framed(toBinary(WatchResponseSchema, watched(id)))));
+    const bytes = Buffer.concat([1, 2, 3].map((revision) => framed(toBinary(WatchResponseSchema, watched(revision)))));
     answer = (stream) => send(stream, [bytes.subarray(0, 3), bytes.subarray(3, -1), bytes.subarray(-1)]);
-    const ids: bigint[] = [];
-    for await (const { watchId } of watch.watch(one({}))) ids.push(watchId);
-    expect(ids).toEqual([1n, 2n, 3n]);
+    const revisions: bigint[] = [];
+    for await (const { compactRevision } of watch.watch(one({}))) revisions.push(compactRevision);
+    expect(revisions).toEqual([1n, 2n, 3n]);
   });
 
   it("takes a large message", async () => {
@@ -121,12 +121,12 @@ describe("grpcTransport", () => {
   });
 });
 
-function range(count: number): Uint8Array {
-  return toBinary(RangeResponseSchema, create(RangeResponseSchema, { count: BigInt(count) }));
+function range(revision: number): Uint8Array {
+  return toBinary(RangeResponseSchema, create(RangeResponseSchema, { header: { revision: BigInt(revision) } }));
 }
 
-function watched(watchId: number) {
-  return create(WatchResponseSchema, { watchId: BigInt(watchId) });
+function watched(compactRevision: number) {
+  return create(WatchResponseSchema, { compactRevision: BigInt(compactRevision) });
 }
 
 function framed(message: Uint8Array): Buffer {

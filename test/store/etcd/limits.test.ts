@@ -58,9 +58,9 @@ describe.skipIf(missing("etcd"))("EtcdClient at etcd's limits", () => {
     for (const error of errors.values()) expect(error).toMatchObject({ reason: "noSpace", mayBeDone: true });
     expect((await cramped.status()).errors.join()).toContain("NOSPACE");
     // Reads, leases that end and deletions go on.
-    const { count } = await cramped.range({ key: "full/", end: "full0", countOnly: true });
-    expect(count).toBeGreaterThan(0);
-    expect(await cramped.deleteRange({ key: "full/", end: "full0" })).toBe(count);
+    const { keys } = await cramped.range({ key: "full/", end: "full0", keysOnly: true });
+    expect(keys.length).toBeGreaterThan(0);
+    expect(await cramped.deleteRange({ key: "full/", end: "full0" })).toBe(keys.length);
   });
 
   it("says that a request is too large", async () => {
@@ -72,7 +72,7 @@ describe.skipIf(missing("etcd"))("EtcdClient at etcd's limits", () => {
       reason: "tooLarge",
       mayBeDone: false,
     });
-    expect(await client.range({ key: "large" })).toMatchObject({ count: 0 });
+    expect((await client.range({ key: "large" })).keys).toEqual([]);
   });
 
   it("reads a long history in fragments, while other requests go on beside a watch that nobody reads", async () => {

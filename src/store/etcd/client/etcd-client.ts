@@ -1,6 +1,6 @@
 /**
- * davit's client of etcd v3, over one or more endpoints. Reads are linearizable unless asked otherwise. A request that
- * fails at one endpoint goes on at the next one; a watch does not: its caller knows from where.
+ * davit's client of etcd v3, over one or more endpoints. Reads are linearizable. A request that fails at one endpoint
+ * goes on at the next one; a watch does not: its caller knows from where.
  */
 
 import type { CallOptions } from "@connectrpc/connect";
@@ -65,13 +65,8 @@ export interface EtcdRenewal {
 export interface EtcdStatus {
   readonly header: EtcdHeader;
   readonly endpoint: string;
-  readonly version: string;
   /** 0n without one. */
   readonly leader: bigint;
-  readonly databaseBytes: number;
-  readonly usedBytes: number;
-  /** 0 where etcd does not say: before 3.6. */
-  readonly quotaBytes: number;
   /** The alarm NOSPACE is raised, or etcd reports another error. */
   readonly errors: readonly string[];
 }
@@ -119,12 +114,7 @@ export class EtcdClient {
     const answer = await reading.catch((error: unknown) => {
       throw error instanceof EtcdError ? error.withoutEffect() : error;
     });
-    return {
-      header: this.#heard(answer.header),
-      keys: answer.kvs.map(keyOf),
-      more: answer.more,
-      count: Number(answer.count),
-    };
+    return { header: this.#heard(answer.header), keys: answer.kvs.map(keyOf), more: answer.more };
   }
 
   /**
@@ -206,17 +196,8 @@ export class EtcdClient {
   /** The state of the endpoint that is asked first, from its own knowledge. @throws {EtcdError} */
   async status(options: EtcdCallOptions = {}): Promise<EtcdStatus> {
     return await this.#run(options, true, async (endpoint, call) => {
-      const answer = await endpoint.maintenance.status({}, call);
-      return {
-        header: headerOf(answer.header),
-        endpoint: endpoint.origin,
-        version: answer.version,
-        leader: answer.leader,
-        databaseBytes: Number(answer.dbSize),
-        usedBytes: Number(answer.dbSizeInUse),
-        quotaBytes: Number(answer.dbSizeQuota),
-        errors: answer.errors,
-      };
+      const { header, leader, errors } = await endpoint.maintenance.status({}, call);
+      return { header: headerOf(header), endpoint: endpoint.origin, leader, errors };
     });
   }
 

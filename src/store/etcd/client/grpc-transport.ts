@@ -10,6 +10,9 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import type { EtcdConnection } from "./connection.ts";
 
+// `rpc.proto` has only the fields that davit reads.
+const knownFields = { readUnknownFields: false };
+
 interface GrpcCall {
   readonly stream: ClientHttp2Stream;
   /** The status of the call is in the trailer; in the header, if the answer has no trailer. */
@@ -91,7 +94,8 @@ async function* messagesOf<Schema extends DescMessage>(
   const frames = new Frames();
   for await (const chunk of stream) {
     frames.add(chunk);
-    for (let bytes = frames.next(); bytes !== undefined; bytes = frames.next()) yield fromBinary(schema, bytes);
+    for (let bytes = frames.next(); bytes !== undefined; bytes = frames.next())
+      yield fromBinary(schema, bytes, knownFields);
   }
   const ended = trailer.has("grpc-status") ? trailer : header;
   const error = findTrailerError(ended);

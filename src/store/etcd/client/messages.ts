@@ -6,7 +6,6 @@ import {
   Compare_CompareTarget,
   type CompareSchema,
   type KeyValue,
-  RangeRequest_SortOrder,
   type RangeRequestSchema,
   type RequestOpSchema,
   type ResponseHeader,
@@ -15,7 +14,6 @@ import {
 
 /** Who answered, and how far it was. */
 export interface EtcdHeader {
-  readonly clusterId: bigint;
   readonly memberId: bigint;
   /** The newest revision of the key space when the answer was made. */
   readonly revision: number;
@@ -33,7 +31,6 @@ export interface EtcdKey {
   readonly lease: bigint;
 }
 
-/** Linearizable unless `serializable`. */
 export interface EtcdRange {
   readonly key: string;
   /** The key after the last one, see `prefixEnd`; one key only unless given. */
@@ -42,12 +39,7 @@ export interface EtcdRange {
   readonly limit?: number;
   /** Reads the past; the newest unless given. */
   readonly revision?: number;
-  /** The last key first. */
-  readonly descending?: boolean;
   readonly keysOnly?: boolean;
-  readonly countOnly?: boolean;
-  /** The member's own copy, which may be behind. */
-  readonly serializable?: boolean;
 }
 
 export interface EtcdRangeAnswer {
@@ -55,21 +47,16 @@ export interface EtcdRangeAnswer {
   readonly keys: readonly EtcdKey[];
   /** The limit left some out. */
   readonly more: boolean;
-  /** Of all keys of the range. */
-  readonly count: number;
 }
 
 /** A condition of a transaction. A key that does not exist has version, createRevision and modRevision 0. */
 export type EtcdCompare = {
   readonly key: string;
-  /** With it, the condition is for each key of the range; it holds for an empty one. */
-  readonly end?: string;
-  readonly is: "equal" | "notEqual" | "greater" | "less";
+  readonly is: "equal" | "greater";
 } & (
   | { readonly version: number }
   | { readonly createRevision: number }
   | { readonly modRevision: number }
-  | { readonly lease: bigint }
   | { readonly value: Uint8Array }
 );
 
@@ -99,9 +86,6 @@ export interface EtcdTxn {
 /** What an operation did, in the order of the transaction. `keys`: of a range, or the former one of a put. */
 export interface EtcdOperationAnswer {
   readonly keys: readonly EtcdKey[];
-  /** Of a range: the keys in it; of a deletion: those deleted. */
-  readonly count: number;
-  readonly more: boolean;
 }
 
 export interface EtcdTxnAnswer {
@@ -123,7 +107,6 @@ export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 
 export function headerOf(header: ResponseHeader | undefined): EtcdHeader {
   return {
-    clusterId: header?.clusterId ?? 0n,
     memberId: header?.memberId ?? 0n,
     revision: Number(header?.revision ?? 0n),
     raftTerm: Number(header?.raftTerm ?? 0n),
@@ -147,10 +130,7 @@ export function rangeMessage(range: EtcdRange): MessageInitShape<typeof RangeReq
     rangeEnd: bytesOf(range.end ?? ""),
     limit: BigInt(range.limit ?? 0),
     revision: BigInt(range.revision ?? 0),
-    sortOrder: range.descending === true ? RangeRequest_SortOrder.DESCEND : RangeRequest_SortOrder.NONE,
-    serializable: range.serializable ?? false,
     keysOnly: range.keysOnly ?? false,
-    countOnly: range.countOnly ?? false,
   };
 }
 
@@ -168,35 +148,22 @@ export function operationMessage(operation: EtcdOperation): MessageInitShape<typ
 
 export function operationAnswer({ response }: ResponseOp): EtcdOperationAnswer {
   switch (response.case) {
-    case "responseRange": {
-      const { kvs, count, more } = response.value;
-      return { keys: kvs.map(keyOf), count: Number(count), more };
-    }
+    case "responseRange":
+      return { keys: response.value.kvs.map(keyOf) };
     case "responsePut": {
       const { prevKv } = response.value;
-      return { keys: prevKv === undefined ? [] : [keyOf(prevKv)], count: 1, more: false };
+      return { keys: prevKv === undefined ? [] : [keyOf(prevKv)] };
     }
     case "responseDeleteRange":
-      return { keys: [], count: Number(response.value.deleted), more: false };
     case undefined:
-      return { keys: [], count: 0, more: false };
+      return { keys: [] };
   }
 }
 
-const results = {
-  equal: Compare_CompareResult.EQUAL,
-  notEqual: Compare_CompareResult.NOT_EQUAL,
-  greater: Compare_CompareResult.GREATER,
-  less: Compare_CompareResult.LESS,
-};
+const results = { equal: Compare_CompareResult.EQUAL, greater: Compare_CompareResult.GREATER };
 
 export function compareMessage(compare: EtcdCompare): MessageInitShape<typeof CompareSchema> {
-  return {
-    key: bytesOf(compare.key),
-    rangeEnd: bytesOf(compare.end ?? ""),
-    result: results[compare.is],
-    ...targetOf(compare),
-  };
+  return { key: bytesOf(compare.key), result: results[compare.is], ...targetOf(compare) };
 }
 
 function targetOf(compare: EtcdCompare): Pick<MessageInitShape<typeof CompareSchema>, "target" | "targetUnion"> {
@@ -211,9 +178,6 @@ function targetOf(compare: EtcdCompare): Pick<MessageInitShape<typeof CompareSch
   if ("modRevision" in compare) {
     const value = BigInt(compare.modRevision);
     return { target: Compare_CompareTarget.MOD, targetUnion: { case: "modRevision", value } };
-  }
-  if ("lease" in compare) {
-    return { target: Compare_CompareTarget.LEASE, targetUnion: { case: "lease", value: compare.lease } };
   }
   return { target: Compare_CompareTarget.VALUE, targetUnion: { case: "value", value: owned(compare.value) } };
 }

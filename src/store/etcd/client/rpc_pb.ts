@@ -13,17 +13,12 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file rpc.proto.
  */
 export const file_rpc: GenFile = /*@__PURE__*/
-  fileDesc("CglycGMucHJvdG8SDGV0Y2RzZXJ2ZXJwYiJcCg5SZXNwb25zZUhlYWRlchISCgpjbHVzdGVyX2lkGAEgASgEEhEKCW1lbWJlcl9pZBgCIAEoBBIQCghyZXZpc2lvbhgDIAEoAxIRCglyYWZ0X3Rlcm0YBCABKAQidQoIS2V5VmFsdWUSCwoDa2V5GAEgASgMEhcKD2NyZWF0ZV9yZXZpc2lvbhgCIAEoAxIUCgxtb2RfcmV2aXNpb24YAyABKAMSDwoHdmVyc2lvbhgEIAEoAxINCgV2YWx1ZRgFIAEoDBINCgVsZWFzZRgGIAEoAyJ6CgVFdmVudBIrCgR0eXBlGAEgASgOMh0uZXRjZHNlcnZlcnBiLkV2ZW50LkV2ZW50VHlwZRIiCgJrdhgCIAEoCzIWLmV0Y2RzZXJ2ZXJwYi5LZXlWYWx1ZSIgCglFdmVudFR5cGUSBwoDUFVUEAASCgoGREVMRVRFEAEi9gEKDFJhbmdlUmVxdWVzdBILCgNrZXkYASABKAwSEQoJcmFuZ2VfZW5kGAIgASgMEg0KBWxpbWl0GAMgASgDEhAKCHJldmlzaW9uGAQgASgDEjgKCnNvcnRfb3JkZXIYBSABKA4yJC5ldGNkc2VydmVycGIuUmFuZ2VSZXF1ZXN0LlNvcnRPcmRlchIUCgxzZXJpYWxpemFibGUYByABKAgSEQoJa2V5c19vbmx5GAggASgIEhIKCmNvdW50X29ubHkYCSABKAgiLgoJU29ydE9yZGVyEggKBE5PTkUQABIKCgZBU0NFTkQQARILCgdERVNDRU5EEAIifwoNUmFuZ2VSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISIwoDa3ZzGAIgAygLMhYuZXRjZHNlcnZlcnBiLktleVZhbHVlEgwKBG1vcmUYAyABKAgSDQoFY291bnQYBCABKAMiSAoKUHV0UmVxdWVzdBILCgNrZXkYASABKAwSDQoFdmFsdWUYAiABKAwSDQoFbGVhc2UYAyABKAMSDwoHcHJldl9rdhgEIAEoCCJkCgtQdXRSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISJwoHcHJldl9rdhgCIAEoCzIWLmV0Y2RzZXJ2ZXJwYi5LZXlWYWx1ZSI0ChJEZWxldGVSYW5nZVJlcXVlc3QSCwoDa2V5GAEgASgMEhEKCXJhbmdlX2VuZBgCIAEoDCJUChNEZWxldGVSYW5nZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIPCgdkZWxldGVkGAIgASgDIr4BCglSZXF1ZXN0T3ASMwoNcmVxdWVzdF9yYW5nZRgBIAEoCzIaLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlcXVlc3RIABIvCgtyZXF1ZXN0X3B1dBgCIAEoCzIYLmV0Y2RzZXJ2ZXJwYi5QdXRSZXF1ZXN0SAASQAoUcmVxdWVzdF9kZWxldGVfcmFuZ2UYAyABKAsyIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0SABCCQoHcmVxdWVzdCLGAQoKUmVzcG9uc2VPcBI1Cg5yZXNwb25zZV9yYW5nZRgBIAEoCzIbLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlc3BvbnNlSAASMQoMcmVzcG9uc2VfcHV0GAIgASgLMhkuZXRjZHNlcnZlcnBiLlB1dFJlc3BvbnNlSAASQgoVcmVzcG9uc2VfZGVsZXRlX3JhbmdlGAMgASgLMiEuZXRjZHNlcnZlcnBiLkRlbGV0ZVJhbmdlUmVzcG9uc2VIAEIKCghyZXNwb25zZSKWAwoHQ29tcGFyZRIzCgZyZXN1bHQYASABKA4yIy5ldGNkc2VydmVycGIuQ29tcGFyZS5Db21wYXJlUmVzdWx0EjMKBnRhcmdldBgCIAEoDjIjLmV0Y2RzZXJ2ZXJwYi5Db21wYXJlLkNvbXBhcmVUYXJnZXQSCwoDa2V5GAMgASgMEhEKB3ZlcnNpb24YBCABKANIABIZCg9jcmVhdGVfcmV2aXNpb24YBSABKANIABIWCgxtb2RfcmV2aXNpb24YBiABKANIABIPCgV2YWx1ZRgHIAEoDEgAEg8KBWxlYXNlGAggASgDSAASEQoJcmFuZ2VfZW5kGEAgASgMIkAKDUNvbXBhcmVSZXN1bHQSCQoFRVFVQUwQABILCgdHUkVBVEVSEAESCAoETEVTUxACEg0KCU5PVF9FUVVBTBADIkcKDUNvbXBhcmVUYXJnZXQSCwoHVkVSU0lPThAAEgoKBkNSRUFURRABEgcKA01PRBACEgkKBVZBTFVFEAMSCQoFTEVBU0UQBEIOCgx0YXJnZXRfdW5pb24iiAEKClR4blJlcXVlc3QSJgoHY29tcGFyZRgBIAMoCzIVLmV0Y2RzZXJ2ZXJwYi5Db21wYXJlEigKB3N1Y2Nlc3MYAiADKAsyFy5ldGNkc2VydmVycGIuUmVxdWVzdE9wEigKB2ZhaWx1cmUYAyADKAsyFy5ldGNkc2VydmVycGIuUmVxdWVzdE9wInsKC1R4blJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIRCglzdWNjZWVkZWQYAiABKAgSKwoJcmVzcG9uc2VzGAMgAygLMhguZXRjZHNlcnZlcnBiLlJlc3BvbnNlT3AiNwoRQ29tcGFjdGlvblJlcXVlc3QSEAoIcmV2aXNpb24YASABKAMSEAoIcGh5c2ljYWwYAiABKAgiQgoSQ29tcGFjdGlvblJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlciJbCgxXYXRjaFJlcXVlc3QSOgoOY3JlYXRlX3JlcXVlc3QYASABKAsyIC5ldGNkc2VydmVycGIuV2F0Y2hDcmVhdGVSZXF1ZXN0SABCDwoNcmVxdWVzdF91bmlvbiLtAQoSV2F0Y2hDcmVhdGVSZXF1ZXN0EgsKA2tleRgBIAEoDBIRCglyYW5nZV9lbmQYAiABKAwSFgoOc3RhcnRfcmV2aXNpb24YAyABKAMSFwoPcHJvZ3Jlc3Nfbm90aWZ5GAQgASgIEjwKB2ZpbHRlcnMYBSADKA4yKy5ldGNkc2VydmVycGIuV2F0Y2hDcmVhdGVSZXF1ZXN0LkZpbHRlclR5cGUSDwoHcHJldl9rdhgGIAEoCBIQCghmcmFnbWVudBgIIAEoCCIlCgpGaWx0ZXJUeXBlEgkKBU5PUFVUEAASDAoITk9ERUxFVEUQASLaAQoNV2F0Y2hSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISEAoId2F0Y2hfaWQYAiABKAMSDwoHY3JlYXRlZBgDIAEoCBIQCghjYW5jZWxlZBgEIAEoCBIYChBjb21wYWN0X3JldmlzaW9uGAUgASgDEhUKDWNhbmNlbF9yZWFzb24YBiABKAkSEAoIZnJhZ21lbnQYByABKAgSIwoGZXZlbnRzGAsgAygLMhMuZXRjZHNlcnZlcnBiLkV2ZW50IiwKEUxlYXNlR3JhbnRSZXF1ZXN0EgsKA1RUTBgBIAEoAxIKCgJJRBgCIAEoAyJbChJMZWFzZUdyYW50UmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEgoKAklEGAIgASgDEgsKA1RUTBgDIAEoAyIgChJMZWFzZVJldm9rZVJlcXVlc3QSCgoCSUQYASABKAMiQwoTTGVhc2VSZXZva2VSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXIiIwoVTGVhc2VLZWVwQWxpdmVSZXF1ZXN0EgoKAklEGAEgASgDIl8KFkxlYXNlS2VlcEFsaXZlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEgoKAklEGAIgASgDEgsKA1RUTBgDIAEoAyIPCg1TdGF0dXNSZXF1ZXN0IqkBCg5TdGF0dXNSZXNwb25zZRIsCgZoZWFkZXIYASABKAsyHC5ldGNkc2VydmVycGIuUmVzcG9uc2VIZWFkZXISDwoHdmVyc2lvbhgCIAEoCRIOCgZkYlNpemUYAyABKAMSDgoGbGVhZGVyGAQgASgEEg4KBmVycm9ycxgIIAMoCRITCgtkYlNpemVJblVzZRgJIAEoAxITCgtkYlNpemVRdW90YRgMIAEoAyI1ChNBdXRoZW50aWNhdGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEAoIcGFzc3dvcmQYAiABKAkiUwoUQXV0aGVudGljYXRlUmVzcG9uc2USLAoGaGVhZGVyGAEgASgLMhwuZXRjZHNlcnZlcnBiLlJlc3BvbnNlSGVhZGVyEg0KBXRva2VuGAIgASgJMqQCCgJLVhJACgVSYW5nZRIaLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlcXVlc3QaGy5ldGNkc2VydmVycGIuUmFuZ2VSZXNwb25zZRJSCgtEZWxldGVSYW5nZRIgLmV0Y2RzZXJ2ZXJwYi5EZWxldGVSYW5nZVJlcXVlc3QaIS5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXNwb25zZRI6CgNUeG4SGC5ldGNkc2VydmVycGIuVHhuUmVxdWVzdBoZLmV0Y2RzZXJ2ZXJwYi5UeG5SZXNwb25zZRJMCgdDb21wYWN0Eh8uZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkNvbXBhY3Rpb25SZXNwb25zZTJNCgVXYXRjaBJECgVXYXRjaBIaLmV0Y2RzZXJ2ZXJwYi5XYXRjaFJlcXVlc3QaGy5ldGNkc2VydmVycGIuV2F0Y2hSZXNwb25zZSgBMAEyjQIKBUxlYXNlEk8KCkxlYXNlR3JhbnQSHy5ldGNkc2VydmVycGIuTGVhc2VHcmFudFJlcXVlc3QaIC5ldGNkc2VydmVycGIuTGVhc2VHcmFudFJlc3BvbnNlElIKC0xlYXNlUmV2b2tlEiAuZXRjZHNlcnZlcnBiLkxlYXNlUmV2b2tlUmVxdWVzdBohLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlc3BvbnNlEl8KDkxlYXNlS2VlcEFsaXZlEiMuZXRjZHNlcnZlcnBiLkxlYXNlS2VlcEFsaXZlUmVxdWVzdBokLmV0Y2RzZXJ2ZXJwYi5MZWFzZUtlZXBBbGl2ZVJlc3BvbnNlKAEwATJSCgtNYWludGVuYW5jZRJDCgZTdGF0dXMSGy5ldGNkc2VydmVycGIuU3RhdHVzUmVxdWVzdBocLmV0Y2RzZXJ2ZXJwYi5TdGF0dXNSZXNwb25zZTJdCgRBdXRoElUKDEF1dGhlbnRpY2F0ZRIhLmV0Y2RzZXJ2ZXJwYi5BdXRoZW50aWNhdGVSZXF1ZXN0GiIuZXRjZHNlcnZlcnBiLkF1dGhlbnRpY2F0ZVJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("CglycGMucHJvdG8SDGV0Y2RzZXJ2ZXJwYiJICg5SZXNwb25zZUhlYWRlchIRCgltZW1iZXJfaWQYAiABKAQSEAoIcmV2aXNpb24YAyABKAMSEQoJcmFmdF90ZXJtGAQgASgEInUKCEtleVZhbHVlEgsKA2tleRgBIAEoDBIXCg9jcmVhdGVfcmV2aXNpb24YAiABKAMSFAoMbW9kX3JldmlzaW9uGAMgASgDEg8KB3ZlcnNpb24YBCABKAMSDQoFdmFsdWUYBSABKAwSDQoFbGVhc2UYBiABKAMiegoFRXZlbnQSKwoEdHlwZRgBIAEoDjIdLmV0Y2RzZXJ2ZXJwYi5FdmVudC5FdmVudFR5cGUSIgoCa3YYAiABKAsyFi5ldGNkc2VydmVycGIuS2V5VmFsdWUiIAoJRXZlbnRUeXBlEgcKA1BVVBAAEgoKBkRFTEVURRABImIKDFJhbmdlUmVxdWVzdBILCgNrZXkYASABKAwSEQoJcmFuZ2VfZW5kGAIgASgMEg0KBWxpbWl0GAMgASgDEhAKCHJldmlzaW9uGAQgASgDEhEKCWtleXNfb25seRgIIAEoCCJwCg1SYW5nZVJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIjCgNrdnMYAiADKAsyFi5ldGNkc2VydmVycGIuS2V5VmFsdWUSDAoEbW9yZRgDIAEoCCJICgpQdXRSZXF1ZXN0EgsKA2tleRgBIAEoDBINCgV2YWx1ZRgCIAEoDBINCgVsZWFzZRgDIAEoAxIPCgdwcmV2X2t2GAQgASgIIjYKC1B1dFJlc3BvbnNlEicKB3ByZXZfa3YYAiABKAsyFi5ldGNkc2VydmVycGIuS2V5VmFsdWUiNAoSRGVsZXRlUmFuZ2VSZXF1ZXN0EgsKA2tleRgBIAEoDBIRCglyYW5nZV9lbmQYAiABKAwiJgoTRGVsZXRlUmFuZ2VSZXNwb25zZRIPCgdkZWxldGVkGAIgASgDIr4BCglSZXF1ZXN0T3ASMwoNcmVxdWVzdF9yYW5nZRgBIAEoCzIaLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlcXVlc3RIABIvCgtyZXF1ZXN0X3B1dBgCIAEoCzIYLmV0Y2RzZXJ2ZXJwYi5QdXRSZXF1ZXN0SAASQAoUcmVxdWVzdF9kZWxldGVfcmFuZ2UYAyABKAsyIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0SABCCQoHcmVxdWVzdCLGAQoKUmVzcG9uc2VPcBI1Cg5yZXNwb25zZV9yYW5nZRgBIAEoCzIbLmV0Y2RzZXJ2ZXJwYi5SYW5nZVJlc3BvbnNlSAASMQoMcmVzcG9uc2VfcHV0GAIgASgLMhkuZXRjZHNlcnZlcnBiLlB1dFJlc3BvbnNlSAASQgoVcmVzcG9uc2VfZGVsZXRlX3JhbmdlGAMgASgLMiEuZXRjZHNlcnZlcnBiLkRlbGV0ZVJhbmdlUmVzcG9uc2VIAEIKCghyZXNwb25zZSLOAgoHQ29tcGFyZRIzCgZyZXN1bHQYASABKA4yIy5ldGNkc2VydmVycGIuQ29tcGFyZS5Db21wYXJlUmVzdWx0EjMKBnRhcmdldBgCIAEoDjIjLmV0Y2RzZXJ2ZXJwYi5Db21wYXJlLkNvbXBhcmVUYXJnZXQSCwoDa2V5GAMgASgMEhEKB3ZlcnNpb24YBCABKANIABIZCg9jcmVhdGVfcmV2aXNpb24YBSABKANIABIWCgxtb2RfcmV2aXNpb24YBiABKANIABIPCgV2YWx1ZRgHIAEoDEgAIicKDUNvbXBhcmVSZXN1bHQSCQoFRVFVQUwQABILCgdHUkVBVEVSEAEiPAoNQ29tcGFyZVRhcmdldBILCgdWRVJTSU9OEAASCgoGQ1JFQVRFEAESBwoDTU9EEAISCQoFVkFMVUUQA0IOCgx0YXJnZXRfdW5pb24iiAEKClR4blJlcXVlc3QSJgoHY29tcGFyZRgBIAMoCzIVLmV0Y2RzZXJ2ZXJwYi5Db21wYXJlEigKB3N1Y2Nlc3MYAiADKAsyFy5ldGNkc2VydmVycGIuUmVxdWVzdE9wEigKB2ZhaWx1cmUYAyADKAsyFy5ldGNkc2VydmVycGIuUmVxdWVzdE9wInsKC1R4blJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIRCglzdWNjZWVkZWQYAiABKAgSKwoJcmVzcG9uc2VzGAMgAygLMhguZXRjZHNlcnZlcnBiLlJlc3BvbnNlT3AiJQoRQ29tcGFjdGlvblJlcXVlc3QSEAoIcmV2aXNpb24YASABKAMiFAoSQ29tcGFjdGlvblJlc3BvbnNlIlsKDFdhdGNoUmVxdWVzdBI6Cg5jcmVhdGVfcmVxdWVzdBgBIAEoCzIgLmV0Y2RzZXJ2ZXJwYi5XYXRjaENyZWF0ZVJlcXVlc3RIAEIPCg1yZXF1ZXN0X3VuaW9uIsMBChJXYXRjaENyZWF0ZVJlcXVlc3QSCwoDa2V5GAEgASgMEhEKCXJhbmdlX2VuZBgCIAEoDBIWCg5zdGFydF9yZXZpc2lvbhgDIAEoAxI8CgdmaWx0ZXJzGAUgAygOMisuZXRjZHNlcnZlcnBiLldhdGNoQ3JlYXRlUmVxdWVzdC5GaWx0ZXJUeXBlEhAKCGZyYWdtZW50GAggASgIIiUKCkZpbHRlclR5cGUSCQoFTk9QVVQQABIMCghOT0RFTEVURRABIrcBCg1XYXRjaFJlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIQCghjYW5jZWxlZBgEIAEoCBIYChBjb21wYWN0X3JldmlzaW9uGAUgASgDEhUKDWNhbmNlbF9yZWFzb24YBiABKAkSEAoIZnJhZ21lbnQYByABKAgSIwoGZXZlbnRzGAsgAygLMhMuZXRjZHNlcnZlcnBiLkV2ZW50IiAKEUxlYXNlR3JhbnRSZXF1ZXN0EgsKA1RUTBgBIAEoAyItChJMZWFzZUdyYW50UmVzcG9uc2USCgoCSUQYAiABKAMSCwoDVFRMGAMgASgDIiAKEkxlYXNlUmV2b2tlUmVxdWVzdBIKCgJJRBgBIAEoAyIVChNMZWFzZVJldm9rZVJlc3BvbnNlIiMKFUxlYXNlS2VlcEFsaXZlUmVxdWVzdBIKCgJJRBgBIAEoAyIlChZMZWFzZUtlZXBBbGl2ZVJlc3BvbnNlEgsKA1RUTBgDIAEoAyIPCg1TdGF0dXNSZXF1ZXN0Il4KDlN0YXR1c1Jlc3BvbnNlEiwKBmhlYWRlchgBIAEoCzIcLmV0Y2RzZXJ2ZXJwYi5SZXNwb25zZUhlYWRlchIOCgZsZWFkZXIYBCABKAQSDgoGZXJyb3JzGAggAygJIjUKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCSIlChRBdXRoZW50aWNhdGVSZXNwb25zZRINCgV0b2tlbhgCIAEoCTKkAgoCS1YSQAoFUmFuZ2USGi5ldGNkc2VydmVycGIuUmFuZ2VSZXF1ZXN0GhsuZXRjZHNlcnZlcnBiLlJhbmdlUmVzcG9uc2USUgoLRGVsZXRlUmFuZ2USIC5ldGNkc2VydmVycGIuRGVsZXRlUmFuZ2VSZXF1ZXN0GiEuZXRjZHNlcnZlcnBiLkRlbGV0ZVJhbmdlUmVzcG9uc2USOgoDVHhuEhguZXRjZHNlcnZlcnBiLlR4blJlcXVlc3QaGS5ldGNkc2VydmVycGIuVHhuUmVzcG9uc2USTAoHQ29tcGFjdBIfLmV0Y2RzZXJ2ZXJwYi5Db21wYWN0aW9uUmVxdWVzdBogLmV0Y2RzZXJ2ZXJwYi5Db21wYWN0aW9uUmVzcG9uc2UyTQoFV2F0Y2gSRAoFV2F0Y2gSGi5ldGNkc2VydmVycGIuV2F0Y2hSZXF1ZXN0GhsuZXRjZHNlcnZlcnBiLldhdGNoUmVzcG9uc2UoATABMo0CCgVMZWFzZRJPCgpMZWFzZUdyYW50Eh8uZXRjZHNlcnZlcnBiLkxlYXNlR3JhbnRSZXF1ZXN0GiAuZXRjZHNlcnZlcnBiLkxlYXNlR3JhbnRSZXNwb25zZRJSCgtMZWFzZVJldm9rZRIgLmV0Y2RzZXJ2ZXJwYi5MZWFzZVJldm9rZVJlcXVlc3QaIS5ldGNkc2VydmVycGIuTGVhc2VSZXZva2VSZXNwb25zZRJfCg5MZWFzZUtlZXBBbGl2ZRIjLmV0Y2RzZXJ2ZXJwYi5MZWFzZUtlZXBBbGl2ZVJlcXVlc3QaJC5ldGNkc2VydmVycGIuTGVhc2VLZWVwQWxpdmVSZXNwb25zZSgBMAEyUgoLTWFpbnRlbmFuY2USQwoGU3RhdHVzEhsuZXRjZHNlcnZlcnBiLlN0YXR1c1JlcXVlc3QaHC5ldGNkc2VydmVycGIuU3RhdHVzUmVzcG9uc2UyXQoEQXV0aBJVCgxBdXRoZW50aWNhdGUSIS5ldGNkc2VydmVycGIuQXV0aGVudGljYXRlUmVxdWVzdBoiLmV0Y2RzZXJ2ZXJwYi5BdXRoZW50aWNhdGVSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message etcdserverpb.ResponseHeader
  */
 export type ResponseHeader = Message<"etcdserverpb.ResponseHeader"> & {
-  /**
-   * @generated from field: uint64 cluster_id = 1;
-   */
-  clusterId: bigint;
-
   /**
    * @generated from field: uint64 member_id = 2;
    */
@@ -174,26 +169,9 @@ export type RangeRequest = Message<"etcdserverpb.RangeRequest"> & {
   revision: bigint;
 
   /**
-   * @generated from field: etcdserverpb.RangeRequest.SortOrder sort_order = 5;
-   */
-  sortOrder: RangeRequest_SortOrder;
-
-  /**
-   * True reads the member's own copy, which may be old. False asks the leader first.
-   *
-   * @generated from field: bool serializable = 7;
-   */
-  serializable: boolean;
-
-  /**
    * @generated from field: bool keys_only = 8;
    */
   keysOnly: boolean;
-
-  /**
-   * @generated from field: bool count_only = 9;
-   */
-  countOnly: boolean;
 };
 
 /**
@@ -202,37 +180,6 @@ export type RangeRequest = Message<"etcdserverpb.RangeRequest"> & {
  */
 export const RangeRequestSchema: GenMessage<RangeRequest> = /*@__PURE__*/
   messageDesc(file_rpc, 3);
-
-/**
- * @generated from enum etcdserverpb.RangeRequest.SortOrder
- */
-export const RangeRequest_SortOrder = {
-  /**
-   * @generated from enum value: NONE = 0;
-   */
-  NONE: 0,
-
-  /**
-   * @generated from enum value: ASCEND = 1;
-   */
-  ASCEND: 1,
-
-  /**
-   * @generated from enum value: DESCEND = 2;
-   */
-  DESCEND: 2,
-} as const;
-
-/**
- * @generated from enum etcdserverpb.RangeRequest.SortOrder
- */
-export type RangeRequest_SortOrder = (typeof RangeRequest_SortOrder)[keyof typeof RangeRequest_SortOrder] | UnknownEnum;
-
-/**
- * Describes the enum etcdserverpb.RangeRequest.SortOrder.
- */
-export const RangeRequest_SortOrderSchema: GenEnum<RangeRequest_SortOrder> = /*@__PURE__*/
-  enumDesc(file_rpc, 3, 0);
 
 /**
  * @generated from message etcdserverpb.RangeResponse
@@ -252,13 +199,6 @@ export type RangeResponse = Message<"etcdserverpb.RangeResponse"> & {
    * @generated from field: bool more = 3;
    */
   more: boolean;
-
-  /**
-   * Of all keys of the range, beyond the limit, too.
-   *
-   * @generated from field: int64 count = 4;
-   */
-  count: bigint;
 };
 
 /**
@@ -305,11 +245,6 @@ export const PutRequestSchema: GenMessage<PutRequest> = /*@__PURE__*/
  */
 export type PutResponse = Message<"etcdserverpb.PutResponse"> & {
   /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
-  /**
    * @generated from field: etcdserverpb.KeyValue prev_kv = 2;
    */
   prevKv?: KeyValue | undefined;
@@ -348,11 +283,6 @@ export const DeleteRangeRequestSchema: GenMessage<DeleteRangeRequest> = /*@__PUR
  * @generated from message etcdserverpb.DeleteRangeResponse
  */
 export type DeleteRangeResponse = Message<"etcdserverpb.DeleteRangeResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
   /**
    * @generated from field: int64 deleted = 2;
    */
@@ -482,18 +412,7 @@ export type Compare = Message<"etcdserverpb.Compare"> & {
      */
     value: Uint8Array;
     case: "value";
-  } | {
-    /**
-     * @generated from field: int64 lease = 8;
-     */
-    value: bigint;
-    case: "lease";
   } | { case: undefined; value?: undefined };
-
-  /**
-   * @generated from field: bytes range_end = 64;
-   */
-  rangeEnd: Uint8Array;
 };
 
 /**
@@ -516,16 +435,6 @@ export const Compare_CompareResult = {
    * @generated from enum value: GREATER = 1;
    */
   GREATER: 1,
-
-  /**
-   * @generated from enum value: LESS = 2;
-   */
-  LESS: 2,
-
-  /**
-   * @generated from enum value: NOT_EQUAL = 3;
-   */
-  NOT_EQUAL: 3,
 } as const;
 
 /**
@@ -562,11 +471,6 @@ export const Compare_CompareTarget = {
    * @generated from enum value: VALUE = 3;
    */
   VALUE: 3,
-
-  /**
-   * @generated from enum value: LEASE = 4;
-   */
-  LEASE: 4,
 } as const;
 
 /**
@@ -644,13 +548,6 @@ export type CompactionRequest = Message<"etcdserverpb.CompactionRequest"> & {
    * @generated from field: int64 revision = 1;
    */
   revision: bigint;
-
-  /**
-   * Answer only after the old revisions are removed from the database.
-   *
-   * @generated from field: bool physical = 2;
-   */
-  physical: boolean;
 };
 
 /**
@@ -664,10 +561,6 @@ export const CompactionRequestSchema: GenMessage<CompactionRequest> = /*@__PURE_
  * @generated from message etcdserverpb.CompactionResponse
  */
 export type CompactionResponse = Message<"etcdserverpb.CompactionResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
 };
 
 /**
@@ -720,19 +613,9 @@ export type WatchCreateRequest = Message<"etcdserverpb.WatchCreateRequest"> & {
   startRevision: bigint;
 
   /**
-   * @generated from field: bool progress_notify = 4;
-   */
-  progressNotify: boolean;
-
-  /**
    * @generated from field: repeated etcdserverpb.WatchCreateRequest.FilterType filters = 5;
    */
   filters: WatchCreateRequest_FilterType[];
-
-  /**
-   * @generated from field: bool prev_kv = 6;
-   */
-  prevKv: boolean;
 
   /**
    * Split an answer that is larger than the server's limit of a request.
@@ -785,16 +668,6 @@ export type WatchResponse = Message<"etcdserverpb.WatchResponse"> & {
   header?: ResponseHeader | undefined;
 
   /**
-   * @generated from field: int64 watch_id = 2;
-   */
-  watchId: bigint;
-
-  /**
-   * @generated from field: bool created = 3;
-   */
-  created: boolean;
-
-  /**
    * @generated from field: bool canceled = 4;
    */
   canceled: boolean;
@@ -841,13 +714,6 @@ export type LeaseGrantRequest = Message<"etcdserverpb.LeaseGrantRequest"> & {
    * @generated from field: int64 TTL = 1;
    */
   TTL: bigint;
-
-  /**
-   * 0 lets the server choose.
-   *
-   * @generated from field: int64 ID = 2;
-   */
-  ID: bigint;
 };
 
 /**
@@ -861,11 +727,6 @@ export const LeaseGrantRequestSchema: GenMessage<LeaseGrantRequest> = /*@__PURE_
  * @generated from message etcdserverpb.LeaseGrantResponse
  */
 export type LeaseGrantResponse = Message<"etcdserverpb.LeaseGrantResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
   /**
    * @generated from field: int64 ID = 2;
    */
@@ -905,10 +766,6 @@ export const LeaseRevokeRequestSchema: GenMessage<LeaseRevokeRequest> = /*@__PUR
  * @generated from message etcdserverpb.LeaseRevokeResponse
  */
 export type LeaseRevokeResponse = Message<"etcdserverpb.LeaseRevokeResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
 };
 
 /**
@@ -939,16 +796,6 @@ export const LeaseKeepAliveRequestSchema: GenMessage<LeaseKeepAliveRequest> = /*
  * @generated from message etcdserverpb.LeaseKeepAliveResponse
  */
 export type LeaseKeepAliveResponse = Message<"etcdserverpb.LeaseKeepAliveResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
-  /**
-   * @generated from field: int64 ID = 2;
-   */
-  ID: bigint;
-
   /**
    * In seconds from the renewal on; 0 when there is no such lease.
    *
@@ -987,18 +834,6 @@ export type StatusResponse = Message<"etcdserverpb.StatusResponse"> & {
   header?: ResponseHeader | undefined;
 
   /**
-   * @generated from field: string version = 2;
-   */
-  version: string;
-
-  /**
-   * Bytes of the database file, free pages included.
-   *
-   * @generated from field: int64 dbSize = 3;
-   */
-  dbSize: bigint;
-
-  /**
    * The member id of the leader; 0 without one.
    *
    * @generated from field: uint64 leader = 4;
@@ -1011,18 +846,6 @@ export type StatusResponse = Message<"etcdserverpb.StatusResponse"> & {
    * @generated from field: repeated string errors = 8;
    */
   errors: string[];
-
-  /**
-   * @generated from field: int64 dbSizeInUse = 9;
-   */
-  dbSizeInUse: bigint;
-
-  /**
-   * Bytes; 0 before etcd 3.6.
-   *
-   * @generated from field: int64 dbSizeQuota = 12;
-   */
-  dbSizeQuota: bigint;
 };
 
 /**
@@ -1058,11 +881,6 @@ export const AuthenticateRequestSchema: GenMessage<AuthenticateRequest> = /*@__P
  * @generated from message etcdserverpb.AuthenticateResponse
  */
 export type AuthenticateResponse = Message<"etcdserverpb.AuthenticateResponse"> & {
-  /**
-   * @generated from field: etcdserverpb.ResponseHeader header = 1;
-   */
-  header?: ResponseHeader | undefined;
-
   /**
    * @generated from field: string token = 2;
    */

@@ -24,8 +24,6 @@ export interface EtcdWatch {
   readonly startRevision?: number;
   /** Without deletions. */
   readonly noDeletes?: boolean;
-  /** A sign of life every ten minutes, with the revision that the member has reached. */
-  readonly progress?: boolean;
 }
 
 export interface EtcdEvent {
@@ -135,7 +133,6 @@ async function* requestsOf(watch: EtcdWatch, stop: AbortSignal): AsyncGenerator<
         rangeEnd: bytesOf(watch.end ?? ""),
         startRevision: BigInt(watch.startRevision ?? 0),
         filters: watch.noDeletes === true ? [WatchCreateRequest_FilterType.NODELETE] : [],
-        progressNotify: watch.progress ?? false,
         fragment: true,
       },
     },
