@@ -9,7 +9,7 @@ if (major < oldestMajor) {
   process.stderr.write(`davit needs Node ${oldestMajor}, this is ${process.versions.node}: ${cure}\n`);
   process.exitCode = 1;
 } else {
-  const { run } = await import("./commands/run.ts");
+  const { run } = await import("./commands/commands.ts");
   const { enforceThreadLimits } = await import("./lib/memory-limit.ts");
   enforceThreadLimits();
   const stop = new AbortController();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/commands/store/backup-options.ts";
 import { readMigrateConfig } from "../src/commands/store/migrate-store.ts";
-import { ConfigError } from "../src/options/parsing.ts";
+import { ConfigError, helpOf } from "../src/options/parsing.ts";
 import type { Paths } from "../src/options/rules.ts";
 
 /** Directories end with a slash here. */
@@ -107,7 +107,7 @@ describe("the options of davit backup", () => {
 
   it("are told by the help", () => {
     for (const flag of ["store URL", "data-dir DIR", "output FILE", "force", "store-token-file FILE"]) {
-      expect(backupHelp()).toContain(`  --${flag}\n`);
+      expect(helpOf(backupHelp)).toContain(`  --${flag}\n`);
     }
   });
 });
@@ -150,7 +150,7 @@ describe("the options of davit restore", () => {
 
   it("are told by the help", () => {
     for (const flag of ["input FILE", "data-dir DIR", "store-etcd-prefix PREFIX"])
-      expect(restoreHelp()).toContain(`  --${flag}\n`);
+      expect(helpOf(restoreHelp)).toContain(`  --${flag}\n`);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError, type OptionTable } from "../src/options/parsing.ts";
+import { ConfigError, helpOf, type OptionTable } from "../src/options/parsing.ts";
 import { bootHelp, readBootConfig, readServeConfig, serveHelp } from "../src/options/serve.ts";
 import { bootOptions, serveOptions } from "../src/options/table.ts";
 
@@ -235,7 +235,7 @@ it.each([serveOptions, bootOptions])("The rules of an option name others of its 
 });
 
 it("The help names every option with its default", () => {
-  const help = serveHelp();
+  const help = helpOf(serveHelp);
   for (const flag of ["--manifests DIR", "--boot-address HOST:PORT", "--store-insecure", "--log-format json|pretty"]) {
     expect(help).toContain(`  ${flag}\n`);
   }
@@ -304,7 +304,7 @@ describe("the options of davit boot", () => {
   });
 
   it("are told by the help", () => {
-    expect(bootHelp()).toContain("  --store URL,URL\n");
+    expect(helpOf(bootHelp)).toContain("  --store URL,URL\n");
   });
 });
 

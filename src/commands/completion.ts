@@ -1,9 +1,10 @@
 /**
  * `davit completion`: a script by which a shell completes davit's commands and options. It is made of the commands' own
- * help, so that a new option is in it at once.
+ * tables, so that a new option is in it at once.
  */
 
-import type { CliCommand, Host, ListedCommand } from "./core/host.ts";
+import { optionText } from "../options/parsing.ts";
+import type { CliCommand, ListedCommand } from "./core/host.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
@@ -51,42 +52,17 @@ interface DescribedOption {
   readonly help: string;
 }
 
-/** Reads the options of every command out of its help. */
+/** Returns every command with its options. */
 export async function describe(commands: readonly ListedCommand[]): Promise<readonly DescribedCommand[]> {
   const described: DescribedCommand[] = [];
   for (const { name, summary, load } of commands) {
-    const command = await load();
-    // `version` has no help: it would print the version.
-    const options = name === "version" ? [] : optionsIn(await helpText(command));
-    described.push({ name, summary, options }, ...(await describe(command.parts ?? [])));
+    const { help, parts = [] } = await load();
+    const options = Object.values(help?.options ?? {}).map((option) => {
+      return { flag: option.flag, value: option.value, help: optionText(option) };
+    });
+    described.push({ name, summary, options }, ...(await describe(parts)));
   }
   return described;
-}
-
-async function helpText(command: CliCommand): Promise<string> {
-  let text = "";
-  const host: Host = {
-    args: [],
-    environment: {},
-    outputIsTerminal: false,
-    input: { isTerminal: true, pieces: noPieces },
-    write: (piece) => {
-      text += piece;
-    },
-    writeError: () => {},
-    stop: new AbortController().signal,
-    onExit: () => {},
-    exit: () => {},
-  };
-  await command.run(["--help"], host);
-  return text;
-}
-
-async function* noPieces(): AsyncIterable<Uint8Array> {}
-
-function optionsIn(text: string): readonly DescribedOption[] {
-  const found = text.matchAll(/^ {2}--([a-z\d-]+)(?: (\S+))?\n {8}(.+)$/gm);
-  return [...found].map(([, flag = "", value, line = ""]) => ({ flag, value, help: line }));
 }
 
 /** The words that a value may have; empty for any other value. */

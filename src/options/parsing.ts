@@ -111,21 +111,32 @@ const ofVariables = [
   "In a variable, commas separate the values of a list. A flag overrides the variable.",
 ];
 
-/** Returns the help text of a command with its options. @param notes which variables set options. */
-export function helpOf(usage: string, purpose: string, table: OptionTable, notes = ofVariables): string {
-  return [`Usage: davit ${usage} [options]`, "", purpose, ...notes, "", ...tableHelp(table), ""].join("\n");
+/** What a command says of itself. Its help, the completion in shells and the manual page are made of it. */
+export interface CommandHelp {
+  /** The command, and the options that it needs: `restore --input FILE --data-dir DIR`. */
+  readonly usage: string;
+  readonly purpose: string;
+  readonly options: OptionTable;
+  /** Which variables set options; by default, all do. */
+  readonly notes?: readonly string[];
 }
 
-/** Returns two lines of help for each option. */
-function tableHelp(table: OptionTable): readonly string[] {
-  return Object.values(table).map((option) => {
-    const left = `  --${option.flag}${option.value === undefined ? "" : ` ${option.value}`}`;
-    const notes = [
-      option.preset !== undefined && option.value !== undefined ? `default ${option.preset}` : "",
-      option.repeatable === true ? "repeatable" : "",
-    ].filter((note) => note !== "");
-    return `${left}\n        ${option.help}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`;
+/** Returns the help text of a command, with two lines for each option. */
+export function helpOf({ usage, purpose, options, notes = ofVariables }: CommandHelp): string {
+  const lines = Object.values(options).map((option) => {
+    const value = option.value === undefined ? "" : ` ${option.value}`;
+    return `  --${option.flag}${value}\n        ${optionText(option)}`;
   });
+  return [`Usage: davit ${usage} [options]`, "", purpose, ...notes, "", ...lines, ""].join("\n");
+}
+
+/** Returns what an option is for, with its default. */
+export function optionText({ help, value, preset, repeatable }: Option<unknown>): string {
+  const notes = [
+    ...(preset !== undefined && value !== undefined ? [`default ${preset}`] : []),
+    ...(repeatable === true ? ["repeatable"] : []),
+  ];
+  return notes.length === 0 ? help : `${help} (${notes.join(", ")})`;
 }
 
 function readFlags(table: OptionTable, args: readonly string[], takesName: boolean) {

@@ -3,7 +3,7 @@
 import { relative } from "node:path";
 import { localTokenFile } from "../lib/files/token-file.ts";
 import { authority, isLoopback } from "../lib/text/address.ts";
-import { type Environment, helpOf, readTable, type Values } from "./parsing.ts";
+import { type CommandHelp, type Environment, readTable, type Values } from "./parsing.ts";
 import { configWithout, type Paths, readOptions, ruleProblems } from "./rules.ts";
 import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions } from "./table.ts";
 
@@ -63,19 +63,17 @@ export function readBootConfig(args: readonly string[], environment: Environment
   return configWithout(problems, config);
 }
 
-/** Returns the help text of `davit serve`. */
-export function serveHelp(): string {
-  return helpOf(
-    "serve --manifests DIR | --kubernetes",
-    "Serves boot configs to machines from Profiles and Groups.",
-    serveOptions,
-  );
-}
+export const serveHelp: CommandHelp = {
+  usage: "serve --manifests DIR | --kubernetes",
+  purpose: "Serves boot configs to machines from Profiles and Groups.",
+  options: serveOptions,
+};
 
-/** Returns the help text of `davit boot`. */
-export function bootHelp(): string {
-  return helpOf("boot --store URL", "Serves boot configs to machines from the store of another davit.", bootOptions);
-}
+export const bootHelp: CommandHelp = {
+  usage: "boot --store URL",
+  purpose: "Serves boot configs to machines from the store of another davit.",
+  options: bootOptions,
+};
 
 function signingPassphrase(environment: Environment): SigningPassphrase {
   const { DAVIT_SIGNING_PASSPHRASE: given = "", DAVIT_GRUB_SIGNING_PASSPHRASE: ofGrub = "" } = environment;

@@ -4,7 +4,7 @@
  */
 
 import { App } from "../../src/app/app.ts";
-import { runServing } from "../../src/commands/server/run-app.ts";
+import { servingCommand } from "../../src/commands/server/run-app.ts";
 import { readServeConfig, serveHelp } from "../../src/options/serve.ts";
 
 const storeSizes = { maxSegmentBytes: 256 * 1024, snapshotInterval: { records: 300, bytes: 2 ** 30 } };
@@ -13,25 +13,22 @@ const stop = new AbortController();
 process.on("SIGTERM", () => stop.abort());
 
 const [, , , ...args] = process.argv;
-process.exitCode = await runServing(
-  {
-    name: "serve",
-    help: serveHelp,
-    readConfig: readServeConfig,
-    jobs: [],
-    createApp: (options) => new App({ ...options, storeSizes }),
-    welcome: () => "",
-  },
+const serve = servingCommand({
+  name: "serve",
+  help: serveHelp,
+  readConfig: readServeConfig,
+  jobs: [],
+  createApp: (options) => new App({ ...options, storeSizes }),
+  welcome: () => "",
+});
+process.exitCode = await serve.run(args, {
   args,
-  {
-    args,
-    environment: process.env,
-    outputIsTerminal: false,
-    input: { isTerminal: false, pieces: () => process.stdin },
-    write: (text) => process.stdout.write(text),
-    writeError: (text) => process.stderr.write(text),
-    stop: stop.signal,
-    onExit: (callback) => process.once("exit", callback),
-    exit: (code) => process.exit(code),
-  },
-);
+  environment: process.env,
+  outputIsTerminal: false,
+  input: { isTerminal: false, pieces: () => process.stdin },
+  write: (text) => process.stdout.write(text),
+  writeError: (text) => process.stderr.write(text),
+  stop: stop.signal,
+  onExit: (callback) => process.once("exit", callback),
+  exit: (code) => process.exit(code),
+});

@@ -1,7 +1,7 @@
 /** A command in this process, with a terminal, standard input and files that a test chooses. */
 
+import { run } from "../../src/commands/commands.ts";
 import type { Host } from "../../src/commands/core/host.ts";
-import { run } from "../../src/commands/run.ts";
 
 export interface RunOptions {
   /** Standard input, in pieces. */

@@ -1,20 +1,22 @@
 /** Reads a command's options, runs the command, and reports mistakes and failures. */
 
 import { statSync } from "node:fs";
-import { ConfigError, type Environment } from "../../options/parsing.ts";
+import { FileError } from "../../lib/files/watched-files.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { type CommandHelp, ConfigError, type Environment, helpOf } from "../../options/parsing.ts";
 import type { Paths } from "../../options/rules.ts";
-import { sentenceOf } from "./failure.ts";
+import { WalError } from "../../store/core/log-port.ts";
 import type { CliCommand, Host } from "./host.ts";
 
 export interface CommandLine<Config> {
   /** The command's name, for messages. */
   readonly name: string;
-  readonly help: () => string;
+  readonly help: CommandHelp;
   /** @throws {ConfigError} */
   readonly readConfig: (args: readonly string[], environment: Environment, paths: Paths) => Config;
 }
 
-interface WorkCommand<Config> extends CommandLine<Config>, Omit<CliCommand, "run"> {
+interface WorkCommand<Config> extends CommandLine<Config>, Omit<CliCommand, "run" | "help"> {
   /** Returns the exit code. */
   readonly work: (config: Config, host: Host) => Promise<number>;
   /** The exit code if the work fails; by default 1. */
@@ -50,7 +52,7 @@ export function readCommandLine<Config>(
   host: Host,
 ): ReadCommandLine<Config> {
   if (args.includes("--help") || args.includes("-h")) {
-    host.write(help());
+    host.write(helpOf(help));
     return { kind: "over", exitCode: 0 };
   }
   try {
@@ -67,3 +69,9 @@ const diskPaths: Paths = {
   isDirectory: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
   isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
 };
+
+/** Returns the message for a person; undefined for an error that is a bug in davit. */
+export function sentenceOf(error: unknown): string | undefined {
+  const isOurs = error instanceof WalError || error instanceof StartError || error instanceof FileError;
+  return isOurs ? error.message : undefined;
+}

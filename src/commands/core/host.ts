@@ -1,3 +1,5 @@
+import type { CommandHelp } from "../../options/parsing.ts";
+
 /** The parts of the process that a command may use. */
 export interface Host {
   /** The command line after the program's name; the first word is the command's name. */
@@ -39,6 +41,8 @@ export interface ListedCommand {
 export interface CliCommand {
   /** The commands behind a second word, whose names have both words. */
   readonly parts?: readonly ListedCommand[];
+  /** Undefined for a command without options. */
+  readonly help?: CommandHelp;
   /** True for a command without cleanup: a signal ends it immediately. */
   readonly endsAtOnce?: boolean;
   /** Runs the command. Returns the exit code: usually 0 for success, 1 for failure, 2 for a wrong command line. */

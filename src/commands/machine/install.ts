@@ -41,12 +41,11 @@ const grantable = "group/[NAMESPACE/]NAME|machine/[NAMESPACE/]NAME";
 /** `davit machine install` */
 export const installMachines = workCommand({
   name: "machine install",
-  help: () =>
-    machineHelp(
-      `machine install ${grantable}`,
-      "Sets spec.install of a Group or Machine, in the cluster or its file: each of its machines may install once.",
-      installOptions,
-    ),
+  help: machineHelp(
+    `machine install ${grantable}`,
+    "Sets spec.install of a Group or Machine, in the cluster or its file: each of its machines may install once.",
+    installOptions,
+  ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(installOptions, args, environment, paths);
     const word = onlyWord(words, problems, grantable);

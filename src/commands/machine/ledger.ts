@@ -31,12 +31,11 @@ const anySubject = `group/[NAMESPACE/]NAME|${anyMachine}`;
 /** `davit machine adopt` */
 export const adoptMachines = workCommand({
   name: "machine adopt",
-  help: () =>
-    machineHelp(
-      `machine adopt ${anySubject}`,
-      "Makes one machine, or all machines of a Group without an entry, count as installed.",
-      adoptOptions,
-    ),
+  help: machineHelp(
+    `machine adopt ${anySubject}`,
+    "Makes one machine, or all machines of a Group without an entry, count as installed.",
+    adoptOptions,
+  ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(adoptOptions, args, environment, paths);
     return configWithout(problems, {
@@ -63,12 +62,11 @@ export const adoptMachines = workCommand({
 /** `davit machine forget` */
 export const forgetMachines = workCommand({
   name: "machine forget",
-  help: () =>
-    machineHelp(
-      `machine forget ${anySubject}`,
-      "Makes one machine count as never installed, or ends the adoption of a Group. It opens no install by itself.",
-      ledgerOptions,
-    ),
+  help: machineHelp(
+    `machine forget ${anySubject}`,
+    "Makes one machine count as never installed, or ends the adoption of a Group. It opens no install by itself.",
+    ledgerOptions,
+  ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(ledgerOptions, args, environment, paths);
     return configWithout(problems, {

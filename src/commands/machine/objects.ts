@@ -1,7 +1,7 @@
 /** `davit machine approve`, `hold` and `release`: they change the Machine object, or print the change. */
 
 import { StartError } from "../../lib/start-error.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import type { Environment } from "../../options/parsing.ts";
 import { configWithout, type Paths } from "../../options/rules.ts";
@@ -18,7 +18,6 @@ import {
   readMachineOptions,
   readNamedObject,
 } from "./options.ts";
-import { printedPatch } from "./print.ts";
 import { fileOf, writeObject } from "./write.ts";
 
 /** Where a change goes. */
@@ -45,12 +44,11 @@ const anyObject = "[NAMESPACE/]NAME|MAC|UUID";
 function objectCommand({ verb, spec, done }: ObjectVerb) {
   return workCommand({
     name: `machine ${verb}`,
-    help: () =>
-      machineHelp(
-        `machine ${verb} ${anyObject}`,
-        `Sets ${specText(spec)} of a Machine in the cluster, or in its file (--write).`,
-        objectOptions,
-      ),
+    help: machineHelp(
+      `machine ${verb} ${anyObject}`,
+      `Sets ${specText(spec)} of a Machine in the cluster, or in its file (--write).`,
+      objectOptions,
+    ),
     readConfig: (args, environment, paths) => {
       const { words, values, problems } = readMachineOptions(objectOptions, args, environment, paths);
       const word = onlyWord(words, problems, anyObject);
@@ -185,4 +183,28 @@ function specText(spec: JsonObject): string {
   return Object.entries(spec)
     .map(([name, value]) => `spec.${name} to ${String(value)}`)
     .join(" and ");
+}
+
+/** Returns the text for a change of `spec`. */
+export function printedPatch(place: ObjectPlace, spec: JsonObject): string {
+  const { kind, namespace, name } = place;
+  const resource = kind === "Group" ? "groups.davit.dev" : "machines.davit.dev";
+  const patch = JSON.stringify({ spec });
+  return [
+    `kubectl patch ${resource} ${name} --namespace ${namespace} --type merge --patch '${patch}'`,
+    "",
+    `# or in the file of ${nameOf(place)}:`,
+    "spec:",
+    ...yamlLines(spec, "  "),
+    "",
+  ].join("\n");
+}
+
+/** A text in quotes is a text in YAML, too: a ledger's id may look like a number. */
+function yamlLines(object: JsonObject, indent: string): readonly string[] {
+  return Object.entries(object).flatMap(([name, value]) =>
+    isJsonObject(value)
+      ? [`${indent}${name}:`, ...yamlLines(value, `${indent}  `)]
+      : [`${indent}${name}: ${JSON.stringify(value)}`],
+  );
 }

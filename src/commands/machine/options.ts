@@ -4,9 +4,9 @@ import { isLoopback } from "../../lib/text/address.ts";
 import { type MachinePhase, machinePhases } from "../../model/objects/machine.ts";
 import { installScopes } from "../../model/permits/permit.ts";
 import {
+  type CommandHelp,
   ConfigError,
   type Environment,
-  helpOf,
   type Option,
   OptionRefusal,
   type OptionTable,
@@ -133,12 +133,13 @@ export const machineOptions = {
   ...filterOptions,
 };
 
-/** Returns the help text of a command. */
-export function machineHelp(usage: string, purpose: string, table: OptionTable): string {
-  return helpOf(usage, purpose, table, [
+/** Returns the help of a command. */
+export function machineHelp(usage: string, purpose: string, options: OptionTable): CommandHelp {
+  const notes = [
     "Environment variables can set --operations-url, --operations-token-file, --kubeconfig and --context, such as",
     "DAVIT_OPERATIONS_URL for --operations-url. A flag overrides the variable.",
-  ]);
+  ];
+  return { usage, purpose, options, notes };
 }
 
 // Variables that no command line shows must not widen a grant, or change another object.

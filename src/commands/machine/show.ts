@@ -31,8 +31,11 @@ const listOptions = { ...filterOptions, ...watchedOptions };
 /** `davit machine list` */
 export const listMachines = workCommand({
   name: "machine list",
-  help: () =>
-    machineHelp("machine list", "Lists every machine that objects or the ledger name, or that was seen.", listOptions),
+  help: machineHelp(
+    "machine list",
+    "Lists every machine that objects or the ledger name, or that was seen.",
+    listOptions,
+  ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(listOptions, args, environment, paths);
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": davit machine show shows one machine`);
@@ -58,10 +61,15 @@ export const listMachines = workCommand({
   },
 });
 
+/** The forms of a machine's name. */
+export const anyMachine = "MAC|UUID|[NAMESPACE/]NAME";
+/** The same and serial numbers, for commands that change nothing: anybody on the network can send a serial number. */
+const shownMachine = `${anyMachine}|SERIAL`;
+
 /** `davit machine show` */
 export const showMachine = workCommand({
   name: "machine show",
-  help: () => machineHelp(`machine show ${shownMachine}`, "Shows one machine.", watchedOptions),
+  help: machineHelp(`machine show ${shownMachine}`, "Shows one machine.", watchedOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(watchedOptions, args, environment, paths);
     const machine = onlyWord(words, problems, shownMachine);
@@ -80,7 +88,7 @@ export const showMachine = workCommand({
 /** `davit machine ledger` */
 export const showLedger = workCommand({
   name: "machine ledger",
-  help: () => machineHelp("machine ledger", "Shows the ledger that grants name.", readingOptions),
+  help: machineHelp("machine ledger", "Shows the ledger that grants name.", readingOptions),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(readingOptions, args, environment, paths);
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": there is one ledger`);
@@ -88,11 +96,6 @@ export const showLedger = workCommand({
   },
   work: async ({ output, ...operations }, host) => await printLedger(operations, output, host),
 });
-
-/** The forms of a machine's name. */
-export const anyMachine = "MAC|UUID|[NAMESPACE/]NAME";
-/** The same and serial numbers, for commands that change nothing: anybody on the network can send a serial number. */
-const shownMachine = `${anyMachine}|SERIAL`;
 
 async function printLedger(operations: OperationsOptions, output: "table" | "json", host: Host): Promise<number> {
   const answer = await readOperations(operations, "/ledger");

@@ -47,10 +47,9 @@ export function readDiffConfig(args: readonly string[], environment: Environment
   return configWithout(problems, values);
 }
 
-export function diffHelp(): string {
-  const purpose = [
-    "Shows what manifests would change, and for which machines. It changes nothing, and prints no text of a Secret.",
+export const diffHelp = machineHelp(
+  "diff --manifests DIR",
+  "Shows what manifests would change, and for which machines. It changes nothing, and prints no text of a Secret.\n" +
     "Exit code 0: compared. 1: something differs, with --exit-code. 2: not compared.",
-  ];
-  return machineHelp("diff --manifests DIR", purpose.join("\n"), diffOptions);
-}
+  diffOptions,
+);

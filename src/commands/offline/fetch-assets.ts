@@ -8,30 +8,50 @@ import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
 import { readSmallFile } from "../../lib/files/watched-files.ts";
 import type { Log } from "../../lib/log.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
-import { type Environment, helpOf, type Values } from "../../options/parsing.ts";
+import type { Values } from "../../options/parsing.ts";
 import { fileOption, newDirectoryOption } from "../../options/readers.ts";
-import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
-import { readCommandLine } from "../core/command-line.ts";
-import { sentenceOf } from "../core/failure.ts";
-import type { CliCommand, Host } from "../core/host.ts";
+import { configWithout, readOptions } from "../../options/rules.ts";
+import { sentenceOf, workCommand } from "../core/command-line.ts";
+import type { Host } from "../core/host.ts";
 import { Progress, sizeText } from "../core/progress.ts";
 
+const fetchAssetsOptions = {
+  list: {
+    ...fileOption("list", "what to fetch: a YAML sequence of {url, sha256, path}"),
+    required: "No list of assets: give --list FILE",
+  },
+  assetsDir: {
+    ...newDirectoryOption("assets-dir", "where to put it; created if it is missing"),
+    required: "No assets directory: give --assets-dir DIR",
+  },
+};
+
+/** The values of the options that `davit fetch-assets` was given. */
+type FetchAssetsConfig = Values<typeof fetchAssetsOptions>;
+
 /** The command `davit fetch-assets` fills an assets directory. A boot service may run at the same time. */
-export const fetchAssets: CliCommand = {
-  run: async (args, host) => {
-    const command = { name: "fetch-assets", help: fetchAssetsHelp, readConfig: readFetchAssetsConfig };
-    const read = readCommandLine(command, args, host);
-    if (read.kind === "over") return read.exitCode;
-    const list = await readList(read.config, host);
+export const fetchAssets = workCommand({
+  name: "fetch-assets",
+  help: {
+    usage: "fetch-assets --list FILE --assets-dir DIR",
+    purpose: "Downloads missing assets, and checks each against its SHA-256.",
+    options: fetchAssetsOptions,
+  },
+  readConfig: (args, environment, paths) => {
+    const { values, problems } = readOptions(fetchAssetsOptions, args, environment, paths);
+    return configWithout(problems, values);
+  },
+  work: async (config, host) => {
+    const list = await readList(config, host);
     if (list === undefined) return 1;
     let failures = 0;
     for (const asset of list) {
-      if (!(await isFetched(asset, read.config, host))) failures++;
+      if (!(await isFetched(asset, config, host))) failures++;
       if (host.stop.aborted) break;
     }
     return failures === 0 && !host.stop.aborted ? 0 : 1;
   },
-};
+});
 
 async function readList(
   { list, assetsDir }: FetchAssetsConfig,
@@ -107,32 +127,4 @@ function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unkno
   const sentence = sentenceOf(diskFailure("Writing", `${assetsDir}/${path}`, error));
   if (sentence === undefined) throw error;
   return sentence;
-}
-
-const fetchAssetsOptions = {
-  list: {
-    ...fileOption("list", "what to fetch: a YAML sequence of {url, sha256, path}"),
-    required: "No list of assets: give --list FILE",
-  },
-  assetsDir: {
-    ...newDirectoryOption("assets-dir", "where to put it; created if it is missing"),
-    required: "No assets directory: give --assets-dir DIR",
-  },
-};
-
-/** The values of the options that `davit fetch-assets` was given. */
-type FetchAssetsConfig = Values<typeof fetchAssetsOptions>;
-
-/**
- * Reads the options of `davit fetch-assets`.
- * @throws {ConfigError} that lists every problem with the options.
- */
-function readFetchAssetsConfig(args: readonly string[], environment: Environment, paths: Paths): FetchAssetsConfig {
-  const { values, problems } = readOptions(fetchAssetsOptions, args, environment, paths);
-  return configWithout(problems, values);
-}
-
-function fetchAssetsHelp(): string {
-  const purpose = "Downloads missing assets, and checks each against its SHA-256.";
-  return helpOf("fetch-assets --list FILE --assets-dir DIR", purpose, fetchAssetsOptions);
 }

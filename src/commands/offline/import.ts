@@ -1,18 +1,10 @@
 /** `davit import`: its options. The import itself is the package packages/import-matchbox. */
 
 import { type ImportConfig, importDirectory } from "../../../packages/import-matchbox/src/import-matchbox.ts";
-import { ConfigError, type Environment, helpOf, type Option } from "../../options/parsing.ts";
+import { ConfigError, type Environment, type Option } from "../../options/parsing.ts";
 import { newDirectoryOption, one, readServerUrl, switchOption } from "../../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
-
-/** Converts the data directory of matchbox, another netboot service, to manifests. */
-export const importCommand = workCommand({
-  name: "import",
-  help: importHelp,
-  readConfig: readImportConfig,
-  work: importDirectory,
-});
 
 const importOptions = {
   out: {
@@ -27,6 +19,18 @@ const importOptions = {
   } satisfies Option<URL>,
   force: switchOption("force", "replace files of an earlier import"),
 };
+
+/** Converts the data directory of matchbox, another netboot service, to manifests. */
+export const importCommand = workCommand({
+  name: "import",
+  help: {
+    usage: "import matchbox DIR --out DIR",
+    purpose: "Makes Profiles and Groups of a matchbox data directory, and reports what they lack.",
+    options: importOptions,
+  },
+  readConfig: readImportConfig,
+  work: importDirectory,
+});
 
 /**
  * Reads the options and the words `matchbox DIR` before them.
@@ -46,9 +50,4 @@ function readImportConfig(args: readonly string[], environment: Environment, pat
 function firstOption(args: readonly string[]): number {
   const at = args.findIndex((arg) => arg.startsWith("-"));
   return at < 0 ? args.length : at;
-}
-
-function importHelp(): string {
-  const purpose = "Makes Profiles and Groups of a matchbox data directory, and reports what they lack.";
-  return helpOf("import matchbox DIR --out DIR", purpose, importOptions);
 }

@@ -6,7 +6,7 @@ import type { LintFinding } from "../../offline/lint/finding.ts";
 import { lint as lintManifests } from "../../offline/lint/lint.ts";
 import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../../offline/lint/report.ts";
 import type { Manifests } from "../../offline/load/load-manifests.ts";
-import { type Environment, helpOf, type Option, readTable, type Values } from "../../options/parsing.ts";
+import { type CommandHelp, type Environment, type Option, readTable, type Values } from "../../options/parsing.ts";
 import { directoryOption, one, readChoice, switchOption } from "../../options/readers.ts";
 import { configWithout, type Paths, ruleProblems } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
@@ -18,6 +18,30 @@ import { ProgressLine } from "../core/progress.ts";
 const goodCode = 0;
 const badCode = 1;
 const unreadCode = 2;
+
+const lintOptions = {
+  ...offlineOptions,
+  assetsDir: directoryOption(
+    "assets-dir",
+    "also report kernels and initrds that are missing there, or not as their sha256 says",
+  ),
+  format: {
+    flag: "format",
+    value: "text|json|github",
+    preset: "text",
+    help: "a line for each finding, JSON, or annotations of a pull request on GitHub",
+    read: one(readChoice(lintFormats)),
+  } satisfies Option<LintFormat>,
+  strict: switchOption("strict", "warnings fail, too"),
+};
+
+const lintHelp: CommandHelp = {
+  usage: "lint FILE... | lint --manifests DIR | kubectl get ... -o yaml | davit lint",
+  purpose:
+    "Reports mistakes in Profiles, Groups and Machines, and in what they name, before a machine boots.\n" +
+    "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
+  options: lintOptions,
+};
 
 /** `davit lint`: checks manifests without a server. */
 export const lint = workCommand({
@@ -75,22 +99,6 @@ function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): n
   return counts.error > 0 || (strict && counts.warning > 0) ? badCode : goodCode;
 }
 
-const lintOptions = {
-  ...offlineOptions,
-  assetsDir: directoryOption(
-    "assets-dir",
-    "also report kernels and initrds that are missing there, or not as their sha256 says",
-  ),
-  format: {
-    flag: "format",
-    value: "text|json|github",
-    preset: "text",
-    help: "a line for each finding, JSON, or annotations of a pull request on GitHub",
-    read: one(readChoice(lintFormats)),
-  } satisfies Option<LintFormat>,
-  strict: switchOption("strict", "warnings fail, too"),
-};
-
 /** The options, parsed. */
 type LintConfig = Values<typeof lintOptions>;
 
@@ -110,16 +118,4 @@ function readLintConfig(args: readonly string[], environment: Environment, paths
     ...absent.map((path) => `No file "${path}": give files and directories that exist, before the options`),
   ];
   return configWithout(problems, { ...values, manifests: [...files, ...values.manifests] });
-}
-
-function lintHelp(): string {
-  const purpose = [
-    "Reports mistakes in Profiles, Groups and Machines, and in what they name, before a machine boots.",
-    "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
-  ];
-  return helpOf(
-    "lint FILE... | lint --manifests DIR | kubectl get ... -o yaml | davit lint",
-    purpose.join("\n"),
-    lintOptions,
-  );
 }

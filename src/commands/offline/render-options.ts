@@ -2,7 +2,7 @@
 
 import { configNames } from "../../boot/boot-configs.ts";
 import { type GenericPart, isGenericPart, isPartName } from "../../model/objects/profile.ts";
-import { type Environment, helpOf, type Option, type Values } from "../../options/parsing.ts";
+import type { CommandHelp, Environment, Option, Values } from "../../options/parsing.ts";
 import { each, newDirectoryOption, one, readChoice, readLabel, readText, switchOption } from "../../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
 import { serveOptions } from "../../options/table.ts";
@@ -95,8 +95,8 @@ export function readRenderConfig(args: readonly string[], environment: Environme
   return configWithout(problems, { ...rest, rawQuery });
 }
 
-/** The help text of `davit render`. */
-export function renderHelp(): string {
-  const purpose = "Prints what davit serve would answer a machine, byte for byte, without a server.";
-  return helpOf("render --manifests DIR --label NAME=VALUE", purpose, renderOptions);
-}
+export const renderHelp: CommandHelp = {
+  usage: "render --manifests DIR --label NAME=VALUE",
+  purpose: "Prints what davit serve would answer a machine, byte for byte, without a server.",
+  options: renderOptions,
+};

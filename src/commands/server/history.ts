@@ -20,12 +20,11 @@ const anyQuestion = "[MAC|UUID|[NAMESPACE/]NAME|SERIAL|ADDRESS|hostname=NAME|ser
 export const history = workCommand({
   name: "history",
   endsAtOnce: true,
-  help: () =>
-    machineHelp(
-      `history ${anyQuestion}`,
-      "Lists the machines that were seen last, or shows every boot of one machine.",
-      historyOptions,
-    ),
+  help: machineHelp(
+    `history ${anyQuestion}`,
+    "Lists the machines that were seen last, or shows every boot of one machine.",
+    historyOptions,
+  ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(historyOptions, args, environment, paths);
     const bad = words.find((word) => !isQuestion(word));

@@ -11,12 +11,11 @@ const previewOptions = { ...operationsOptions, ...outputOptions };
 export const preview = workCommand({
   name: "preview",
   endsAtOnce: true,
-  help: () =>
-    machineHelp(
-      "preview [MAC|UUID|[NAMESPACE/]NAME|SERIAL|LABEL=VALUE]...",
-      "Shows which Group a machine with these labels gets, and why. davit render does it without a server.",
-      previewOptions,
-    ),
+  help: machineHelp(
+    "preview [MAC|UUID|[NAMESPACE/]NAME|SERIAL|LABEL=VALUE]...",
+    "Shows which Group a machine with these labels gets, and why. davit render does it without a server.",
+    previewOptions,
+  ),
   readConfig: (args, environment, paths) => {
     const { words: given, values, problems } = readMachineOptions(previewOptions, args, environment, paths);
     const words = given.flatMap(labelsOfQuery);

@@ -9,7 +9,7 @@ import type { Environment } from "../../options/parsing.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { type CommandLine, readCommandLine } from "../core/command-line.ts";
-import type { Host } from "../core/host.ts";
+import type { CliCommand, Host } from "../core/host.ts";
 import { readVersion } from "../core/version.ts";
 
 // davit exits after this time even if a part has not stopped. Kubernetes sends SIGKILL 30 s after SIGTERM, and a person
@@ -42,14 +42,17 @@ export interface ServingCommand<Config extends ServiceConfig, Facts extends obje
   readonly welcome: (facts: Facts, config: Config) => string;
 }
 
-/** Runs a serving command to its end and returns the exit code. */
-export async function runServing<Config extends ServiceConfig, Facts extends object>(
+/** Makes a command that runs until a signal stops it. */
+export function servingCommand<Config extends ServiceConfig, Facts extends object>(
   command: ServingCommand<Config, Facts>,
-  args: readonly string[],
-  host: Host,
-): Promise<number> {
-  const read = readCommandLine(command, args, host);
-  return read.kind === "over" ? read.exitCode : await serveUntilStopped(command, read.config, host);
+): CliCommand {
+  return {
+    help: command.help,
+    run: async (args, host) => {
+      const read = readCommandLine(command, args, host);
+      return read.kind === "over" ? read.exitCode : await serveUntilStopped(command, read.config, host);
+    },
+  };
 }
 
 async function serveUntilStopped<Config extends ServiceConfig, Facts extends object>(

@@ -1,7 +1,14 @@
 /** The options of `davit backup` and `davit restore`. */
 
 import { dirname } from "node:path";
-import { ConfigError, type Environment, helpOf, type Option, readTable, type Values } from "../../options/parsing.ts";
+import {
+  type CommandHelp,
+  ConfigError,
+  type Environment,
+  type Option,
+  readTable,
+  type Values,
+} from "../../options/parsing.ts";
 import {
   directoryOption,
   fileOption,
@@ -99,16 +106,17 @@ export function readRestoreConfig(args: readonly string[], environment: Environm
   return configWithout(problems, values);
 }
 
-/** The help text of `davit backup`. */
-export function backupHelp(): string {
-  return helpOf("backup --store URL --output FILE", "Takes a backup of everything in a store.", backupOptions);
-}
+export const backupHelp: CommandHelp = {
+  usage: "backup --store URL --output FILE",
+  purpose: "Takes a backup of everything in a store.",
+  options: backupOptions,
+};
 
-/** The help text of `davit restore`. */
-export function restoreHelp(): string {
-  const purpose = "Begins a store with the keys of a backup. What machines boot is then read from the source again.";
-  return helpOf("restore --input FILE --data-dir DIR", purpose, restoreOptions);
-}
+export const restoreHelp: CommandHelp = {
+  usage: "restore --input FILE --data-dir DIR",
+  purpose: "Begins a store with the keys of a backup. What machines boot is then read from the source again.",
+  options: restoreOptions,
+};
 
 /**
  * Removes the variable of one source if a flag names the other source. For example, a container of `davit serve` sets

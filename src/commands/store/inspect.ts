@@ -5,7 +5,7 @@ import { readBackup } from "../../store/backup/backup.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { inspectDirectory } from "../../store/inspect/inspect.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
-import { sentenceOf } from "../core/failure.ts";
+import { sentenceOf } from "../core/command-line.ts";
 import type { CliCommand, Host } from "../core/host.ts";
 import { backupReport, directoryReport, isSecret, verdict } from "./inspect-report.ts";
 

@@ -2,7 +2,7 @@ import { endFileLedger } from "../../installs/ledger/file-mark.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { tombstonesRoot } from "../../model/objects/documents.ts";
-import { type Environment, helpOf, type Option, type Values } from "../../options/parsing.ts";
+import type { Environment, Option, Values } from "../../options/parsing.ts";
 import { one, readChoice } from "../../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
 import { moveStore, type StoppedStore } from "../../store/move/places.ts";
@@ -40,12 +40,11 @@ export const migrateStore = workCommand({
   name: "migrate-store",
   // A signal may end it at any moment: the new place then has no store yet.
   endsAtOnce: true,
-  help: () =>
-    helpOf(
-      "migrate-store --to etcd --data-dir DIR --store-etcd-endpoints URL,URL",
-      "Moves a store that no davit uses into an empty place. Clients keep their indexes, and watches go on.",
-      options,
-    ),
+  help: {
+    usage: "migrate-store --to etcd --data-dir DIR --store-etcd-endpoints URL,URL",
+    purpose: "Moves a store that no davit uses into an empty place. Clients keep their indexes, and watches go on.",
+    options,
+  },
   readConfig: readMigrateConfig,
   work: async (config, host) => {
     await move(config, host);
