@@ -17,7 +17,7 @@ import { Shares } from "../lib/shares.ts";
 import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../model/objects/profile-asset.ts";
 import type { AssetSource } from "./asset-source.ts";
 import { download, removeUnfinished } from "./download.ts";
-import { DownloadError } from "./download-error.ts";
+import { DownloadError } from "./get.ts";
 import { type AssetClaim, claimKey, WantedAssets } from "./wanted-assets.ts";
 
 export interface AssetFetcherOptions {

@@ -4,8 +4,7 @@ import { type LookupOptions, lookup } from "node:dns";
 import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
 import { type Address, authority } from "../lib/text/address.ts";
-import { DownloadError } from "./download-error.ts";
-import { type Ask, askServer } from "./get.ts";
+import { type Ask, askServer, DownloadError } from "./get.ts";
 import type { AssetClaim } from "./wanted-assets.ts";
 
 export interface AssetSource {

@@ -13,8 +13,7 @@ import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
-import { DownloadError } from "./download-error.ts";
-import { type Ask, askServer, get } from "./get.ts";
+import { type Ask, askServer, DownloadError, get } from "./get.ts";
 
 export interface DownloadOptions {
   readonly directory: string;

@@ -7,7 +7,6 @@
 import { type ClientRequest, get as getByHttp, type IncomingMessage } from "node:http";
 import { get as getByHttps } from "node:https";
 import type { LookupFunction } from "node:net";
-import { DownloadError } from "./download-error.ts";
 
 export interface GetOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -75,4 +74,19 @@ export function answerOrSilence(sent: ClientRequest): Promise<IncomingMessage> {
     sent.on("error", reject).on("response", resolve);
     sent.end();
   });
+}
+
+/** The reason why an asset could not be downloaded. Messages put it after the asset's name. It never quotes a URL. */
+export class DownloadError extends Error {
+  override readonly name = "DownloadError";
+  /** True if a retry may succeed. */
+  readonly mayPass: boolean;
+  /** The wait that the server asked for (`Retry-After`); 0 if it asked for none. */
+  readonly retryAfterMs: number;
+
+  constructor(message: string, { mayPass = false, retryAfterMs = 0 } = {}) {
+    super(message);
+    this.mayPass = mayPass;
+    this.retryAfterMs = retryAfterMs;
+  }
 }

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { GrantedObjects } from "../../installs/granted-objects.ts";
 import { fileMark } from "../../installs/ledger/file-mark.ts";
-import { foreignGrants } from "../../installs/ledger/foreign-grants.ts";
+import { foreignGrants } from "../../installs/ledger/grants.ts";
 import { Ledger } from "../../installs/ledger/ledger.ts";
 import type { LedgerMark } from "../../installs/ledger/mark-keeper.ts";
 import { InstallCounts } from "../../installs/outcomes/install-counts.ts";

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir } from "node:fs/promises";
 import { AssetListError, readAssetList, type WantedAsset } from "../../assets/asset-list.ts";
 import { download } from "../../assets/download.ts";
-import { DownloadError } from "../../assets/download-error.ts";
+import { DownloadError } from "../../assets/get.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";

@@ -8,8 +8,8 @@
  * too: another member has begun it.
  */
 
-import { type Clock, toRfc3339 } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
+import { toRfc3339 } from "../../lib/clock.ts";
+import type { Ports } from "../../lib/ports.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
@@ -27,12 +27,10 @@ import { hexOf, type LedgerLog } from "./ledger-log.ts";
 import type { LedgerMark, Mark } from "./mark-keeper.ts";
 import { type MarkProblem, markProblem } from "./mark-problem.ts";
 
-export interface BeginningOptions {
+export interface BeginningOptions extends Pick<Ports, "clock" | "log"> {
   readonly store: Store;
   readonly known: KnownLedger;
   readonly ledgerLog: LedgerLog;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly random: (bytes: number) => Uint8Array;
   readonly mark: LedgerMark | undefined;
   /** Writes the mark. Resolves with false if it never will. */

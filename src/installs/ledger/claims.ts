@@ -17,7 +17,7 @@ import {
   seenAt,
   spentAs,
 } from "./claim.ts";
-import { endingCommands } from "./ended-grants.ts";
+import { endingCommands } from "./grants.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import { entryPath } from "./ledger-documents.ts";
 import type { Decision, LedgerLog } from "./ledger-log.ts";

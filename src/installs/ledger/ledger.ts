@@ -7,8 +7,7 @@
  * nothing.
  */
 
-import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Ports } from "../../lib/ports.ts";
 import type { Soon } from "../../lib/soon.ts";
 import type { LedgerEntry, NamedGrant, ReportRules } from "../../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } from "../../model/permits/permit-desk.ts";
@@ -17,7 +16,7 @@ import type { Store } from "../../store/store.ts";
 import { Beginning } from "./beginning.ts";
 import { plannedAdoption } from "./claim.ts";
 import { InstallClaims } from "./claims.ts";
-import { openSooner, plannedForgetting } from "./forgetting.ts";
+import { openSooner, plannedForgetting } from "./grants.ts";
 import { KnownLedger } from "./known-ledger.ts";
 import { adoptedPath, encodeAdopted, secretPath } from "./ledger-documents.ts";
 import { answerWithinMs, type Decision, LedgerLog } from "./ledger-log.ts";
@@ -28,12 +27,10 @@ import { Reports } from "./reports.ts";
 import { Ticker } from "./ticker.ts";
 import { WitnessedClaims } from "./witnessed-claims.ts";
 
-export interface LedgerOptions {
+export interface LedgerOptions extends Pick<Ports, "clock" | "log"> {
   /** A store that only the ledger writes. The ledger does not stop it. */
   readonly store: Store;
-  readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
-  readonly log: Log;
   /** Shows whether the store was rolled back. Without it, every ledger is trusted. */
   readonly mark?: LedgerMark | undefined;
   /** Returns which labels the machines of a Profile (`namespace/name`) may report; none unless given. */

@@ -4,8 +4,7 @@
  * says how often it is written.
  */
 
-import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Ports } from "../../lib/ports.ts";
 import type { LedgerMeta } from "./ledger-documents.ts";
 import { type MarkProblem, markProblem } from "./mark-problem.ts";
 
@@ -36,10 +35,8 @@ export interface LedgerMark {
   write(id: string, index: number, beganAtMs: number): Promise<void>;
 }
 
-export interface MarkKeeperOptions {
+export interface MarkKeeperOptions extends Pick<Ports, "clock" | "log"> {
   readonly mark: LedgerMark;
-  readonly clock: Clock;
-  readonly log: Log;
   /** The ledger that may be marked now; undefined for none. */
   readonly meta: () => LedgerMeta | undefined;
 }

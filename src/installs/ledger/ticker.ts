@@ -7,8 +7,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { isUnderWay, type LedgerEntry, type NamedGrant, stillCounts } from "../../model/permits/permit.ts";
 import type { SingleCommand } from "../../store/command/command.ts";
 import { change, ended } from "./claim.ts";
-import { endingCommands } from "./ended-grants.ts";
-import { isEndedForEver, removal } from "./forgetting.ts";
+import { endingCommands, isEndedForEver, removal } from "./grants.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import type { LedgerLog } from "./ledger-log.ts";
 

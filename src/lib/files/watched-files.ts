@@ -10,9 +10,8 @@
 import { watch } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Clock } from "../clock.ts";
 import { codeOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { Ports } from "../ports.ts";
 import { StartError } from "../start-error.ts";
 import { readSentence } from "./disk-sentence.ts";
 import { publicProblem } from "./private-path.ts";
@@ -24,7 +23,7 @@ export class FileError extends Error {
   override readonly name = "FileError";
 }
 
-export interface WatchedFilesOptions<Value> {
+export interface WatchedFilesOptions<Value> extends Pick<Ports, "clock" | "log"> {
   /** The files, in the order in which messages name them. */
   readonly paths: readonly string[];
   /**
@@ -38,8 +37,6 @@ export interface WatchedFilesOptions<Value> {
   readonly encoding?: "utf8" | "latin1";
   /** Called with each value after the first one. */
   readonly changed: (value: Value) => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The wait between a change and the read. A certificate and its key are two writes, and both should be done. */

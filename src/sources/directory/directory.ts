@@ -8,8 +8,7 @@
  * line quotes a file. The source never writes a file and never uses the store.
  */
 
-import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Ports } from "../../lib/ports.ts";
 import type {
   ObjectName,
   ObjectWriter,
@@ -27,11 +26,9 @@ import type { FileContent } from "./read-file.ts";
 import { Readers } from "./readers.ts";
 import { FileWatches } from "./watches.ts";
 
-export interface DirectorySourceOptions {
+export interface DirectorySourceOptions extends Pick<Ports, "clock" | "log"> {
   /** If a directory vanishes or loses its last manifest, its objects stay, because the directory may return. */
   readonly directories: readonly string[];
-  readonly clock: Clock;
-  readonly log: Log;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
   /**

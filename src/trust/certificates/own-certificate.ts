@@ -11,15 +11,14 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files/files.ts";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Ports } from "../../lib/ports.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { type Issued, issueAuthority, issueServer, type KeyKind, type Validity } from "./issue.ts";
 
-export interface OwnCertificateOptions {
+export interface OwnCertificateOptions extends Pick<Ports, "clock" | "log"> {
   readonly files: Files;
   readonly directory: string;
   /** What the listener serves, for people. */
@@ -27,8 +26,6 @@ export interface OwnCertificateOptions {
   readonly keys: KeyKind;
   /** DNS names and addresses of the listener, at least one. */
   readonly hosts: readonly string[];
-  readonly clock: Clock;
-  readonly log: Log;
   /** Called with the authority's certificate (PEM) at the start and after each change. */
   readonly authorityChanged: (cert: string) => void;
 }

@@ -9,10 +9,9 @@
  */
 
 import { hash } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
 import { WatchedFiles } from "../../lib/files/watched-files.ts";
-import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
+import type { Ports } from "../../lib/ports.ts";
 import type { DetachedSignature } from "./detached.ts";
 import { ExpiryWatch } from "./expiry-watch.ts";
 import { KeyThread } from "./key-thread.ts";
@@ -20,7 +19,7 @@ import { SignatureCache } from "./signature-cache.ts";
 import { SigningError } from "./signing-error.ts";
 import type { SigningOption } from "./signing-key.ts";
 
-export interface SignerOptions {
+export interface SignerOptions extends Pick<Ports, "clock" | "log"> {
   /** The prefix of this key's options; `signing` unless given. */
   readonly option?: SigningOption;
   readonly keyFile: string;
@@ -28,8 +27,6 @@ export interface SignerOptions {
   readonly passphraseFile: string | undefined;
   /** The passphrase, if it is in no file. */
   readonly passphrase: string | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "signatures" | "signaturesWithheld" | "signingKeyExpiry" | "signingKeyProblem">;
   /** The program of a key's thread; `sign-worker` unless given. */
   readonly worker?: URL;

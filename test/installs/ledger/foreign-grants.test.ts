@@ -1,7 +1,7 @@
 /** The line about grants that name another ledger. */
 
 import { expect, it } from "vitest";
-import { foreignGrants } from "../../../src/installs/ledger/foreign-grants.ts";
+import { foreignGrants } from "../../../src/installs/ledger/grants.ts";
 
 const nowMs = Date.UTC(2026, 10, 30);
 const ledger = { id: "9f3c0a52", meta: { id: "9f3c0a52", beganAtMs: nowMs - 60_000 }, isUsed: false, nowMs };

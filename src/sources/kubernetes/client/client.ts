@@ -8,22 +8,18 @@
  */
 
 import { backoffMs, jittered } from "../../../lib/backoff.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { Deadline } from "../../../lib/deadline.ts";
 import { codeOf } from "../../../lib/errors.ts";
 import type { Log } from "../../../lib/log.ts";
 import type { Metrics } from "../../../lib/metrics/metrics.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import { type JsonObject, parseJsonObject } from "../../../model/json.ts";
 import { ApiError, answeredError } from "./api-error.ts";
 import { ConnectionPool, type HttpAnswer } from "./connections.ts";
 import type { ClusterAccess, ClusterCredentials } from "./kube-config.ts";
 
-export interface ApiClientOptions {
+export interface ApiClientOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly access: ClusterAccess;
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "restClientRequests" | "restClientRequestSeconds">;
   /** davit's version, for the User-Agent. */
   readonly version: string;

@@ -4,8 +4,7 @@
  * certificate. The ConfigMap must exist: davit has the right to write it, but not to create ConfigMaps.
  */
 
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import type { ClusterTrust, TokenKeys } from "../../../model/cluster-trust.ts";
 import { isJsonObject } from "../../../model/json.ts";
 import { ApiError } from "./api-error.ts";
@@ -13,12 +12,8 @@ import type { ApiClient } from "./client.ts";
 import { objectPath, resources } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
 
-export interface ApiServerTrustOptions {
+export interface ApiServerTrustOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json">;
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   /** The ConfigMap for the certificate authority; undefined to publish nothing. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined;
 }

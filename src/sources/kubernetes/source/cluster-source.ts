@@ -7,10 +7,10 @@
  * change that concerns only a status. It never changes the cluster, and reads only Secrets that a Profile names.
  */
 
-import { type Clock, earliest } from "../../../lib/clock.ts";
+import { earliest } from "../../../lib/clock.ts";
 import { assert } from "../../../lib/errors.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { Metrics } from "../../../lib/metrics/metrics.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import {
   isOwnKind,
   type ObjectName,
@@ -45,14 +45,10 @@ import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { UnknownResource, unknownText } from "./unknown-resource.ts";
 
-export interface ClusterSourceOptions {
+export interface ClusterSourceOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json" | "watch">;
   /** The namespaces to watch; `all` needs rights on the whole cluster. */
   readonly namespaces: readonly string[] | "all";
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
   readonly limits: WatchLimits;
   /** How often davit asks the API server for a proof that the view shows its state. */

@@ -8,17 +8,14 @@
  * davit has no right to read namespaces, but has the right to create events in every namespace that it reads.
  */
 
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import type { SourceProblem } from "../../../model/objects/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath } from "../client/resources.ts";
 
-export interface ScopeNamespacesOptions {
+export interface ScopeNamespacesOptions extends Pick<Ports, "clock" | "log"> {
   readonly client: Pick<ApiClient, "json">;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Ends every question. */
   readonly signal: AbortSignal;
   /** Called when davit begins to believe that a namespace exists, and when it has a new reason to doubt it. */

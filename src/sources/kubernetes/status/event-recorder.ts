@@ -4,8 +4,7 @@
  * waits only a moment for another one gets no event. davit drops an event that it cannot write.
  */
 
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import { TokenBucket } from "../../../lib/token-bucket.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import type { Condition, EventSink, NotedEvent, ObjectName } from "../../../model/objects/source.ts";
@@ -13,12 +12,8 @@ import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath, resources } from "../client/resources.ts";
 
-export interface EventRecorderOptions {
+export interface EventRecorderOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json">;
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   /** The name of the pod or host in which this davit runs. */
   readonly instance: string;
 }

@@ -7,8 +7,8 @@
  */
 
 import { backoffMs, jittered } from "../../../lib/backoff.ts";
-import { type Clock, toRfc3339 } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
+import { toRfc3339 } from "../../../lib/clock.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import { TokenBucket, type TokenBucketOptions } from "../../../lib/token-bucket.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../../model/objects/source.ts";
@@ -23,15 +23,11 @@ import { MissingRights } from "./missing-rights.ts";
 import { eventfulChanges, type NextStatus, nextStatus } from "./next-status.ts";
 import { WriteLanes } from "./write-lanes.ts";
 
-export interface StatusWriterOptions {
+export interface StatusWriterOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json">;
   /** Returns an object as the API server last reported it; undefined for an object that is gone. */
   readonly seen: (name: ObjectName) => SeenObject | undefined;
   readonly events: Pick<EventRecorder, "record">;
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   /** `statusPace` unless given. */
   readonly pace?: Pick<TokenBucketOptions, "perSecond" | "burst">;
 }

@@ -7,10 +7,9 @@
  */
 
 import { jittered } from "../../../lib/backoff.ts";
-import type { Clock } from "../../../lib/clock.ts";
 import { Deadline } from "../../../lib/deadline.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { Metrics } from "../../../lib/metrics/metrics.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { RetryDelays } from "../client/retry-delays.ts";
@@ -23,15 +22,11 @@ import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { isGap, toWatchFailure, WatchFailure } from "./watch-failure.ts";
 import { requestFor, type WatchTarget } from "./watch-target.ts";
 
-export interface ObjectWatchOptions<Value> {
+export interface ObjectWatchOptions<Value> extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json" | "watch">;
   readonly target: WatchTarget;
   readonly read: ReadObject<Value>;
   readonly listener: ObjectWatchListener;
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
   readonly limits: WatchLimits;
   readonly seen: SeenVersions;

@@ -4,9 +4,8 @@
  * shows the past (decision 0023).
  */
 
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { Metrics } from "../../../lib/metrics/metrics.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import type { SourceVersions } from "../../../model/objects/source.ts";
 import { WatchFailure } from "./watch-failure.ts";
 import type { WatchTarget } from "./watch-target.ts";
@@ -40,11 +39,9 @@ export class SeenVersions {
   }
 }
 
-export interface PastListsOptions {
+export interface PastListsOptions extends Pick<Ports, "clock" | "log"> {
   readonly seen: SeenVersions;
   readonly target: WatchTarget;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "watchRestarts">;
   readonly limits: {
     /** davit believes an older list once all lists were older for this long, in milliseconds. 0 by default. */

@@ -1,8 +1,7 @@
 /** The parts that all watches of the cluster source share, and the function that makes a watch. */
 
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { Metrics } from "../../../lib/metrics/metrics.ts";
+import type { Ports } from "../../../lib/ports.ts";
 import { isOwnKind } from "../../../model/objects/source.ts";
 import type { Admission } from "../../admission/admission.ts";
 import type { ApiClient } from "../client/client.ts";
@@ -14,14 +13,10 @@ import type { SeenVersions } from "./seen-versions.ts";
 import type { SharedConditions } from "./shared-conditions.ts";
 import type { WatchHealth } from "./watch-health.ts";
 
-export interface WatchContext {
+export interface WatchContext extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json" | "watch">;
   readonly admission: Admission;
   readonly conditions: SharedConditions;
-  readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
-  readonly random: () => number;
-  readonly log: Log;
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
   readonly health: WatchHealth;
   readonly held: Pick<HeldChanges, "track" | "sinceMs">;
