@@ -37,27 +37,28 @@ import type { SecretKeys } from "../core/secret-keys.ts";
 import { reportingMachine } from "../ledger/machine-book.ts";
 import type { BootTls } from "./boot-tls.ts";
 
-/** The options that decide how machines are answered. */
-type ListenerConfig = Pick<
-  ServiceConfig,
-  | "bootAddress"
-  | "advertiseAddress"
-  | "bootTlsClientCaFile"
-  | "grubSeparator"
-  | "grubCommands"
-  | "signingKey"
-  | "grubSigningKey"
-  | "bootThreads"
-  | "maxStalenessMs"
-  | "assetsDir"
-  | "assetsDotfiles"
-  | "assetsCacheBytes"
-  | "clientLimitExempt"
-  | "trustedProxies"
->;
+/** Picks the options that decide how machines are answered. Boot threads get them, so none of them is a secret. */
+export function listenerConfig(config: ServiceConfig) {
+  return {
+    bootAddress: config.bootAddress,
+    advertiseAddress: config.advertiseAddress,
+    bootTlsClientCaFile: config.bootTlsClientCaFile,
+    grubSeparator: config.grubSeparator,
+    grubCommands: config.grubCommands,
+    signingKey: config.signingKey,
+    grubSigningKey: config.grubSigningKey,
+    bootThreads: config.bootThreads,
+    maxStalenessMs: config.maxStalenessMs,
+    assetsDir: config.assetsDir,
+    assetsDotfiles: config.assetsDotfiles,
+    assetsCacheBytes: config.assetsCacheBytes,
+    clientLimitExempt: config.clientLimitExempt,
+    trustedProxies: config.trustedProxies,
+  };
+}
 
 export interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
-  readonly config: ListenerConfig;
+  readonly config: ReturnType<typeof listenerConfig>;
   readonly clock: Clock;
   readonly log: Log;
   readonly indexLog: Log;

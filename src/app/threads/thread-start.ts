@@ -2,7 +2,7 @@
 
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
-import type { BoundAddresses } from "../listener/boot-listener.ts";
+import { type BoundAddresses, listenerConfig } from "../listener/boot-listener.ts";
 import type { OpenedSigners } from "../listener/open-signers.ts";
 
 export interface ThreadStartOptions {
@@ -23,23 +23,12 @@ export type ThreadStart = ReturnType<typeof threadStart>;
 export function threadStart({ config, bound, desk, fetchesAssets, signers, certificate }: ThreadStartOptions) {
   return {
     config: {
+      ...listenerConfig(config),
       // The addresses and the certificate of the first thread.
       ...bound,
       bootTlsCertFile: certificate?.certFile,
       bootTlsKeyFile: certificate?.keyFile,
-      bootThreads: config.bootThreads,
-      bootTlsClientCaFile: config.bootTlsClientCaFile,
-      grubSeparator: config.grubSeparator,
-      grubCommands: config.grubCommands,
-      signingKey: config.signingKey,
-      grubSigningKey: config.grubSigningKey,
-      maxStalenessMs: config.maxStalenessMs,
       secretsKeyFile: config.secretsKeyFile,
-      assetsDir: config.assetsDir,
-      assetsDotfiles: config.assetsDotfiles,
-      assetsCacheBytes: config.assetsCacheBytes,
-      clientLimitExempt: config.clientLimitExempt,
-      trustedProxies: config.trustedProxies,
     },
     /** The armored public key of each signer that davit has. */
     publicKeys: { signer: signers.signer?.publicKey, grubSigner: signers.grubSigner?.publicKey },
