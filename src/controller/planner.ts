@@ -29,6 +29,7 @@ import {
   groupChangeOf,
   profileTombstoneWrites,
   type TombstoneOptions,
+  type TombstoneWrite,
   tombstoneWrites,
 } from "./tombstones/tombstones.ts";
 import { HiddenMachines, Withheld } from "./unreadable.ts";
@@ -139,18 +140,21 @@ export class Planner {
     this.#ranking.takeAffected();
   }
 
-  /** Plans one step for all of these names, and for Groups that must change with them. */
+  /**
+   * Plans one step for all of these names, and for Groups that must change with them. The stages have a fixed order:
+   * draft, rank, judge, settle and bury. The controller then writes the step and reports it.
+   */
   plan(names: Iterable<ObjectName>): Step {
     const draft = newDraft(names);
     // Machines come first, because they may define variables of templates.
     const machines = this.#draftMachines(draft);
-    // All Groups are drafted first, because statuses depend on the references and selectors of other Groups.
+    // All Groups are drafted and ranked first, because statuses depend on the references and selectors of other Groups.
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values())
-      if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
-    for (const group of flawedFirst(groups)) this.#planGroup(group, draft);
-    this.#planMachines(machines, draft);
-    const tombstones = [...tombstoneWrites(draft.groupChanges, this.#tombstoneOptions), ...draft.tombstones];
+      if (name.kind === "Profile") groups.push(...this.#judgeProfile(name, draft));
+    for (const group of flawedFirst(groups)) this.#settleGroup(group, draft);
+    for (const machine of machines) this.#settleMachine(machine, draft);
+    const tombstones = this.#bury(draft);
     return {
       planned: draft.planned.map((planned) => this.#withUid(planned)),
       writes: [...tombstones, ...draft.changes],
@@ -158,6 +162,11 @@ export class Planner {
       alsoLookAt: [...withoutThose(draft.alsoLookAt, draft.names), ...this.#pairs.open],
       recount: withoutThose(draft.recount, draft.names),
     };
+  }
+
+  /** The tombstones of the machines that the step takes from a Group, a Profile or a Machine. */
+  #bury({ groupChanges, tombstones }: Draft): readonly TombstoneWrite[] {
+    return [...tombstoneWrites(groupChanges, this.#tombstoneOptions), ...tombstones];
   }
 
   #withUid(planned: Planned): Planned {
@@ -259,7 +268,7 @@ export class Planner {
     this.#ranking.update(`${id.namespace}/${id.name}`, document && groupOf(id, document));
   }
 
-  #planGroup(group: GroupPlan, draft: Draft): void {
+  #settleGroup(group: GroupPlan, draft: Draft): void {
     const { id, stored } = group;
     const { changes, status, reported, document } = this.#faults.guard(
       id,
@@ -313,8 +322,8 @@ export class Planner {
     return hasInstall;
   }
 
-  /** Plans a Profile. @returns the drafts of the Groups that it adds to the step. */
-  #planProfile(id: ObjectName, draft: Draft): readonly GroupPlan[] {
+  /** Judges a Profile. @returns the drafts of the Groups that it adds to the step. */
+  #judgeProfile(id: ObjectName, draft: Draft): readonly GroupPlan[] {
     const { source, documents } = this.#options;
     const { namespace, name } = id;
     const object = source.view.get("Profile", namespace, name);
@@ -328,29 +337,24 @@ export class Planner {
     const isOutOfView = newest === undefined && !isGone;
     this.#noteWithheld(id, isOutOfView && isStored);
     if (isGone || object !== undefined) this.#dependents.update(id, object);
-    const around = { view: source.view, world: this.#world, faults: this.#faults };
-    const { changes, status, reported, content } = this.#pairs.judging(id, draft.alsoLookAt, () =>
-      profileOutcome(id, stored, around),
-    );
+    const judge = () => profileOutcome(id, stored, { view: source.view, world: this.#world, faults: this.#faults });
+    const { changes, status, reported, content } = this.#pairs.judging(id, draft.alsoLookAt, judge);
     draft.changes.push(...changes);
     const change = { name: id, before: isStored, after: newest !== undefined };
     if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(change, this.#tombstoneOptions));
     const isRemoved = isGone && changes.length > 0;
     draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, reported });
-    const hadInstall = stored.document?.content.install !== undefined;
-    if (content !== undefined && (content.install !== undefined) !== hadInstall) this.#addReaders(id, draft);
     return this.#draftDoubted(id, { changes, content }, draft);
-  }
-
-  /** Looks at a Profile's Groups again, because they report whether it has an install. */
-  #addReaders(id: ObjectName, draft: Draft): void {
-    for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
   }
 
   /** Records a Profile's content. @returns the drafts of the Groups that it adds to the step. */
   #draftDoubted(id: ObjectName, { changes, content }: Pick<Outcome, "changes" | "content">, draft: Draft) {
     if (content === undefined) return [];
     draft.contents.set(objectKey(id), content);
+    const { document: stored } = this.#options.documents.profile(id.namespace, id.name);
+    const hasNewInstall = (content.install === undefined) !== (stored?.content.install === undefined);
+    // Groups report whether their Profile has an install.
+    if (hasNewInstall) for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
     const look = () => (changes.length === 0 ? [] : this.#pairs.doubted(id, content));
     const doubted = this.#faults.guard(id, look, () => []);
     const others = [...doubted].filter((name) => !draft.names.has(objectKey(name)));
@@ -367,16 +371,14 @@ export class Planner {
     return drafts;
   }
 
-  #planMachines(machines: readonly MachineDraft[], draft: Draft): void {
-    for (const machine of machines) {
-      const { id, isWithheld, sharing } = machine;
-      const { changes, tombstones, status, isRemoved } = this.machines.plan(machine);
-      for (const name of sharing) addTo(draft.alsoLookAt, name);
-      this.withheld.note(id, isWithheld);
-      draft.changes.push(...changes);
-      draft.tombstones.push(...tombstones);
-      draft.planned.push({ name: id, status, isRemoved });
-    }
+  #settleMachine(machine: MachineDraft, draft: Draft): void {
+    const { id, isWithheld, sharing } = machine;
+    const { changes, tombstones, status, isRemoved } = this.machines.plan(machine);
+    for (const name of sharing) addTo(draft.alsoLookAt, name);
+    this.withheld.note(id, isWithheld);
+    draft.changes.push(...changes);
+    draft.tombstones.push(...tombstones);
+    draft.planned.push({ name: id, status, isRemoved });
   }
 
   #readersOfVerdict(id: ObjectName, comesOrGoes: boolean): Iterable<ObjectName> {

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { machineOf } from "../../src/commands/offline/render-answer.ts";
+import { machineOf } from "../../src/commands/offline/render.ts";
 import { loadManifests } from "../../src/offline/load/load-manifests.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { seededPick } from "../helpers/fault-files.ts";

@@ -1,12 +1,31 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { advertisedAuthority, advertisedTlsAddress } from "../../app/core/advertise.ts";
+import { BootConfigs } from "../../boot/boot-configs.ts";
+import { BootError } from "../../boot/core/boot-error.ts";
+import { BootSnapshot } from "../../boot/explaining/boot-snapshot.ts";
+import { requestWarnings, type Warning } from "../../boot/explaining/warnings.ts";
+import type { BootIndex } from "../../boot/selection/boot-index.ts";
+import { answerError, RequestError } from "../../http/errors.ts";
 import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
+import { authority as addressText } from "../../lib/text/address.ts";
+import { LabelError, type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
+import { type GenericPart, isGenericPart, partsOf } from "../../model/objects/profile.ts";
+import { wantsOf } from "../../model/selection/wants.ts";
+import { bootIndexOf, type Manifests } from "../../offline/load/load-manifests.ts";
+import { serveOptions } from "../../options/table.ts";
+import { bootScript, chainScript } from "../../render/ipxe/ipxe.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { loadInput, problemLine } from "../core/load-input.ts";
-import { machineOf, type RenderedAnswer, type RenderedMachine } from "./render-answer.ts";
-import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
+import {
+  machineEndpoints,
+  type RenderConfig,
+  type RenderedEndpoint,
+  readRenderConfig,
+  renderHelp,
+} from "./render-options.ts";
 
 /** `davit render`: shows what a server would answer a machine, from manifests alone. */
 export const render = workCommand({
@@ -68,4 +87,127 @@ async function writeAnswer(directory: string, endpoint: string, answer: Rendered
   } catch (error) {
     throw diskFailure("Writing", path, error);
   }
+}
+
+/** An endpoint's body, or why there is none. */
+export type RenderedAnswer =
+  | { readonly kind: "body"; readonly body: string }
+  | {
+      readonly kind: "refused";
+      /** The text that a server would answer. */
+      readonly words: string;
+      /** What a server would log, and the conditions of the objects: one line each. */
+      readonly details: readonly string[];
+      /** True if the only reason is that the Profile has no such part. */
+      readonly isPartMissing: boolean;
+    };
+
+/** The request, and the server's settings. */
+export type MachineAsking = Pick<
+  RenderConfig,
+  "rawQuery" | "userAgent" | "advertiseAddress" | "advertiseTlsAddress" | "grubSeparator" | "grubCommands" | "signed"
+>;
+
+/** The answers to one machine. */
+export interface RenderedMachine {
+  /** The endpoints that the machine can ask for, including the generic parts of its Profile. */
+  readonly endpoints: readonly RenderedEndpoint[];
+  readonly ask: (endpoint: RenderedEndpoint) => RenderedAnswer;
+  /** The winning Group and its Profile, even if the machine is refused; undefined if no Group is chosen. */
+  readonly winner: { readonly group: string; readonly profile: string } | undefined;
+  /** Warnings on the request and its Group, as in a preview. */
+  readonly warnings: readonly Warning[];
+}
+
+/** Reads a request, finds its Group, and returns the answers to the machine. */
+export function machineOf(manifests: Manifests, config: MachineAsking): RenderedMachine {
+  const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
+  const authority = advertisedAuthority(advertiseAddress, defaultListening);
+  const tlsAuthority = addressText(advertisedTlsAddress(config, { ...defaultListening, port: usualTlsPort }));
+  const index = bootIndexOf(manifests);
+  const grub = { separator: config.grubSeparator, commands: config.grubCommands };
+  const configs = new BootConfigs({ index, authority, tlsAuthority, grub, isSigned, permits: "assumed" });
+  const ask = (endpoint: RenderedEndpoint): RenderedAnswer => {
+    if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
+    try {
+      if (endpoint === "chain.ipxe") return { kind: "body", body: chained(rawQuery) };
+      const { rendered } = configs.render(endpoint, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent });
+      return { kind: "body", body: rendered.body };
+    } catch (error) {
+      return refusalOf(error, endpoint, manifests);
+    }
+  };
+  const machine = readMachine(index, rawQuery);
+  const chosen = machine?.moment.chosen;
+  return {
+    winner: chosen && { group: chosen.id, profile: chosen.profileId },
+    endpoints: [...machineEndpoints, ...partsFor(machine)],
+    ask,
+    warnings: machine === undefined ? [] : warningsFor(machine, index),
+  };
+}
+
+/** @throws {RequestError} badRequest, as the server. */
+function chained(rawQuery: string): string {
+  const script = chainScript(labelsFromQuery(rawQuery));
+  if (script === undefined) throw new RequestError("badRequest");
+  return script.body;
+}
+
+interface ReadMachine {
+  readonly labels: Labels;
+  readonly moment: BootSnapshot;
+}
+
+/**
+ * Returns the query's labels and what the boot index has for them; undefined for a bad query. Every answer reports the
+ * bad query.
+ */
+function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefined {
+  try {
+    const labels = labelsFromQuery(rawQuery);
+    return { labels, moment: new BootSnapshot(index, labels) };
+  } catch (error) {
+    if (error instanceof LabelError) return undefined;
+    throw error;
+  }
+}
+
+function warningsFor({ moment }: ReadMachine, { groups }: BootIndex): readonly Warning[] {
+  const selectorLabels = new Set([...groups.values()].flatMap((group) => wantsOf(group).map(({ label }) => label)));
+  return requestWarnings({ labels: moment.seen.labels, selectorLabels, chosen: moment.chosen });
+}
+
+/** Returns the generic parts of the machine's Profile; none without a Profile, which every answer then reports. */
+function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
+  return partsOf(machine?.moment.profile?.content.templates ?? {}).filter(isGenericPart);
+}
+
+/** Where davit serve listens for machines by default. */
+const defaultListening = { host: "::", port: Number(serveOptions.bootAddress.preset.split(":").at(-1)) };
+
+/** Where the examples of the documentation listen by HTTPS. */
+const usualTlsPort = 8443;
+
+/** Returns the refusal that an error stands for. @throws the error itself if it is a bug. */
+function refusalOf(error: unknown, endpoint: string, manifests: Manifests): RenderedAnswer {
+  const { body, report } = answerError(error, endpoint);
+  const isBug = report !== undefined && "err" in report;
+  if (isBug) throw error;
+  const words = body.trim();
+  if (!(error instanceof BootError)) return { kind: "refused", words, details: [], isPartMissing: false };
+  const logged = Object.entries(report ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
+  const details = [...logged, ...complaints(error, manifests)];
+  return { kind: "refused", words, details, isPartMissing: error.reason === "noPart" };
+}
+
+/** Returns a line for the Group and the Profile of a refusal, for each of them that is not ready. */
+function complaints({ group, profile }: BootError, { planned }: Manifests): readonly string[] {
+  const subjects = [`Group ${group}`, `Profile ${profile}`];
+  return planned.flatMap(({ name, status }) => {
+    const subject = `${name.kind} ${name.namespace}/${name.name}`;
+    const ready = status?.conditions.find((condition) => condition.type === "Ready");
+    if (!subjects.includes(subject) || ready === undefined || ready.status === "True") return [];
+    return [`${subject}: ${ready.reason}: ${ready.message}`];
+  });
 }

@@ -7,7 +7,7 @@
 import type { JsonValue } from "../../model/json.ts";
 import type { MachineDocument } from "../../model/objects/machine.ts";
 import { type ObjectName, objectKey } from "../../model/objects/source.ts";
-import type { Samples } from "../../render/judge/machine-values.ts";
+import type { Samples } from "../../render/judge/judge.ts";
 
 /** Names of metadata and of labels, each with a sample. */
 interface Names {

@@ -17,7 +17,7 @@ import {
 } from "../../model/objects/source.ts";
 import { type LedgerEntry, type LedgerView, type NamedGrant, refusalFor } from "../../model/permits/permit.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
-import { namedGrant, permittedCondition } from "../permits/permitted.ts";
+import { namedGrant, permittedCondition } from "../permits/grants.ts";
 import { refusedStatus, type SyncState, syncConditionOf, withConditions } from "../status/conditions.ts";
 
 /** Everything that a Machine's status depends on. */

@@ -87,17 +87,12 @@ function missingCondition(files: readonly string[]): Condition {
   const named = files.slice(0, maxListed).map((path) => `"${path}"`);
   const which = named.join(", ");
   const message = `Machines wait and claim no install, because these files are not below --assets-dir: ${which}`;
-  return { type: "AssetsReady", status: "False", reason: "Missing", message };
+  return notReady("Missing", message);
 }
 
 const unknown: AssetState = { reason: "Waiting", message: "is not fetched before davit accepts the spec" };
 
-const noDirectory: Condition = {
-  type: "AssetsReady",
-  status: "False",
-  reason: "NoAssetsDirectory",
-  message: "davit has no assets directory: start it with --assets-dir",
-};
+const noDirectory = notReady("NoAssetsDirectory", "davit has no assets directory: start it with --assets-dir");
 
 function conditionFor(assets: readonly ProfileAsset[], states: AssetStates | undefined): Condition {
   if (states === undefined) return noDirectory;
@@ -110,12 +105,11 @@ function conditionFor(assets: readonly ProfileAsset[], states: AssetStates | und
   }
   const texts = missing.slice(0, maxListed).map(({ asset, state }) => `"${asset.name}" ${state.message}`);
   const others = missing.length > maxListed ? [`${missing.length - maxListed} more are missing`] : [];
-  return {
-    type: "AssetsReady",
-    status: "False",
-    reason: worst.state.reason,
-    message: [...texts, ...others].join("; "),
-  };
+  return notReady(worst.state.reason, [...texts, ...others].join("; "));
+}
+
+function notReady(reason: string, message: string): Condition {
+  return { type: "AssetsReady", status: "False", reason, message };
 }
 
 function rankOf({ reason }: AssetState): number {

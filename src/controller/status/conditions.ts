@@ -192,43 +192,17 @@ export function syncConditionOf(sync: SyncState): Condition {
 
 const syncConditions: Readonly<Record<SyncState, Condition>> = {
   synced: { type: "Synced", status: "True", reason: "Synced", message: "This generation is in the store" },
-  notServed: {
-    type: "Synced",
-    status: "False",
-    reason: "NotServed",
-    message: "No machine is answered from this object",
-  },
-  waiting: {
-    type: "Synced",
-    status: "False",
-    reason: "NotServed",
-    message: "Its machines are answered 503, until this version is repaired",
-  },
-  servingLastGood: {
-    type: "Synced",
-    status: "False",
-    reason: "ServingLastGood",
-    message: "Machines still get the last good version, until this one is repaired",
-  },
-  storeUnavailable: {
-    type: "Synced",
-    status: "False",
-    reason: "StoreUnavailable",
-    message: "The store does not take writes now; davit tries again by itself",
-  },
-  failed: {
-    type: "Synced",
-    status: "False",
-    reason: "InternalError",
-    message: "Its machines are answered 503",
-  },
-  failedWithLastGood: {
-    type: "Synced",
-    status: "False",
-    reason: "InternalError",
-    message: "Machines still get the last good version",
-  },
+  notServed: notSynced("NotServed", "No machine is answered from this object"),
+  waiting: notSynced("NotServed", "Its machines are answered 503, until this version is repaired"),
+  servingLastGood: notSynced("ServingLastGood", "Machines still get the last good version, until this one is repaired"),
+  storeUnavailable: notSynced("StoreUnavailable", "The store does not take writes now; davit tries again by itself"),
+  failed: notSynced("InternalError", "Its machines are answered 503"),
+  failedWithLastGood: notSynced("InternalError", "Machines still get the last good version"),
 };
+
+function notSynced(reason: string, message: string): Condition {
+  return { type: "Synced", status: "False", reason, message };
+}
 
 function findingCondition(unfound: Condition & Pick<Finding, "type">, findings: readonly Finding[]): Condition {
   const { type } = unfound;

@@ -8,7 +8,7 @@ import { groupPath, profilePath } from "../../model/objects/documents.ts";
 import type { ResolvedTemplate, TemplateSource, Templates } from "../../model/objects/profile.ts";
 import type { SecretTexts } from "../../model/objects/secret-texts.ts";
 import type { ObjectName, Source, SourceView } from "../../model/objects/source.ts";
-import type { Samples } from "../../render/judge/machine-values.ts";
+import type { Samples } from "../../render/judge/judge.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples } from "../core/machine-samples.ts";
 import type { TrialJob } from "./trial.ts";

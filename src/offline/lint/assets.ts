@@ -14,7 +14,7 @@ import { parseInitrd } from "../../render/boot/initrd.ts";
 import { ownAsset } from "../../render/boot/named-assets.ts";
 import { textOf } from "../../render/boot/pieces.ts";
 import { RenderError } from "../../render/core/render-error.ts";
-import { compileTemplate, type Template } from "../../render/template/template.ts";
+import { Bench } from "../../render/judge/bench.ts";
 import { bootVariables } from "../../render/template/variables.ts";
 import { type Manifests, sha256 } from "../load/load-manifests.ts";
 import { findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
@@ -97,13 +97,14 @@ function wantedAssets({ documents }: Manifests, davitUrl: string): Iterable<Want
 class WantedList {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #davitUrl: string;
+  readonly #bench: Bench;
   readonly #boots = new Map<string, Kernel | undefined>();
-  readonly #templates = new Map<string, Template>();
   readonly #wanted = new Map<string, Wanted>();
 
   constructor(documents: Manifests["documents"], davitUrl: string) {
     this.#texts = new Map(documents);
     this.#davitUrl = davitUrl;
+    this.#bench = new Bench({ sha256, davitUrl });
   }
 
   all(): Iterable<Wanted> {
@@ -118,7 +119,7 @@ class WantedList {
     const variables = bootVariables({ group: toGroup(namespace, name, spec), defaults, davitUrl: this.#davitUrl });
     for (const [field, source] of assetTexts(boot)) {
       const asset = assetOf(
-        rendered(() => textOf(renderBootText(source, variables, (text) => this.#compile(text)))),
+        rendered(() => textOf(renderBootText(source, variables, (text) => this.#bench.template(text, undefined)))),
         this.#davitUrl,
       );
       if (asset === undefined) continue;
@@ -133,12 +134,6 @@ class WantedList {
     const path = profilePath(namespace, name);
     if (!this.#boots.has(path)) this.#boots.set(path, kernelBoot(this.#texts.get(path)));
     return this.#boots.get(path);
-  }
-
-  #compile(text: string): Template {
-    const template = this.#templates.get(text) ?? compileTemplate(text, { sha256 });
-    this.#templates.set(text, template);
-    return template;
   }
 }
 

@@ -27,7 +27,6 @@ import type { Template, Variables } from "../template/template.ts";
 import { bootVariables, type TemplateScope, templateVariables } from "../template/variables.ts";
 import { type Bench, type ConfigText, Undecided } from "./bench.ts";
 import { type BootClient, bootFaults } from "./boot-faults.ts";
-import { type Samples, sampleOf, sampleReportUrl, withSamples } from "./machine-values.ts";
 
 /** The members of a Group that rendering uses. */
 export type Renderable = Pick<GroupSpec, "metadata" | "selector" | "args">;
@@ -314,4 +313,49 @@ function decided(judge: () => readonly PartFault[]): readonly PartFault[] {
 
 function own(values: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
+}
+
+/** Sample values by the names of variables. */
+export type Samples = Readonly<Record<string, JsonValue>>;
+
+// A Machine's metadata never replaces these.
+const reserved: ReadonlySet<string> = new Set(["davit", "request"]);
+
+/** Returns the sample of a variable; undefined if no Machine defines it for a Group with these labels and metadata. */
+function sampleOf(
+  name: string,
+  samples: Samples,
+  { selector, metadata }: { readonly selector: Samples; readonly metadata: Samples },
+): JsonValue | undefined {
+  if (reserved.has(name) || !Object.hasOwn(samples, name)) return undefined;
+  // The selector's labels come last, and `machine` comes first.
+  if (Object.keys(selector).some((label) => label.toLowerCase() === name)) return undefined;
+  return name === "machine" && Object.hasOwn(metadata, name) ? undefined : samples[name];
+}
+
+/**
+ * Replaces variables by the samples of Machines.
+ * @param noteRead is called when a template reads one: its result differs from machine to machine.
+ */
+function withSamples<Variables extends object>(
+  variables: Variables,
+  samples: Samples,
+  group: { readonly selector: Samples; readonly metadata: Samples },
+  noteRead: () => void,
+): Variables {
+  for (const name of Object.keys(samples)) {
+    const value = sampleOf(name, samples, group);
+    if (value === undefined) continue;
+    const get = () => {
+      noteRead();
+      return value;
+    };
+    Object.defineProperty(variables, name, { enumerable: true, configurable: true, get });
+  }
+  return variables;
+}
+
+/** The URL of `{{davit.report}}` in trials. Each machine gets another one. */
+function sampleReportUrl(davitUrl: string): string {
+  return `${davitUrl}/report/${"A".repeat(32)}`;
 }
