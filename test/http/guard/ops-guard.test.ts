@@ -4,14 +4,14 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { answerError } from "../../src/http/errors.ts";
-import { Guard } from "../../src/http/guard/guard.ts";
-import { type OpsGuard, opsRow } from "../../src/http/guard/ops-guard.ts";
-import { guardRoutes } from "../../src/http/ops/routes.ts";
-import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { silentLog } from "../helpers/test-store.ts";
+import { answerError } from "../../../src/http/errors.ts";
+import { Guard } from "../../../src/http/guard/guard.ts";
+import { type OpsGuard, opsRow } from "../../../src/http/guard/ops-guard.ts";
+import { guardRoutes } from "../../../src/http/ops/routes.ts";
+import { createOpsServer, type OpsServer } from "../../../src/http/ops/server.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { createMetrics } from "../../../src/lib/metrics/metrics.ts";
+import { silentLog } from "../../helpers/test-store.ts";
 
 const token = "first-token-0123456789";
 const otherToken = "other-token-0123456789";
@@ -22,7 +22,7 @@ let guard: OpsGuard | undefined;
 let server: OpsServer | undefined;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "davit-ops-door-"));
+  folder = await mkdtemp(join(tmpdir(), "davit-ops-guard-"));
 });
 
 afterEach(async () => {

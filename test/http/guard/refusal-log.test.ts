@@ -1,11 +1,11 @@
 /** Requests that the store's guard refuses are logged: enough to find who asks, and never as many as are asked. */
 
 import { expect, it } from "vitest";
-import { storeRow } from "../../src/http/guard/store-guard.ts";
-import { createLog } from "../../src/lib/logging/create-log.ts";
-import { createMetrics } from "../../src/lib/metrics/metrics.ts";
-import { parseJsonObject } from "../../src/model/json.ts";
-import { FakeClock } from "../helpers/fake-clock.ts";
+import { storeRow } from "../../../src/http/guard/store-guard.ts";
+import { createLog } from "../../../src/lib/logging/create-log.ts";
+import { createMetrics } from "../../../src/lib/metrics/metrics.ts";
+import { parseJsonObject } from "../../../src/model/json.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
 
 function underTest() {
   const clock = new FakeClock();

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { ServiceAccountTokens } from "../../src/http/guard/service-account-tokens.ts";
-import { diskFiles } from "../../src/lib/files/files.ts";
-import type { TokenKeys } from "../../src/model/cluster-trust.ts";
-import { parseJsonObject } from "../../src/model/json.ts";
-import { FakeClock } from "../helpers/fake-clock.ts";
-import { silentLog } from "../helpers/test-store.ts";
+import { ServiceAccountTokens } from "../../../src/http/guard/service-account-tokens.ts";
+import { diskFiles } from "../../../src/lib/files/files.ts";
+import type { TokenKeys } from "../../../src/model/cluster-trust.ts";
+import { parseJsonObject } from "../../../src/model/json.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
+import { silentLog } from "../../helpers/test-store.ts";
 
 const issuer = "https://kubernetes.default.svc.cluster.local";
 const subject = "system:serviceaccount:lab:davit-boot";
