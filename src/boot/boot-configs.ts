@@ -3,30 +3,20 @@
  * the store does not change, equal requests get equal bytes.
  */
 
-import { hash } from "node:crypto";
-import { claimTokenOf } from "../lib/claim-token.ts";
 import { assert } from "../lib/errors.ts";
-import { after, type Soon } from "../lib/soon.ts";
+import { after, rescued, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels/labels.ts";
-import { fieldOf, type GenericPart, partAt, partEndpoints, type TemplatePart } from "../model/objects/profile.ts";
-import type { PermitAsk } from "../model/permits/permit.ts";
-import type { PermitDesk } from "../model/permits/permit-desk.ts";
+import { type GenericPart, isSealed, partAt, partEndpoints } from "../model/objects/profile.ts";
+import type { PermitAsk, PermitPurpose, Verdict } from "../model/permits/permit.ts";
+import type { DeskAnswer, DeskAsk, PermitDesk } from "../model/permits/permit-desk.ts";
 import { type PermitRefusal, permitRefusals } from "../model/refusals.ts";
+import type { ScriptAsset } from "../render/boot/named-assets.ts";
 import type { Rendered } from "../render/core/rendered.ts";
-import { renderMetadata } from "../render/metadata/metadata.ts";
-import { RenderBudget } from "../render/template/limits.ts";
-import { RequestReads } from "../render/template/request-reads.ts";
-import { asBroken, asBrokenSoon } from "./broken-config.ts";
-import { assertOpen, isSealedFor, noteDisk, purposeOf, questionOf } from "./config-questions.ts";
 import { BootError } from "./core/boot-error.ts";
-import type { BootGroup, BootProfile } from "./core/known-documents.ts";
-import type { Selected } from "./core/selected.ts";
-import { type BootJob, BootMaker } from "./making/boot-maker.ts";
-import { type AddressedMachine, type BootFiles, BootScripts, type BootScriptsOptions } from "./making/boot-scripts.ts";
-import { askWithFiles, type ServedFiles } from "./making/claim-files.ts";
-import { KeptConfigs } from "./making/kept-configs.ts";
-import type { MadeFor, SlowWork, Subject } from "./making/slow-work.ts";
-import { ifCurrent, madeAnew } from "./making/still-current.ts";
+import type { Candidate, Selected } from "./core/selected.ts";
+import type { BootFiles, BootScriptsOptions } from "./making/boot-scripts.ts";
+import { ConfigMaker, type Make } from "./making/config-maker.ts";
+import type { SlowWork } from "./making/slow-work.ts";
 import type { BootView } from "./selection/boot-index.ts";
 import { type DavitUrlOptions, DavitUrls, type Transport } from "./transport.ts";
 
@@ -83,12 +73,6 @@ export interface MachineConfig {
   readonly profile: string | undefined;
 }
 
-/** The cache has room for 8,000 configs of 4 KiB each, or for 100,000 of 200 bytes: enough for a booting fleet. */
-const keptConfigBytes = 64 * 1024 * 1024;
-
-/** Does a job: now, or in another thread. */
-type Make = (job: BootJob, subject: Subject) => Soon<MadeFor>;
-
 /** A config that needs a Profile. */
 type MachineConfigName = Exclude<ConfigName, "metadata">;
 
@@ -98,38 +82,28 @@ interface AskedConfigRequest {
   readonly make: Make;
   /** Undefined if the request spends no permit. */
   readonly desk: InstallDesk | undefined;
-  /** Names the install for which the config is. Undefined unless a permit is open. */
-  readonly reportToken?: string | undefined;
 }
 
 /** A candidate with a question. */
-interface AskedCandidate {
-  readonly machine: Selected;
-  readonly ask: PermitAsk;
-}
+type AskedCandidate = Candidate & { readonly ask: PermitAsk };
 
 /** Stands in for the token of a machine where nothing installs. */
 const sampleToken = "x".repeat(32);
 
 export class BootConfigs {
   readonly #index: BootView;
-  readonly #scripts: BootScripts;
-  readonly #slowWork: BootConfigsOptions["slowWork"];
   readonly #permits: BootConfigsOptions["permits"];
   readonly #files: BootConfigsOptions["files"];
   readonly #urls: DavitUrls;
-  readonly #maker = new BootMaker({ sha256 });
-  readonly #kept: KeptConfigs;
+  readonly #maker: ConfigMaker;
 
   constructor(options: BootConfigsOptions) {
-    this.#index = options.index;
-    this.#slowWork = options.slowWork;
-    this.#permits = options.permits;
-    this.#files = options.files;
-    this.#scripts = new BootScripts(options);
+    const { index, slowWork, permits, files } = options;
+    this.#index = index;
+    this.#permits = permits;
+    this.#files = files;
     this.#urls = new DavitUrls(options);
-    // What is shown to people is not cached: each preview has its own limit, and its Groups may be those of machines.
-    this.#kept = new KeptConfigs({ limitBytes: typeof options.permits === "string" ? 0 : keptConfigBytes });
+    this.#maker = new ConfigMaker({ ...options, slowWork, keeps: typeof permits !== "string" });
   }
 
   /**
@@ -137,7 +111,7 @@ export class BootConfigs {
    * @throws {BootError} for every refusal.
    */
   render(name: ConfigName, request: ConfigRequest): MachineConfig {
-    const config = this.#configOf(name, { request, make: this.#atOnce, desk: undefined });
+    const config = this.#configOf(name, { request, make: this.#maker.atOnce, desk: undefined });
     assert(!(config instanceof Promise), "What is made at once is there at once");
     return config;
   }
@@ -149,61 +123,53 @@ export class BootConfigs {
    */
   answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
     const desk = typeof this.#permits === "object" ? this.#permits : undefined;
-    return madeAnew(() => this.#configOf(name, { request, make: this.#soon(request.client), desk }));
+    return madeAnew(() => this.#configOf(name, { request, make: this.#maker.soon(request.client), desk }));
   }
 
   /**
    * Returns the files that a machine boots. Undefined if there are none, if they cannot be rendered, or if rendering
    * takes long.
    */
-  bootFilesOf(machine: Selected): BootFiles | undefined {
-    try {
-      return asBroken({ ...machine, name: "ipxe" }, () =>
-        this.#scripts.files({ ...machine, davitUrl: this.#urls.plain }, ofMachine(this.#soon(), "files")),
-      );
-    } catch (error) {
-      if (error instanceof BootError) return undefined;
-      throw error;
-    }
+  bootFilesOf(selected: Selected): BootFiles | undefined {
+    return this.#maker.files(selected, this.#urls.plain);
   }
 
   #configOf(name: ConfigName, asking: AskedConfigRequest): Soon<MachineConfig> {
-    const { request, make } = asking;
-    if (name === "metadata") {
-      const group = this.#index.selectGroup(request.labels);
-      const profile = this.#index.profileOf(group);
-      this.#urls.assertAllowed({ group, profile }, { isScript: false, transport: request.transport });
-      const made = asBrokenSoon({ group, profile: undefined, name }, () =>
-        this.#metadata({ group, profile }, request, make),
-      );
-      const isCurrent = () =>
-        this.#index.selectGroup(request.labels) === group && this.#index.profileOf(group) === profile;
-      return after(ifCurrent(made, isCurrent), (rendered) => ({ rendered, group: group.id, profile: undefined }));
-    }
-    const machine = this.#index.candidate(request.labels, purposeOf(name));
-    const { ask, isDisk } = machine;
-    this.#assertTransport(name, machine, asking);
-    if (ask === undefined) {
-      assertOpen(name, machine);
-      return this.#made(name, machine, asking);
-    }
-    const { desk } = asking;
-    if (isDisk) {
-      if (desk !== undefined && request.mayClaim === true) noteDisk(desk, questionOf(ask, request, false));
-      return this.#made(name, machine, asking);
-    }
-    if (desk === undefined) return this.#shown(name, { machine, ask }, asking);
-    // First without the permit: a machine must not spend it on a config that davit cannot make.
-    return after(this.#tried(name, machine, asking), () =>
-      this.#permitted(name, { machine, ask }, { ...asking, desk }),
-    );
+    if (name === "metadata") return this.#metadata(asking);
+    const candidate = this.#index.candidate(asking.request.labels, purposeOf(name));
+    const { ask, isDisk } = candidate;
+    this.#assertTransport(name, candidate, asking);
+    if (ask === undefined) assertOpen(name, candidate);
+    else if (isDisk) noteDisk(ask, asking);
+    else if (asking.desk === undefined) return this.#shown(name, { ...candidate, ask }, asking);
+    else return this.#claimed(name, { ...candidate, ask }, { ...asking, desk: asking.desk });
+    return this.#served(name, candidate, asking);
   }
 
-  #made(name: MachineConfigName, machine: Selected, asking: AskedConfigRequest): Soon<MachineConfig> {
-    const { group, profile } = machine;
-    const made = asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, asking));
+  #metadata({ request, make }: AskedConfigRequest): Soon<MachineConfig> {
+    const { labels, transport } = request;
+    const group = this.#index.selectGroup(labels);
+    const profile = this.#index.profileOf(group);
+    this.#urls.assertAllowed({ group, profile }, { isScript: false, transport });
+    // Metadata is data: none of it is a template, so the URL is in none of it.
+    const made = this.#maker.metadata({ group, profile }, { request, make, davitUrl: this.#urls.plain });
+    const isCurrent = () => this.#index.selectGroup(labels) === group && this.#index.profileOf(group) === profile;
+    return after(ifCurrent(made, isCurrent), (rendered) => ({ rendered, group: group.id, profile: undefined }));
+  }
+
+  /** Renders what was selected. @param reportToken of the open permit. */
+  #served(
+    name: MachineConfigName,
+    selected: Selected,
+    asking: AskedConfigRequest,
+    reportToken?: string,
+  ): Soon<MachineConfig> {
+    const { group, profile } = selected;
+    const { request, make } = asking;
+    const davitUrl = this.#urls.for(selected, request.transport);
+    const made = this.#maker.render(name, selected, { request, make, davitUrl, reportToken });
     return after(
-      ifCurrent(made, () => this.#isCurrent(name, machine, asking.request.labels)),
+      ifCurrent(made, () => this.#isCurrent(name, selected, request.labels)),
       (rendered) => {
         if (rendered === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
         return { rendered, group: group.id, profile: profile.id };
@@ -213,74 +179,74 @@ export class BootConfigs {
 
   /** @throws {BootError} if the machine gets no config now. */
   #isCurrent(name: MachineConfigName, { group, profile }: Selected, labels: Labels): boolean {
-    const machine = this.#index.candidate(labels, purposeOf(name));
-    if (machine.group !== group || machine.profile !== profile) return false;
+    const now = this.#index.candidate(labels, purposeOf(name));
+    if (now.group !== group || now.profile !== profile) return false;
     const part = partAt(name);
-    if (part !== undefined) this.#index.template(machine, part, labels);
+    if (part !== undefined) this.#index.template(now, part, labels);
     return true;
   }
 
-  /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
-  #tried(name: MachineConfigName, machine: Selected, asking: AskedConfigRequest): Soon<unknown> {
-    if (name === "ipxe" || name === "grub") return this.#made(name, machine, asking);
-    const part = partAt(name);
-    assertUsable(machine, part);
-    return this.#index.template(machine, part, asking.request.labels);
-  }
-
-  /** Asks the desk, and selects again: the objects may have changed while it decided. */
-  #permitted(
+  /**
+   * The config of an install that needs a permit: selected before, it is tried, then claimed, selected again and
+   * served. A machine must not spend its permit on a config that davit cannot make. And the objects may have changed
+   * while the desk decided.
+   */
+  #claimed(
     name: MachineConfigName,
-    { machine: candidate, ask }: AskedCandidate,
+    candidate: AskedCandidate,
     asking: AskedConfigRequest & { readonly desk: InstallDesk },
   ): Soon<MachineConfig> {
     const { request, desk } = asking;
+    const { ask } = candidate;
     const isFor = isSealedFor(name, candidate);
-    const question = questionOf(ask, request, isFor);
-    const asked =
-      name === "ipxe" || name === "grub"
-        ? askWithFiles({
-            desk,
-            question,
-            verdict: this.#index.verdictOn(ask),
-            assertFiles: () => this.#assertFiles(name, candidate, asking),
-          })
-        : desk.ask(question);
-    return after(asked, (answer) => {
-      const machine = this.#index.select(request.labels, { ask, answer });
-      this.#assertTransport(name, machine, asking);
-      if (!isFor && isSealedFor(name, machine)) throw new BootError("late", { group: ask.group, profile: ask.profile });
-      const reportToken = answer.kind === "granted" ? answer.reportToken : undefined;
-      return this.#made(name, machine, { ...asking, reportToken });
+    const claim = () => {
+      const question = questionOf(ask, request, isFor);
+      if (!isScript(name)) return desk.ask(question);
+      const assertFiles = () => this.#assertFiles(name, candidate, asking);
+      return askWithFiles({ desk, question, verdict: this.#index.verdictOn(ask), assertFiles });
+    };
+    return after(after(this.#tried(name, candidate, asking), claim), (answer) => {
+      const selected = this.#index.select(request.labels, { ask, answer });
+      this.#assertTransport(name, selected, asking);
+      if (!isFor && isSealedFor(name, selected))
+        throw new BootError("late", { group: ask.group, profile: ask.profile });
+      return this.#served(name, selected, asking, answer.kind === "granted" ? answer.reportToken : undefined);
     });
   }
 
+  /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
+  #tried(name: MachineConfigName, selected: Selected, asking: AskedConfigRequest): Soon<unknown> {
+    return isScript(name)
+      ? this.#served(name, selected, asking)
+      : this.#maker.assertServed(name, selected, asking.request.labels);
+  }
+
   /** @throws {BootError} assetMissing. */
-  #assertFiles(name: "ipxe" | "grub", candidate: Selected, { request, make }: AskedConfigRequest): Soon<unknown> {
+  #assertFiles(name: "ipxe" | "grub", selected: Selected, { request, make }: AskedConfigRequest): Soon<unknown> {
     const files = this.#files;
     if (files === undefined) return undefined;
-    const { group, profile } = candidate;
-    const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport) };
-    const making = { davitUrls: this.#urls.own, make: ofMachine(make, name) };
-    const checked = after(this.#scripts.assets(name, machine, making), async (assets) => {
+    const davitUrl = this.#urls.for(selected, request.transport);
+    const named = this.#maker.assets(name, selected, { make, davitUrl, davitUrls: this.#urls.own });
+    const checked = after(named, async (assets) => {
       const asset = await files.firstMissing(assets);
-      if (asset !== undefined) throw new BootError("assetMissing", { group: group.id, profile: profile.id, asset });
+      if (asset === undefined) return;
+      throw new BootError("assetMissing", { group: selected.group.id, profile: selected.profile.id, asset });
     });
-    return ifCurrent(checked, () => this.#isCurrent(name, candidate, request.labels));
+    return ifCurrent(checked, () => this.#isCurrent(name, selected, request.labels));
   }
 
   /**
    * Makes a config for people, by what the ledger permits now.
    * @throws {BootError} noPermit; also for a machine, if davit has no desk. assetMissing, if the claim had to wait.
    */
-  #shown(name: MachineConfigName, { machine, ask }: AskedCandidate, asking: AskedConfigRequest): Soon<MachineConfig> {
+  #shown(name: MachineConfigName, candidate: AskedCandidate, asking: AskedConfigRequest): Soon<MachineConfig> {
+    const { ask } = candidate;
     const why = this.#whyNotShown(ask, asking.request.labels);
     if (why !== undefined)
       throw new BootError("noPermit", { group: ask.group, profile: ask.profile, problem: permitRefusals[why] });
-    const made = () => this.#made(name, machine, { ...asking, reportToken: sampleToken });
+    const made = () => this.#served(name, candidate, asking, sampleToken);
     const isClaim = this.#permits === "shown" && this.#index.verdictOn(ask).kind === "claim";
-    if (!isClaim || (name !== "ipxe" && name !== "grub")) return made();
-    return after(this.#assertFiles(name, machine, asking), made);
+    return isClaim && isScript(name) ? after(this.#assertFiles(name, candidate, asking), made) : made();
   }
 
   #whyNotShown(ask: PermitAsk, labels: Labels): PermitRefusal | undefined {
@@ -294,101 +260,111 @@ export class BootConfigs {
     return isOpen ? undefined : verdict.why;
   }
 
-  #assertTransport(name: MachineConfigName, machine: Selected, { request: { transport } }: AskedConfigRequest): void {
-    this.#urls.assertAllowed(machine, { isScript: purposeOf(name) === "script", transport });
-  }
-
-  #renderFor(name: MachineConfigName, candidate: Selected, asking: AskedConfigRequest): Soon<Rendered | undefined> {
-    const { request, make, reportToken } = asking;
-    const { group, profile } = candidate;
-    const claim = reportToken && claimTokenOf(reportToken);
-    const machine = { group, profile, davitUrl: this.#urls.for(candidate, request.transport), claim };
-    switch (name) {
-      case "ipxe":
-        return this.#scripts.ipxe(machine, ofMachine(make, name));
-      case "grub":
-        return this.#scripts.grub(machine, request, ofMachine(make, name));
-      default:
-        return this.#config(partAt(name), machine, asking);
-    }
-  }
-
-  #config(part: TemplatePart, machine: AddressedMachine, asking: AskedConfigRequest): Soon<Rendered | undefined> {
-    const { request, make, reportToken } = asking;
-    assertUsable(machine, part);
-    const template = this.#index.template(machine, part, request.labels);
-    const kept = this.#kept.get(machine, part);
-    if (kept !== undefined) return kept;
-    const { group, profile, davitUrl } = machine;
-    const { labels, rawQuery } = request;
-    const reportUrl = reportToken === undefined ? undefined : `${davitUrl}/report/${reportToken}`;
-    const scope = { group, defaults: profile.content.metadata, davitUrl };
-    const job = { ...template, kind: "part", part, ...scope, labels, rawQuery, reportUrl } as const;
-    return after(make(job, { group, version: profile, key: part, davitUrl }), ({ made: { rendered }, isOfRequest }) =>
-      isOfRequest || rendered === undefined ? rendered : this.#kept.keep(machine, part, rendered),
-    );
-  }
-
-  #metadata(
-    { group, profile }: { readonly group: BootGroup; readonly profile: BootProfile | undefined },
-    { labels, rawQuery }: ConfigRequest,
-    make: Make,
-  ): Soon<Rendered> {
-    const defaults = profile?.content.metadata;
-    if (group.lines !== undefined && group.defaults === defaults) return renderMetadata(group.lines, labels, rawQuery);
-    // Metadata is data: none of it is a template, so the URL is in none of it.
-    const davitUrl = this.#urls.plain;
-    const job = { kind: "metadata", group, defaults, davitUrl, labels, rawQuery } as const;
-    return after(
-      make(job, { group, version: defaults, key: "metadata", davitUrl }),
-      ({ made: { rendered, lines } }) => {
-        if (rendered !== undefined) return rendered;
-        assert(lines !== undefined, "Metadata is made as lines, or as a whole");
-        group.lines = lines;
-        group.defaults = defaults;
-        return renderMetadata(lines, labels, rawQuery);
-      },
-    );
-  }
-
-  readonly #atOnce: Make = (job) => {
-    const reads = new RequestReads();
-    const made = this.#maker.make(job, new RenderBudget(), reads);
-    return { made, isOfRequest: reads.isAny };
-  };
-
-  #soon(client?: ConfigRequest["client"]): Make {
-    const slowWork = this.#slowWork;
-    if (slowWork === undefined) return this.#atOnce;
-    return (job, subject) => slowWork.make(job, this.#maker, subject, () => client?.() ?? "");
+  #assertTransport(name: MachineConfigName, selected: Selected, { request: { transport } }: AskedConfigRequest): void {
+    this.#urls.assertAllowed(selected, { isScript: isScript(name), transport });
   }
 }
 
-function ofMachine(make: Make, key: string) {
-  return (job: BootJob, { group, profile, davitUrl }: AddressedMachine) =>
-    after(make(job, { group, version: profile, key, davitUrl }), ({ made }) => made);
+/** True for a boot script. */
+export function isScript(name: ConfigName): name is "ipxe" | "grub" {
+  return name === "ipxe" || name === "grub";
+}
+
+/** Scripts and configs need different permits. */
+function purposeOf(name: MachineConfigName): PermitPurpose {
+  return isScript(name) ? "script" : "config";
+}
+
+/** @param isOnlyForInstalls see `DeskAsk.isSealed`. */
+function questionOf(ask: PermitAsk, request: ConfigRequest, isOnlyForInstalls: boolean): DeskAsk {
+  const { mayClaim = false, rawQuery, address } = request;
+  return { ...ask, mayClaim, isSealed: isOnlyForInstalls, rawQuery, address: address?.() };
+}
+
+/** True for a config that is only for the address that has claimed the machine's install. */
+function isSealedFor(name: MachineConfigName, { profile }: Selected): boolean {
+  const part = partAt(name);
+  return part !== undefined && isSealed(profile.content.templates[part]);
+}
+
+/** @throws {BootError} noPermit for a config that is only for installs, in a Profile without `install`. */
+function assertOpen(name: MachineConfigName, selected: Selected): void {
+  if (!isSealedFor(name, selected)) return;
+  const { group, profile } = selected;
+  throw new BootError("noPermit", { group: group.id, profile: profile.id, problem: permitRefusals.notClaimed });
 }
 
 /**
- * Refuses a part that cannot be used. The Profile's status shows the problem; the store does not contain it.
- * @throws {BootError} broken.
+ * Reports a boot from the disk to the desk, which records a machine of an adopted Group. The machine does not wait for
+ * it. A failure is the desk's to log: the machine asks again at its next boot.
  */
-function assertUsable({ group, profile }: Selected, part: TemplatePart): void {
-  const template = profile.content.templates[part];
-  if (template?.kind !== "broken") return;
-  const problem = template.withdrawn === true ? withdrawn(part) : unusable(part);
-  throw new BootError("broken", { group: group.id, profile: profile.id, problem });
+function noteDisk(ask: PermitAsk, { desk, request }: AskedConfigRequest): void {
+  if (desk === undefined || request.mayClaim !== true) return;
+  const answer = desk.ask(questionOf(ask, request, false));
+  if (answer instanceof Promise) answer.catch(() => undefined);
 }
 
-function unusable(part: TemplatePart): string {
-  return `spec.${fieldOf(part)} cannot be used: the conditions of the Profile say why`;
+/** The files that davit serves. */
+export interface ServedFiles {
+  /** Returns the path of the first file that davit would not send now, for people; undefined if it would send all. */
+  firstMissing(assets: readonly ScriptAsset[]): Promise<string | undefined>;
 }
 
-function withdrawn(part: TemplatePart): string {
-  const what = `the Secret of spec.${fieldOf(part)}, its key or its label`;
-  return `${what} was taken away: the conditions of the Profile say which`;
+interface ClaimQuestion {
+  readonly desk: InstallDesk;
+  readonly question: DeskAsk;
+  /** What this process expects the desk to answer. */
+  readonly verdict: Verdict;
+  /** Checks the files of the script. It is called only before a claim. @throws {BootError} if one is missing. */
+  readonly assertFiles: () => Soon<unknown>;
 }
 
-function sha256(text: string): string {
-  return hash("sha256", text, "hex");
+/**
+ * Asks the desk for a script. It checks the files before the machine spends its permit: without its kernel, the machine
+ * could not install, and would boot its empty disk.
+ */
+function askWithFiles({ desk, question, verdict, assertFiles }: ClaimQuestion): Soon<DeskAnswer> {
+  const claim = () => after(assertFiles(), () => desk.ask(question));
+  if (!question.mayClaim) return desk.ask(question);
+  if (verdict.kind === "claim") return claim();
+  if (verdict.kind !== "refused" || desk.isRemote !== true) return desk.ask(question);
+  // The desk may know a newer ledger, in which the permit is open. So the first question must not claim.
+  return after(desk.ask({ ...question, mayClaim: false }), (answer) => {
+    if (answer.kind === "late") return answer;
+    if (answer.kind !== "refused") return desk.ask(question);
+    return answer.why === "notClaimed" ? claim() : answer;
+  });
+}
+
+/** The objects changed while a config was made. */
+class OutdatedConfig extends Error {
+  override readonly name = "OutdatedConfig";
+}
+
+/** After so many attempts the machine asks again later. */
+const maxAttempts = 3;
+
+/**
+ * Returns what was made. If that took another thread, it first checks the objects: meanwhile somebody may have held the
+ * machine or changed its Profile, and an old config could still install it.
+ * @param isCurrent false if the objects have changed. It may also throw why the machine gets no config now.
+ */
+function ifCurrent<Made>(made: Soon<Made>, isCurrent: () => boolean): Soon<Made> {
+  if (!(made instanceof Promise)) return made;
+  return after(made, (config) => {
+    if (isCurrent()) return config;
+    throw new OutdatedConfig();
+  });
+}
+
+/**
+ * Makes a config, and makes it again if `ifCurrent` has refused it.
+ * @throws {BootError} busy, if the objects change during each attempt.
+ */
+function madeAnew<Made>(make: () => Soon<Made>, attempt = 1): Soon<Made> {
+  return rescued(make, (error) => {
+    if (!(error instanceof OutdatedConfig)) throw error;
+    if (attempt === maxAttempts) throw new BootError("busy", { problem: "the objects changed during each attempt" });
+    return madeAnew(make, attempt + 1);
+  });
 }

@@ -12,10 +12,10 @@ import { Freshness } from "../../boot/selection/freshness.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
 import { AssetDigests, type AssetDigestsOptions } from "../../http/assets/digests.ts";
 import type { AccessLog } from "../../http/boot/access-log.ts";
+import { type RefusalCounterOptions, refusalCounter } from "../../http/boot/answer.ts";
 import { reportRoute } from "../../http/boot/report.ts";
 import { bootHandler } from "../../http/boot/routes.ts";
 import type { BootSigners } from "../../http/boot/signatures.ts";
-import { type WatchedConfigsOptions, watchedConfigs } from "../../http/boot/watched-configs.ts";
 import { Clients } from "../../http/client-shares.ts";
 import { withTls } from "../../http/connection-limit.ts";
 import { answerError } from "../../http/errors.ts";
@@ -78,7 +78,7 @@ export interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
 export interface BootListening {
   readonly signers: BootSigners;
   readonly accessLog: AccessLog;
-  readonly nearMisses: WatchedConfigsOptions["nearMisses"];
+  readonly nearMisses: RefusalCounterOptions["nearMisses"];
   /** Undefined: davit does not listen for HTTPS. */
   readonly tls: Pick<BootTls, "tls" | "address" | "advertised"> | undefined;
   /** True if another thread of this process already listens on the addresses. */
@@ -160,10 +160,10 @@ export class BootListener {
       assertCurrent?.();
       return ready.answer(name, asked);
     };
-    const configs = watchedConfigs({ render }, { metrics, nearMisses });
+    const onRefusal = refusalCounter({ metrics, nearMisses });
     const machineOf = ledger && ((token: string) => reportingMachine(ledger, token));
     const routes = [this.assets, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
-    const handling = { configs, ...signers, accessLog, clients, large, routes };
+    const handling = { configs: { render }, onRefusal, ...signers, accessLog, clients, large, routes };
     const onRefused = () => metrics.bootConnectionsRefused.inc();
     const servers = config.bootThreads * (tls === undefined ? 1 : 2);
     const connections = connectionLimitOf("boot", clients, onRefused, servers);

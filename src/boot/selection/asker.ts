@@ -19,7 +19,7 @@ export interface World {
   readonly freshness: Pick<Freshness, "staleness" | "ageSeconds"> | undefined;
 }
 
-export interface Asker {
+export interface SeenAsker {
   /** The labels of the request. */
   readonly asked: Labels;
   /** The labels by which Groups select: see `mergedLabels`. */
@@ -43,10 +43,10 @@ export interface Asker {
 }
 
 /** A machine that has a Group and a Profile. */
-export type ChosenAsker = Asker & Selected;
+export type ChosenAsker = SeenAsker & Selected;
 
 /** Returns what davit knows of a machine. @param purpose undefined for metadata, which need no permit. */
-export function see(asked: Labels, purpose: PermitPurpose | undefined, world: World): Asker {
+export function see(asked: Labels, purpose: PermitPurpose | undefined, world: World): SeenAsker {
   const { known, ledger } = world;
   const sole = known.machines.soleOf(asked, undefined);
   const labels = mergedLabels(asked, sole.machine, ledger?.reportedLabels(asked, sole.machine?.spec.identities));
@@ -62,7 +62,7 @@ export function see(asked: Labels, purpose: PermitPurpose | undefined, world: Wo
   return { ...seen, ask, isDisk: ledger !== undefined && verdictOf(ask, ledger).kind === "disk" };
 }
 
-function winnerOf(labels: Labels, { selectors }: World): Pick<Asker, "group" | "isTied"> {
+function winnerOf(labels: Labels, { selectors }: World): Pick<SeenAsker, "group" | "isTied"> {
   const first = selectors.find(labels);
   if (first === undefined || !selectors.hasRival(first, labels)) return { group: first, isTied: false };
   const { winner, rivals } = selectors.settle(labels);
@@ -74,7 +74,12 @@ function winnerOf(labels: Labels, { selectors }: World): Pick<Asker, "group" | "
  * must not wait for ever. A barrier of the Group or a missing approval still makes it wait. Its question can claim
  * nothing.
  */
-function unclear(seen: Asker, { group, profile }: Selected, purpose: PermitPurpose, { known, ledger }: World): Asker {
+function unclear(
+  seen: SeenAsker,
+  { group, profile }: Selected,
+  purpose: PermitPurpose,
+  { known, ledger }: World,
+): SeenAsker {
   const { asked, plan } = seen;
   const isKnown = ledger !== undefined && ledger.entriesOf(identitiesOf(asked)).length > 0;
   if (purpose !== "script" || plan === undefined || !isKnown || group.barrier !== undefined) return seen;

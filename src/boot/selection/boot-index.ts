@@ -29,7 +29,7 @@ import type { BootMachine, SoleMachine } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
 import { MachineGroups } from "../core/machine-groups.ts";
 import type { BootLedger, Candidate, Selected } from "../core/selected.ts";
-import { type Asker, see, type World } from "./asker.ts";
+import { type SeenAsker, see, type World } from "./asker.ts";
 import {
   checks,
   checksFor,
@@ -257,26 +257,26 @@ export class BootIndex implements FeedListener {
     return this.#known.secrets.template(machine, part);
   }
 
-  #see(labels: Labels, purpose: PermitPurpose | undefined): Asker {
+  #see(labels: Labels, purpose: PermitPurpose | undefined): SeenAsker {
     if (!this.isReady) throw new BootError("notReady");
     return see(labels, purpose, this.#world);
   }
 
   /** @throws {BootError} the first refusal of the checks. */
-  #pass(checks: readonly SelectionCheck[], seen: Asker): void {
+  #pass(checks: readonly SelectionCheck[], seen: SeenAsker): void {
     const refusal = firstRefusal(checks, seen, this.#world);
     if (refusal !== undefined) throw new BootError(refusal.reason, refusal);
   }
 
   /** Returns what a machine gets that has passed its checks. */
-  #selected(seen: Asker): Selected {
+  #selected(seen: SeenAsker): Selected {
     const { profile, plan } = chosenOf(seen);
     const selected = { group: this.#groupOf(seen), profile };
     return seen.isDisk && plan !== undefined ? this.#disks.of(selected, plan) : selected;
   }
 
   /** Returns the Group with the metadata of the Machine. */
-  #groupOf({ group, own: { machine } }: Asker): BootGroup {
+  #groupOf({ group, own: { machine } }: SeenAsker): BootGroup {
     assert(group !== undefined, "A machine without a Group is refused before");
     return machine === undefined ? group : this.#machineGroups.of(group, machine);
   }

@@ -9,7 +9,7 @@ import { type BootRefusal, doubtText } from "../../model/refusals.ts";
 import { namesMachine } from "../../model/selection/specificity.ts";
 import type { BootErrorSubject } from "../core/boot-error.ts";
 import type { KnownDocuments } from "../core/known-documents.ts";
-import type { Asker, ChosenAsker, World } from "./asker.ts";
+import type { ChosenAsker, SeenAsker, World } from "./asker.ts";
 import { doubtOf, mayMatter } from "./doubts.ts";
 
 /** Why a machine gets no config, and its Group and Profile as far as they are known. */
@@ -17,13 +17,13 @@ export interface SelectionRefusal extends BootErrorSubject {
   readonly reason: BootRefusal;
 }
 
-export type SelectionCheck = (seen: Asker, world: World) => SelectionRefusal | undefined;
-type Holds = (seen: Asker, world: World) => boolean;
+export type SelectionCheck = (seen: SeenAsker, world: World) => SelectionRefusal | undefined;
+type Holds = (seen: SeenAsker, world: World) => boolean;
 
 /** Returns the first refusal of a list; undefined if the machine passes all checks. */
 export function firstRefusal(
   checks: readonly SelectionCheck[],
-  seen: Asker,
+  seen: SeenAsker,
   world: World,
 ): SelectionRefusal | undefined {
   for (const check of checks) {
@@ -43,7 +43,7 @@ function ofProfile(reason: BootRefusal, holds: Holds): SelectionCheck {
   return (seen, world) => (holds(seen, world) ? withProfile(seen, reason) : undefined);
 }
 
-function withProfile({ group, profile }: Asker, reason: BootRefusal): SelectionRefusal {
+function withProfile({ group, profile }: SeenAsker, reason: BootRefusal): SelectionRefusal {
   return { reason, group: group?.id, profile: profile?.id ?? group?.profileId };
 }
 
@@ -125,7 +125,7 @@ export const checks = {
 } as const satisfies Readonly<Record<string, readonly SelectionCheck[]>>;
 
 /** Returns the checks for a script or config. @param isSentToDisk by the desk. */
-export function checksFor({ sole, ask, isDisk, profile }: Asker, isSentToDisk = false): readonly SelectionCheck[] {
+export function checksFor({ sole, ask, isDisk, profile }: SeenAsker, isSentToDisk = false): readonly SelectionCheck[] {
   if (sole.isAmbiguous) return checks.unclearDisk;
   if (ask !== undefined) return isDisk || isSentToDisk ? checks.permittedDisk : checks.permittedInstall;
   return profile?.isInstall === true ? checks.freeInstall : checks.free;
@@ -146,11 +146,11 @@ export function isWithholding({ synced }: KnownDocuments): boolean {
 }
 
 /** Returns a machine with its Group and Profile, after the checks of both. */
-export function chosenOf(seen: Asker): ChosenAsker {
+export function chosenOf(seen: SeenAsker): ChosenAsker {
   assert(isChosen(seen), "A machine without a Group or Profile is refused before");
   return seen;
 }
 
-function isChosen(seen: Asker): seen is ChosenAsker {
+function isChosen(seen: SeenAsker): seen is ChosenAsker {
   return seen.group !== undefined && seen.profile !== undefined;
 }

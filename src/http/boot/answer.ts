@@ -1,9 +1,12 @@
-/** Finds the config that a machine asks for, and reports the result to the access log. */
+/** Finds the config that a machine asks for, reports the result to the access log, and counts refusals by reason. */
 
 import { hash } from "node:crypto";
-import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
+import { type ConfigName, type ConfigRequest, isScript, type MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
-import type { Soon } from "../../lib/soon.ts";
+import type { NearMisses } from "../../boot/explaining/near-misses.ts";
+import type { Metrics } from "../../lib/metrics/metrics.ts";
+import { after, rescued, type Soon } from "../../lib/soon.ts";
+import { type BootRefusal, bootRefusals } from "../../model/refusals.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
@@ -23,27 +26,52 @@ export interface MachineVisit {
   machine: RequestedMachine | undefined;
 }
 
+/** Called for each refusal. */
+export type RefusalSink = (refusal: BootError, request: ConfigRequest) => void;
+
 /**
  * Returns the config that a machine asks for.
  * @param visit gets the machine and the result, also for a refusal.
  * @throws {BootError}
  */
 export function answerMachine(
-  configs: Configs,
+  { configs, onRefusal }: { readonly configs: Configs; readonly onRefusal?: RefusalSink | undefined },
   name: ConfigName,
   request: ConfigRequest,
   visit: MachineVisit,
 ): Soon<Rendered> {
-  try {
-    const config = configs.render(name, request);
-    if (!(config instanceof Promise)) return found(name, config, request, visit);
-    return config.then(
-      (made) => found(name, made, request, visit),
-      (error) => refused(error, request, visit),
-    );
-  } catch (error) {
-    return refused(error, request, visit);
+  return rescued(
+    () => after(configs.render(name, request), (config) => found(name, config, request, visit)),
+    (error) => {
+      const { labels, rawQuery } = request;
+      visit.machine = { labels, rawQuery };
+      if (error instanceof BootError) {
+        const { group, profile, reason, asset } = error;
+        visit.machine = { labels, rawQuery, group, profile, refusal: reason, missing: asset };
+        onRefusal?.(error, request);
+      }
+      throw error;
+    },
+  );
+}
+
+export interface RefusalCounterOptions {
+  readonly metrics: Pick<Metrics, "bootRefusals">;
+  readonly nearMisses: Pick<NearMisses, "report">;
+}
+
+/** Returns a sink that counts refusals by reason, and reports machines that match no Group to `nearMisses`. */
+export function refusalCounter({ metrics, nearMisses }: RefusalCounterOptions): RefusalSink {
+  const counters = new Map<BootRefusal, { inc(): void }>();
+  for (const reason of Object.keys(bootRefusals) as BootRefusal[]) {
+    metrics.bootRefusals.inc({ reason }, 0);
+    // The series is found once, because finding it by its label costs more than counting.
+    counters.set(reason, metrics.bootRefusals.labels({ reason }));
   }
+  return ({ reason }, { labels }) => {
+    counters.get(reason)?.inc();
+    if (reason === "noMatch") nearMisses.report(labels);
+  };
 }
 
 function found(
@@ -58,11 +86,6 @@ function found(
   return rendered;
 }
 
-/** True for a boot script. */
-export function isScript(name: ConfigName): boolean {
-  return name === "ipxe" || name === "grub";
-}
-
 /** The digests of kept texts: a Group's script for iPXE is the same object for each of its machines. */
 const digests = new WeakMap<Rendered, string>();
 
@@ -72,12 +95,4 @@ function digestOf(rendered: Rendered): string {
   const digest = hash("sha256", rendered.body);
   digests.set(rendered, digest);
   return digest;
-}
-
-function refused(error: unknown, { labels, rawQuery }: ConfigRequest, visit: MachineVisit): never {
-  visit.machine =
-    error instanceof BootError
-      ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason, missing: error.asset }
-      : { labels, rawQuery };
-  throw error;
 }

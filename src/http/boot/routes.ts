@@ -5,7 +5,7 @@
  * and signatures are answered without a wait.
  */
 
-import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
+import { type ConfigName, configNames, isScript } from "../../boot/boot-configs.ts";
 import type { Transport } from "../../boot/transport.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { after, type Soon } from "../../lib/soon.ts";
@@ -22,7 +22,7 @@ import { type Route, type RouteMatch, RouteTable, unescapedPath } from "../route
 import type { Handler } from "../server.ts";
 import { hasValidCertificate } from "../server-tls.ts";
 import type { AccessLog, LoggedRequest } from "./access-log.ts";
-import { answerMachine, type Configs, isScript, partRoute } from "./answer.ts";
+import { answerMachine, type Configs, partRoute, type RefusalSink } from "./answer.ts";
 import {
   type BootSigners,
   publicKeys,
@@ -42,6 +42,7 @@ export interface BootHandlerOptions extends BootSigners {
   readonly clock?: Pick<Clock, "nowMs">;
   /** Finds a machine's config, or throws a BootError, which `errors.ts` converts into an answer. */
   readonly configs: Configs;
+  readonly onRefusal?: RefusalSink;
   readonly accessLog?: AccessLog;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
@@ -80,7 +81,15 @@ type Limits = Required<Pick<BootHandlerOptions, "clients" | "large">>;
 
 /** Makes the handler of the boot listener. */
 export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
-  const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), routes = [], ...others } = options;
+  const {
+    configs,
+    onRefusal,
+    accessLog,
+    clients = new Clients(),
+    large = new LargeBodies(),
+    routes = [],
+    ...others
+  } = options;
   const { transport = "http", asksForCertificate = false, clock = systemClock, ...signers } = others;
   const machinesOwn = (nameIn: (visit: BootVisit) => ConfigName): Endpoint["render"] => {
     return (exchange, visit, rawQuery) => {
@@ -95,7 +104,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
       const address = () => clients.addressOf(request);
       const labels = labelsFromQuery(rawQuery);
       const asked = { labels, rawQuery, userAgent, transport, client, mayClaim: mayClaim(exchange, visit), address };
-      return answerMachine(configs, name, asked, visit);
+      return answerMachine({ configs, onRefusal }, name, asked, visit);
     };
   };
   const endpoints: readonly Endpoint[] = [

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { BootError } from "../../src/boot/core/boot-error.ts";
-import { watchedConfigs } from "../../src/http/boot/watched-configs.ts";
+import { answerMachine, type MachineVisit, refusalCounter } from "../../src/http/boot/answer.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { type BootRefusal, bootRefusals } from "../../src/model/refusals.ts";
@@ -13,7 +13,10 @@ function watched(render: () => typeof config) {
   const told: string[] = [];
   const nearMisses = { report: (labels: ReadonlyMap<string, string>) => told.push([...labels].join()) };
   const counted = async () => (await metrics.text()).match(/(?<=^davit_boot_refusals_total\{reason=")\w+"\} [1-9]/gm);
-  return { configs: watchedConfigs({ render }, { metrics, nearMisses }), told, counted, metrics };
+  const onRefusal = refusalCounter({ metrics, nearMisses });
+  const visit: MachineVisit = { machine: undefined };
+  const ask = () => answerMachine({ configs: { render }, onRefusal }, "ipxe", request, visit);
+  return { ask, told, counted, metrics };
 }
 
 it("every reason is counted from 0 on", async () => {
@@ -25,8 +28,8 @@ it("every reason is counted from 0 on", async () => {
 });
 
 it("an answer passes and counts nowhere", async () => {
-  const { configs, told, counted } = watched(() => config);
-  expect(configs.render("ipxe", request)).toBe(config);
+  const { ask, told, counted } = watched(() => config);
+  expect(ask()).toBe(config.rendered);
   expect([told, await counted()]).toEqual([[], null]);
 });
 
@@ -37,17 +40,17 @@ it.each<{ reason: BootRefusal; told: readonly string[] }>([
   { reason: "bereft", told: [] },
 ])("a refusal for $reason passes and is counted", async ({ reason, told }) => {
   const refusal = new BootError(reason);
-  const { configs, ...seen } = watched(() => {
+  const { ask, ...seen } = watched(() => {
     throw refusal;
   });
-  expect(() => configs.render("ipxe", request)).toThrow(refusal);
+  expect(ask).toThrow(refusal);
   expect([seen.told, await seen.counted()]).toEqual([told, [`${reason}"} 1`]]);
 });
 
 it("a bug passes and counts nowhere", async () => {
-  const { configs, told, counted } = watched(() => {
+  const { ask, told, counted } = watched(() => {
     throw new TypeError("bug");
   });
-  expect(() => configs.render("ipxe", request)).toThrow("bug");
+  expect(ask).toThrow("bug");
   expect([told, await counted()]).toEqual([[], null]);
 });
