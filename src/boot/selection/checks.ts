@@ -18,7 +18,6 @@ export interface SelectionRefusal extends BootErrorSubject {
 }
 
 export type SelectionCheck = (seen: SeenAsker, world: World) => SelectionRefusal | undefined;
-type Holds = (seen: SeenAsker, world: World) => boolean;
 
 /** Returns the first refusal of a list; undefined if the machine passes all checks. */
 export function firstRefusal(
@@ -33,61 +32,63 @@ export function firstRefusal(
   return undefined;
 }
 
-/** A check that the machine fails while `holds`. Its refusal names the Group. */
-function ofGroup(reason: BootRefusal, holds: Holds): SelectionCheck {
-  return (seen, world) => (holds(seen, world) ? { reason, group: seen.group?.id } : undefined);
+function ofGroup({ group }: SeenAsker, reason: BootRefusal): SelectionRefusal {
+  return { reason, group: group?.id };
 }
 
-/** As `ofGroup`. Its refusal also names the Profile. */
-function ofProfile(reason: BootRefusal, holds: Holds): SelectionCheck {
-  return (seen, world) => (holds(seen, world) ? withProfile(seen, reason) : undefined);
-}
-
-function withProfile({ group, profile }: SeenAsker, reason: BootRefusal): SelectionRefusal {
+function ofProfile({ group, profile }: SeenAsker, reason: BootRefusal): SelectionRefusal {
   return { reason, group: group?.id, profile: profile?.id ?? group?.profileId };
 }
 
-const tied = ofGroup("tied", ({ isTied }) => isTied);
-const heldMachine = ofGroup("held", ({ sole }) => sole.isHeld);
-const severalMachines = ofGroup("ambiguous", ({ sole }) => sole.isAmbiguous);
+const tied: SelectionCheck = (seen) => (seen.isTied ? ofGroup(seen, "tied") : undefined);
+const heldMachine: SelectionCheck = (seen) => (seen.sole.isHeld ? ofGroup(seen, "held") : undefined);
+const severalMachines: SelectionCheck = (seen) => (seen.sole.isAmbiguous ? ofGroup(seen, "ambiguous") : undefined);
 
 /** A machine with an unreadable name never boots like a machine without a name. */
-const clearRequest: readonly SelectionCheck[] = [
-  ofGroup("ambiguous", ({ asked: { flaws } }) => flaws !== undefined && flaws.repeated.size > 0),
-  ofGroup("unreadable", ({ asked, group }, world) => !namesMachine(group) && mayMatter(asked, world)),
+const flawedRequest: SelectionCheck = (seen, world) => {
+  const { asked, group } = seen;
+  const { machines } = world.known;
+  if (asked.flaws === undefined) return undefined;
+  const { repeated, unreadable } = asked.flaws;
+  if (repeated.size > 0) return ofGroup(seen, "ambiguous");
   // The machine may have a Machine object that is held.
-  ofGroup("unreadable", ({ asked }, { known: { machines } }) => {
-    if (asked.flaws === undefined || machines.of(asked).length > 0) return false;
-    return [...asked.flaws.unreadable].some((label) => machines.speaksOf(label));
-  }),
-  // An unreadable object may be this machine's own Group.
-  ofGroup("withheld", ({ group }, { known }) => isWithholding(known) && !namesMachine(group)),
-];
+  const mayBeKnown = () => machines.of(asked).length === 0 && [...unreadable].some((label) => machines.speaksOf(label));
+  const isUnreadable = (!namesMachine(group) && mayMatter(asked, world)) || mayBeKnown();
+  return isUnreadable ? ofGroup(seen, "unreadable") : undefined;
+};
+
+/** An unreadable object may be this machine's own Group. */
+const unreadSource: SelectionCheck = (seen, { known }) =>
+  isWithholding(known) && !namesMachine(seen.group) ? ofGroup(seen, "withheld") : undefined;
 
 /** @param asked see `KnownDocuments.waitsForRemovedGroup`. */
 function removedGroup(asked: "boot" | "config" | "disk"): SelectionCheck {
-  return ofGroup("bereft", ({ labels, group }, { known }) => known.waitsForRemovedGroup(labels, group, asked));
+  return (seen, { known }) =>
+    known.waitsForRemovedGroup(seen.labels, seen.group, asked) ? ofGroup(seen, "bereft") : undefined;
 }
 
 const servingGroup: readonly SelectionCheck[] = [
-  ofGroup("noMatch", ({ group }) => group === undefined),
-  ({ group }) => group?.barrier && { reason: group.barrier, group: group.id },
-  ofGroup("held", ({ own }) => own.isHeld),
-  ofGroup("ambiguous", ({ own }) => own.isAmbiguous),
-  ofGroup("unapproved", ({ group, own }) => group?.permits?.approval !== undefined && own.machine?.isApproved !== true),
+  (seen) => (seen.group === undefined ? ofGroup(seen, "noMatch") : undefined),
+  (seen) => seen.group?.barrier && ofGroup(seen, seen.group.barrier),
+  (seen) => (seen.own.isHeld ? ofGroup(seen, "held") : undefined),
+  (seen) => (seen.own.isAmbiguous ? ofGroup(seen, "ambiguous") : undefined),
+  (seen) => {
+    const needsApproval = seen.group?.permits?.approval !== undefined;
+    return needsApproval && seen.own.machine?.isApproved !== true ? ofGroup(seen, "unapproved") : undefined;
+  },
 ];
 
 const missingProfile: SelectionCheck = (seen, { known }) =>
-  seen.profile === undefined ? withProfile(seen, whyNoProfile(seen.group?.profileId ?? "", known)) : undefined;
-const failedProfile = ofProfile("failed", ({ profile }) => profile?.hasFailed === true);
+  seen.profile === undefined ? ofProfile(seen, whyNoProfile(seen.group?.profileId ?? "", known)) : undefined;
+const failedProfile: SelectionCheck = (seen) => (seen.profile?.hasFailed ? ofProfile(seen, "failed") : undefined);
 
 const certainInstall: readonly SelectionCheck[] = [
   // A Group that names the machine is not enough for an Install: an unreadable Group may outrank it.
-  ofProfile("withheld", (_seen, { known }) => isWithholding(known)),
+  (seen, { known }) => (isWithholding(known) ? ofProfile(seen, "withheld") : undefined),
   // An installer without one of its configs may do something else than the objects say.
   (seen, { known }) => {
     const problem = known.secrets.problemOf(chosenOf(seen).profile);
-    return problem === undefined ? undefined : { ...withProfile(seen, "undecryptable"), problem };
+    return problem === undefined ? undefined : { ...ofProfile(seen, "undecryptable"), problem };
   },
   (seen, world) => {
     const chosen = chosenOf(seen);
@@ -95,11 +96,11 @@ const certainInstall: readonly SelectionCheck[] = [
     if (doubt === undefined) return undefined;
     const details = { ageSeconds: world.freshness?.ageSeconds, flaw: chosen.group.flaw };
     const reason = doubt === "changing" ? "changing" : "doubtful";
-    return { ...withProfile(seen, reason), problem: doubtText(doubt, details) };
+    return { ...ofProfile(seen, reason), problem: doubtText(doubt, details) };
   },
 ];
 
-const named: readonly SelectionCheck[] = [tied, heldMachine, ...clearRequest];
+const named: readonly SelectionCheck[] = [tied, heldMachine, flawedRequest, unreadSource];
 const free: readonly SelectionCheck[] = [
   ...named,
   removedGroup("boot"),
@@ -110,16 +111,16 @@ const free: readonly SelectionCheck[] = [
 const permitted: readonly SelectionCheck[] = [...named, ...servingGroup, missingProfile, failedProfile];
 
 export const checks = {
-  metadata: [tied, heldMachine, severalMachines, ...clearRequest, removedGroup("boot"), ...servingGroup],
+  metadata: [tied, heldMachine, severalMachines, flawedRequest, unreadSource, removedGroup("boot"), ...servingGroup],
   free,
   freeInstall: [...free, ...certainInstall],
   permittedInstall: [...permitted, removedGroup("boot"), ...certainInstall],
   permittedDisk: [...permitted, removedGroup("disk")],
   /** For a machine whose Machine is not clear: see `unclear` in `asker.ts`. */
-  unclearDisk: [...named, ofGroup("ambiguous", ({ isDisk }) => !isDisk), removedGroup("disk")],
+  unclearDisk: [...named, (seen) => (seen.isDisk ? undefined : ofGroup(seen, "ambiguous")), removedGroup("disk")],
   /** For a config of an Install whose Profile now boots the machine's disk: an earlier installer may ask for it. */
   formerInstall: [
-    ...[tied, heldMachine, severalMachines, ...clearRequest, ...servingGroup],
+    ...[tied, heldMachine, severalMachines, flawedRequest, unreadSource, ...servingGroup],
     ...[removedGroup("config"), ...certainInstall],
   ],
 } as const satisfies Readonly<Record<string, readonly SelectionCheck[]>>;
