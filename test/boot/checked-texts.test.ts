@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { CheckedTexts } from "../../src/boot/making/checked-texts.ts";
+import { CheckedTexts } from "../../src/boot/making/boot-maker.ts";
 import { RenderError } from "../../src/render/core/render-error.ts";
 
 const plain = (body: string) => ({ body, contentType: "text/plain" });

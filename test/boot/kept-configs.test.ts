@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import type { AddressedMachine } from "../../src/boot/making/boot-scripts.ts";
-import { KeptConfigs } from "../../src/boot/making/kept-configs.ts";
+import { KeptConfigs } from "../../src/boot/making/config-maker.ts";
 import { BootIndex } from "../../src/boot/selection/boot-index.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { secretPath } from "../../src/model/objects/documents.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { reportRoute } from "../../src/http/boot/report.ts";
-import type { Recorder } from "../../src/http/boot/request-recorder.ts";
+import type { Recorder } from "../../src/http/boot/request-log.ts";
 import { Clients } from "../../src/http/client-shares.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";

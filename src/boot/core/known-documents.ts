@@ -39,7 +39,7 @@ export interface RenderedTexts {
   lines: GroupLines | undefined;
   /** The Profile's metadata from which `lines` were made. */
   defaults: JsonObject | undefined;
-  /** See `making/kept-configs.ts`. Nearly every Group has one config or none. */
+  /** See `KeptConfigs`. Nearly every Group has one config or none. */
   configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 

@@ -6,7 +6,8 @@
 import { shown } from "../../lib/text/visible.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import type { Group } from "../../model/objects/group.ts";
-import { type BootRefusal, bootRefusals } from "../../model/refusals.ts";
+import type { SpentGrant, Verdict } from "../../model/permits/permit.ts";
+import { type BootRefusal, bootRefusals, permitRefusals } from "../../model/refusals.ts";
 import { type Advantage, advantageOf, isRival, isSameNamespace } from "../../model/selection/contest.ts";
 import { missText } from "../../model/selection/wants.ts";
 import type { BootError } from "../core/boot-error.ts";
@@ -139,4 +140,26 @@ function named({ id, profileId, selectorText, priority }: Group): NamedGroup {
     selector: selectorText === "" ? "matchAll" : shown(selectorText),
     priority,
   };
+}
+
+/** Returns what a boot script would do to the machine's permit now. It quotes names of objects and no values. */
+export function permitText(verdict: Verdict): string {
+  switch (verdict.kind) {
+    case "claim":
+      return `open: the next boot installs the machine, and spends ${verdict.grants.map(grantText).join(" and ")}`;
+    case "granted": {
+      const { grant } = verdict.entry;
+      return `claimed: the machine spent ${grant === undefined ? "a grant" : grantText(grant)}, and may ask again`;
+    }
+    case "disk": {
+      const why = verdict.why === undefined ? "" : `: ${permitRefusals[verdict.why]}`;
+      return `closed: the machine boots as spec.install.then of the Profile says${why}`;
+    }
+    case "refused":
+      return `closed: ${permitRefusals[verdict.why]}`;
+  }
+}
+
+function grantText({ key, generation }: SpentGrant): string {
+  return `generation ${generation} of ${key}`;
 }

@@ -6,10 +6,10 @@
 
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
-import { sentLabels } from "../../model/labels/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
+import type { BootIds, NumberedBoot } from "../../records/history/boot-ids.ts";
+import type { History } from "../../records/history/history.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine, RequestSink } from "./access-log.ts";
-import { bootFinder, type NumberedBoots, reportEndpoint } from "./boot-finder.ts";
-import { type Recorder, recordRequest } from "./request-recorder.ts";
 
 export interface RequestLogOptions {
   readonly log: Log;
@@ -135,4 +135,101 @@ function endpointOf(url: string | undefined): string {
 
 function brief(text: string | undefined): string | undefined {
   return text === undefined || text.length > maxLoggedLength ? undefined : text;
+}
+
+type NumberedBoots = Pick<BootIds, "named" | "unnamed" | "reported" | "ended">;
+
+/** The answer to a request, when it has ended. */
+interface EndedAnswer {
+  /** The endpoint's name in metrics. */
+  readonly endpoint: string;
+  /** Undefined if the request named none. */
+  readonly machine: { readonly labels: Labels } | undefined;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+const assetRoute = "/assets/*";
+/** The endpoint of reports, in metrics. */
+const reportEndpoint = "report";
+
+/**
+ * Call it when a request begins: a download may end when the machine is in another boot.
+ * @returns a function that returns the boot when the answer has ended; undefined if nobody numbers boots.
+ */
+function bootFinder(
+  boots: NumberedBoots | undefined,
+  { address, method, rawQuery, startedMs, route }: Omit<BegunRequest, "path">,
+): ((ended: EndedAnswer) => NumberedBoot | undefined) | undefined {
+  if (boots === undefined || address === undefined) return undefined;
+  const begun = { address, isHead: method === "HEAD", startedMs };
+  const unnamed = (endpoint: string) => boots.unnamed({ ...begun, endpoint });
+  // A request with labels has a query. That of an asset may have a digest.
+  const early = rawQuery === "" || route === assetRoute ? unnamed(route?.slice(1) ?? "") : undefined;
+  return ({ endpoint, machine, status, durationMs }) => {
+    const asked = { ...begun, endpoint };
+    const boot = machine === undefined ? (early ?? unnamed(endpoint)) : ofMachine(boots, asked, machine);
+    if (boot !== undefined) boots.ended(boot, asked, { status, endMs: startedMs + durationMs });
+    return boot;
+  };
+}
+
+function ofMachine(
+  boots: NumberedBoots,
+  asked: Parameters<NumberedBoots["named"]>[0],
+  { labels }: { readonly labels: Labels },
+): NumberedBoot | undefined {
+  const sent = sentLabels(labels);
+  return asked.endpoint === reportEndpoint ? boots.reported(asked, sent) : boots.named(asked, sent);
+}
+
+/** Stores history entries. */
+export type Recorder = Pick<History, "record">;
+
+/** What the log has found out about a request. */
+interface RequestNumbers {
+  /** The endpoint's name in metrics. */
+  readonly endpoint: string;
+  /** As in `SeenRequest`. */
+  readonly boot: number;
+}
+
+/** The endpoint that is not recorded. Load balancers request it all the time; machines never do. */
+const ignoredEndpoint = "root";
+
+/** Endpoints with many paths: their entries keep the path. For other endpoints the name is enough. */
+const pathEndpoints: ReadonlySet<string> = new Set([
+  "assets",
+  "other",
+  ...["", ".sig", ".asc"].map((ending) => `generic-part${ending}`),
+]);
+
+/** A longer path keeps only its beginning: strangers can send anything. */
+const maxPathLength = 512;
+
+/** Records a request, unless the address of its client is unknown. */
+function recordRequest(
+  recorder: Recorder,
+  { method, path, address, startedMs }: BegunRequest,
+  { machine, status, announcedBytes, takenBytes, isCut, durationMs }: EndedRequest,
+  { endpoint, boot }: RequestNumbers,
+): void {
+  if (endpoint === ignoredEndpoint || address === undefined) return;
+  const isHead = method === "HEAD";
+  recorder.record({
+    startedMs,
+    durationMs,
+    address,
+    endpoint,
+    path: pathEndpoints.has(endpoint) ? path.slice(0, maxPathLength) : machine?.missing,
+    isHead,
+    status,
+    group: machine?.group,
+    sentBytes: isHead ? 0 : isCut ? takenBytes : (announcedBytes ?? takenBytes),
+    ofBytes: announcedBytes,
+    isCut,
+    refusal: machine?.refusal,
+    query: machine?.rawQuery,
+    boot,
+  });
 }
