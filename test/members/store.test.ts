@@ -90,7 +90,7 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
       const former = client.range({ key: "/other", revision: header.revision });
       await (compact
         ? expect(former).rejects.toMatchObject({ reason: "compacted" })
-        : expect(former).resolves.toMatchObject({ count: 1 }));
+        : expect(former).resolves.toMatchObject({ keys: [{}] }));
     } finally {
       client.close();
     }
@@ -164,8 +164,9 @@ describe.skipIf(missing("etcd"))("three stores on one etcd", () => {
     await settled(members.all);
     for (const proxy of leader.proxies) proxy.cut();
     const ended = [due, below].map((path) => eventAt(third.store, path, "expire"));
+    // After a slow write, `extend` lets a key last longer, so the first one may end last.
     for (const { store } of [second, third]) {
-      await expect.poll(() => store.getFile(storePath(below))).toBeUndefined();
+      for (const path of [due, below]) await expect.poll(() => store.getFile(storePath(path))).toBeUndefined();
     }
     const held = Promise.all([
       indexOf({ kind: "create", path: storePath(due), value: "2" }, second),
