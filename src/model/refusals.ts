@@ -139,7 +139,7 @@ const rows: Readonly<Record<string, RefusalRow>> = bootRefusals;
 
 /** Returns the row of a reason that any version of davit wrote; undefined if this one does not know it. */
 export function refusalRow(reason: string): RefusalRow | undefined {
-  return rows[reason];
+  return Object.hasOwn(rows, reason) ? rows[reason] : undefined;
 }
 
 /** Why an install is `doubtful` or `changing`, with the text for people. */

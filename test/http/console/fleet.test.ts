@@ -37,6 +37,7 @@ describe("the state of a machine", () => {
     { name: "waits for a permit", given: { last: refused("noPermit") }, state: "waiting", why: "no permit" },
     { name: "has a broken config", given: { last: refused("broken", 500) }, state: "failed", why: "ipxe: 500" },
     { name: "has tied Groups", given: { last: refused("tied") }, state: "failed", why: "groups tie" },
+    { name: "a later davit refused", given: { last: refused("constructor") }, state: "failed", why: "503 constructor" },
     { name: "asked for an optional config", given: { last: refused("noPart", 404) }, state: "booting" },
     { name: "lacks an asset", given: { last: { ...answered, status: 404, stage: "kernel" } }, state: "failed" },
     { name: "broke off", given: { last: { ...answered, isCut: true, stage: "initrd" } }, state: "failed" },
