@@ -72,7 +72,10 @@ export async function startBootServer({
   const service = new BootService({
     ...{ config, log, clock, metrics, version: "bench", ...ofThreads },
     ledger: new KnownLedger({ clock }),
-    answered: (machine, answer) => sightings.saw(sightingOf(machine, answer, clock.nowMs())),
+    sighted: (seen) => {
+      const sighting = sightingOf(seen, clock);
+      if (sighting !== undefined) sightings.saw(sighting);
+    },
   });
   service.follow(store);
   const provenAtMs = () => clock.monotonicMs();

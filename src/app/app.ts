@@ -10,7 +10,7 @@ import { allowedServers } from "../assets/asset-source.ts";
 import { permitAnswers } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
-import { SightingIntake, Sightings } from "../controller/machines/sightings.ts";
+import { Sightings } from "../controller/machines/sightings.ts";
 import { StatusSinks } from "../controller/status/status-book.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { TrialThread } from "../controller/trials/trial-thread.ts";
@@ -26,7 +26,6 @@ import { random } from "../lib/random.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { tombstonesRoot } from "../model/objects/documents.ts";
 import type { Source } from "../model/objects/source.ts";
-import type { MachineSighting } from "../model/sighting.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import type { AuditLog } from "../records/audit/audit-log.ts";
@@ -263,15 +262,19 @@ export class App {
   }
 
   #openBoot(store: Store, { ledger, store: ledgerStore }: LedgerService): BootService {
-    const answered: BootServiceOptions["answered"] = (machine, answer) =>
-      this.#sightings.saw(sightingOf(machine, answer, this.#clock.nowMs()));
+    const sighted: BootServiceOptions["sighted"] = (seen, isOwn) => {
+      const sighting = sightingOf(seen, this.#clock);
+      if (sighting === undefined) return;
+      if (isOwn) this.#sightings.saw(sighting);
+      else this.#sightings.heard(sighting);
+    };
     const historyDirectory = join(this.#config.dataDir, "history");
     this.#opened = new BootService({
       ...this.#shared,
       lines: this.#lines,
       ledger: ledger.known,
       desk: ledger,
-      answered,
+      sighted,
       historyDirectory,
       feeds: { store, ledger: ledgerStore },
       assetSource: allowedServers(this.#config.fetchAssetsFrom.flat(), ownPortsOf(this.#config)),
@@ -310,10 +313,10 @@ export class App {
   #storeService(store: Store, ledger: LedgerService, { trust }: ObjectSource): StoreService {
     const { index, handed } = this.#boot;
     const permits = permitAnswers({ index, desk: ledger.ledger });
-    const intake = new SightingIntake({ sightings: this.#sightings, clock: this.#clock });
-    // Only the controller writes statuses, and only the leader of a shared store has one.
-    const sighted = (seen: readonly MachineSighting[]) => this.#sourceFollower?.controller && intake.take(seen);
-    const asked = { completeAtMs: () => ledger.completeAtMs, permits, sighted, handed };
+    // Only the leader of a shared store writes statuses.
+    const take = async (...batch: Parameters<typeof handed.take>) =>
+      store.membership.isLeader ? await handed.take(...batch) : undefined;
+    const asked = { completeAtMs: () => ledger.completeAtMs, permits, handed: { take } };
     return new StoreService({
       ...this.#shared,
       store,

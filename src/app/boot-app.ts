@@ -20,10 +20,9 @@ import { Suspensions } from "../lib/suspension.ts";
 import type { Address } from "../lib/text/address.ts";
 import { davitRoot } from "../model/objects/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
-import { BootService, type BootServiceOptions } from "./boot/boot-service.ts";
+import { BootService } from "./boot/boot-service.ts";
 import { followedStore } from "./boot/profile-assets.ts";
 import { SecretKeys } from "./core/secret-keys.ts";
-import { sightingOf } from "./core/sight.ts";
 import { FollowedLedger, type FollowerAt } from "./ledger/followed-ledger.ts";
 import { machineBook } from "./ledger/machine-book.ts";
 import type { MachineAddresses } from "./listener/boot-listener.ts";
@@ -87,9 +86,7 @@ export class BootApp {
     this.#follower = followerAt({ name: hostname(), fileEnding: "", log: log.child({ part: "follow" }) });
     this.#suspensions = new Suspensions(clock);
     this.#ledger = new FollowedLedger({ config, followerAt, credentials, clock, log, metrics: this.#metrics });
-    const { known: ledger, desk, sightings, history } = this.#ledger;
-    const answered: BootServiceOptions["answered"] = (machine, answer) =>
-      sightings.saw(sightingOf(machine, answer, clock.nowMs()));
+    const { known: ledger, desk, history } = this.#ledger;
     const { copyFile: path, secretsKeyFile } = config;
     this.#secretKeys = new SecretKeys({ path: secretsKeyFile, clock, log: log.child({ part: "secrets" }) });
     const historyDirectory = path === undefined ? undefined : `${path}.history`;
@@ -103,7 +100,6 @@ export class BootApp {
       historyDirectory,
       ledger,
       desk,
-      answered,
       secretKeys: this.#secretKeys,
       feeds: { store: this.#follower, ledger: this.#ledger.feed },
       handOn: history,

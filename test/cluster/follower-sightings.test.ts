@@ -4,8 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { historyPath } from "../../src/model/history-batch.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { sightingsPath } from "../../src/model/sighting.ts";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import {
   type DavitBootProcess,
@@ -102,23 +102,16 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
 
   it("is no new Machine, and no follower can approve one by what it hands on", async () => {
     expect(await ask(follower, 3, "locked")).toBe(503);
-    const sightings = [
-      { identities: ["mac/52:54:00:00:00:09"], agoMs: 0, group: "default/rack", stage: "ipxe", result: "served" },
-      {
-        identities: [`mac/${macOf(3)}`],
-        agoMs: 0,
-        group: "default/rack",
-        profile: "default/work",
-        stage: "ipxe",
-        result: "served",
-        approved: true,
-        state: "Installed",
-      },
+    const forgedRequest = (mac: string) => [
+      ...[1, "192.0.2.1", "ipxe", null, 0, 200, null, "default/rack", 100, 100, { mac }],
+      ...[null, "default/work", null, "approved", "Installed"],
     ];
-    const forged = await fetch(`${writer.storeUrl}${sightingsPath}`, {
+    const requests = ["52:54:00:00:00:09", macOf(3)].map(forgedRequest);
+    const run = "0123456789abcdef";
+    const forged = await fetch(`${writer.storeUrl}${historyPath}`, {
       method: "POST",
       headers: await localAuthorization(writer.dataDir),
-      body: JSON.stringify({ sightings }),
+      body: JSON.stringify({ via: "pod-1", run, first: 0, dropped: 0, agoMs: [0, 0], requests }),
     });
     expect([forged.status, await forged.json()]).toEqual([200, { taken: 2 }]);
     await expect.poll(() => statusOf("node-3"), soon).toMatchObject({ group: "default/rack" });
@@ -130,7 +123,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
   });
 
   it("needs a follower's credentials to be handed on", async () => {
-    const sent = await fetch(`${writer.storeUrl}${sightingsPath}`, { method: "POST", body: '{"sightings":[]}' });
+    const sent = await fetch(`${writer.storeUrl}${historyPath}`, { method: "POST", body: "{}" });
     expect(sent.status).toBe(401);
   });
 });

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { SightingIntake, Sightings } from "../../src/controller/machines/sightings.ts";
+import { Sightings } from "../../src/controller/machines/sightings.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
-import { FakeClock } from "../helpers/fake-clock.ts";
 
 const identities = ["mac/52:54:00:00:00:01"];
 const at = (atMs: number, stage = "ipxe"): MachineSighting => ({ identities, atMs, stage, result: "served" });
@@ -33,15 +32,18 @@ describe("what a follower hands on", () => {
     expect(sightings.of(identities)?.stage).toBe("own");
     expect(followed).toHaveLength(1);
   });
+});
 
-  it("is taken at a limited rate", async () => {
-    const clock = new FakeClock();
-    const intake = new SightingIntake({ sightings, clock });
-    const many = Array.from({ length: 5_000 }, (_, count) => at(count + 1));
-    expect(intake.take(many)).toBe(4_096);
-    expect(intake.take(many)).toBe(0);
-    await clock.advance(1_000);
-    expect(intake.take(many)).toBe(1_000);
+describe("what davit answered itself", () => {
+  it("replaces what is as new, and nothing newer that a follower handed on meanwhile", () => {
+    sightings.saw(at(1, "first"));
+    sightings.saw(at(1, "second"));
+    expect(sightings.of(identities)?.stage).toBe("second");
+    sightings.heard(at(3, "follower"));
+    sightings.saw(at(2, "late"));
+    expect(sightings.of(identities)?.stage).toBe("follower");
+    // An unknown machine is enrolled by any of them.
+    expect(followed.at(-1)).toEqual(["late", true]);
   });
 });
 

@@ -89,7 +89,6 @@ async function serve(isOld = false): Promise<URL> {
     store,
     guard,
     permits,
-    sighted: () => undefined,
     handed: { take: async () => 0 },
     clock: systemClock,
   });

@@ -10,7 +10,9 @@ import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";
+import type { AnsweredRequest } from "../../src/records/history/request.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 import { accessLog } from "../helpers/access-log.ts";
 import { silentLog } from "../helpers/test-store.ts";
@@ -20,6 +22,13 @@ const atMs = 7_000;
 let server: HttpServer;
 let url: string;
 let sighted: MachineSighting[];
+
+/** As the history does. */
+function record({ query = "", ...request }: AnsweredRequest): void {
+  const now = { nowMs: () => atMs - request.startedMs - request.durationMs, monotonicMs: () => 0 };
+  const sighting = sightingOf({ ...request, via: undefined, labels: labelsFromQuery(query) }, now);
+  if (sighting !== undefined) sighted.push(sighting);
+}
 
 beforeEach(async () => {
   sighted = [];
@@ -39,7 +48,7 @@ beforeEach(async () => {
   const access = accessLog({
     ...shared,
     metrics: createMetrics("1"),
-    answered: (machine, answer) => void sighted.push(sightingOf(machine, answer, atMs)),
+    history: { record },
   });
   const render: BootConfigs["answer"] = (name, asked) => configs.answer(name, asked);
   server = createServer({ ...shared, handler: bootHandler({ configs: { render }, accessLog: access }) });

@@ -38,8 +38,9 @@ afterEach(async () => {
   await store.stop();
 });
 
-/** @param kind a writer, one that loses its first answers, a davit of an earlier version, or one that refuses. */
-async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
+/** @param kind a writer, one that loses its first answers, a member that does not lead, a davit of an earlier version,
+ * or one that refuses. */
+async function writer(kind: "taking" | "losing" | "other" | "earlier" | "refusing") {
   const { history } = startHistory();
   await history.load();
   let asked = 0;
@@ -47,8 +48,7 @@ async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
     store,
     guard: () => (kind === "refusing" ? new StoreError("unauthorized", "no", 0) : undefined),
     permits: { permit: async () => ({ kind: "late" }), report: async () => "late" },
-    sighted: () => undefined,
-    handed: new HandedIntake({ history, clock }),
+    handed: kind === "other" ? { take: async () => undefined } : new HandedIntake({ history, clock }),
     clock,
   });
   const server = createServer({
@@ -75,9 +75,9 @@ async function writer(kind: "taking" | "losing" | "earlier" | "refusing") {
   return { url: new URL(`http://127.0.0.1:${port}`), shown, asked: () => asked };
 }
 
-function handOn(url: URL, ca?: string): RemoteHistory {
+function handOn(urls: readonly URL[], ca?: string): RemoteHistory {
   const credentials = async () => ({ token: "token", ca });
-  const writers = new Writers({ urls: [url], credentials, clock: systemClock, log: silentLog, about: "shown" });
+  const writers = new Writers({ urls, credentials, clock: systemClock, log: silentLog, about: "shown" });
   const run = "0123456789abcdef";
   const metrics = createMetrics("1");
   const history = new RemoteHistory({ writers, isBusy: () => false, via: "pod-1", run, metrics, clock });
@@ -92,14 +92,22 @@ function handOn(url: URL, ca?: string): RemoteHistory {
 
 it("is shown by the writer", async () => {
   const { url, shown } = await writer("taking");
-  handOn(url);
+  handOn([url]);
   await clock.advance(2_000);
   await expect.poll(shown).toEqual(["boot.ipxe pod-1", "ipxe pod-1"]);
 });
 
+it("gets to the member that leads, whoever is asked first", async () => {
+  const [other, leader] = [await writer("other"), await writer("taking")];
+  handOn([other.url, leader.url]);
+  await clock.advance(2_000);
+  await expect.poll(leader.shown).toEqual(["boot.ipxe pod-1", "ipxe pod-1"]);
+  expect([other.asked(), await other.shown()]).toEqual([1, []]);
+});
+
 it("is shown once by a writer whose answers were lost", async () => {
   const { url, shown, asked } = await writer("losing");
-  handOn(url);
+  handOn([url]);
   await clock.advance(2_000);
   await expect.poll(asked).toBe(2);
   await expect.poll(() => clock.nextWakeMs).toBe(60_000);
@@ -108,15 +116,18 @@ it("is shown once by a writer whose answers were lost", async () => {
   expect(await shown()).toEqual(["boot.ipxe pod-1", "ipxe pod-1"]);
 });
 
-it.each(["earlier", "refusing"] as const)("is shown by no writer that is %s, which is asked rarely", async (kind) => {
-  const { url, shown, asked } = await writer(kind);
-  handOn(url);
-  await clock.advance(2_000);
-  // A single member is asked twice, because its connection may have been closing.
-  await expect.poll(asked).toBe(2);
-  await expect.poll(() => clock.nextWakeMs).toBe(60_000);
-  expect(await shown()).toEqual([]);
-});
+it.each(["earlier", "refusing", "other"] as const)(
+  "is shown by no writer that is %s, which is asked rarely",
+  async (kind) => {
+    const { url, shown, asked } = await writer(kind);
+    handOn([url]);
+    await clock.advance(2_000);
+    // A single member is asked twice, because its connection may have been closing.
+    await expect.poll(asked).toBe(2);
+    await expect.poll(() => clock.nextWakeMs).toBe(60_000);
+    expect(await shown()).toEqual([]);
+  },
+);
 
 it.skipIf(missing("openssl"))("has ages as of the end of the handshake, not of its beginning", async () => {
   const folder = await mkdtemp(join(tmpdir(), "davit-history-"));
@@ -132,7 +143,7 @@ it.skipIf(missing("openssl"))("has ages as of the end of the handshake, not of i
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   server.on("connection", () => void clock.advance(3_000));
-  handOn(new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`), authority.cert);
+  handOn([new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)], authority.cert);
   await clock.advance(2_000);
   await expect.poll(() => body).toContain('"agoMs":[5000,5000]');
 });

@@ -95,7 +95,7 @@ describe("a follower", { timeout: limitMs }, () => {
 
 /** Passes on all requests but those that an earlier davit does not know. */
 async function earlierVersion(store: URL): Promise<string> {
-  const isLater = (target: string) => /^\/davit\/v1\/(ledger|permit|report|sightings)/.test(target);
+  const isLater = (target: string) => /^\/davit\/v1\/(ledger|permit|report)/.test(target);
   const { server, url } = await startStoreRelay(store, (target) => (isLater(target) ? 404 : undefined));
   proxies.push(server);
   return url;

@@ -165,7 +165,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
     return { members, startAt, follow };
   }
 
-  it("show the boots of a davit boot, at the member that answers it", { timeout: limitMs }, async () => {
+  it("show the boots of a davit boot, at the leader", { timeout: limitMs }, async () => {
     const { members, follow } = await startMembers();
     const follower = await follow();
     const showing = async (mac: string) => {

@@ -69,8 +69,8 @@ export interface BootServiceOptions {
   readonly ledger?: KnownLedger | undefined;
   /** Where installs are claimed and reported. Without it, davit refuses installs that need a permit. */
   readonly desk?: PermitDesk | undefined;
-  /** Called for each answer to a machine. */
-  readonly answered?: RequestLogOptions["answered"];
+  /** Gets each request of the history, when it is recorded. */
+  readonly sighted?: HistoryOptions["sighted"];
   /** Where davit keeps a certificate of its own for machines; undefined if it does not make one. */
   readonly certificateDirectory?: string | undefined;
   /** Gets each request of the history; of a follower. */
@@ -130,10 +130,10 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    const { clock, log, metrics, historyDirectory: directory, handOn } = options;
+    const { clock, log, metrics, historyDirectory: directory, handOn, sighted } = options;
     const ofJournal = { files: diskFiles, clock, log: log.child({ part: "history" }), metrics };
     const journal = directory === undefined ? undefined : new Journal({ ...ofJournal, directory });
-    this.#history = new History({ clock, metrics, journal, handOn });
+    this.#history = new History({ clock, metrics, journal, handOn, sighted });
     this.handed = new HandedIntake({ history: this.#history, clock });
     this.#renderThread = new RenderThread({ clock });
     const ofAssets = { clock, log: log.child({ part: "assets" }) };
@@ -276,10 +276,7 @@ export class BootService {
   async listenForMachines(): Promise<MachineAddresses> {
     const { config, clock, metrics, certificateDirectory: ownDirectory } = this.#options;
     const log = this.#options.log.child({ part: "http" });
-    const answered: BootServiceOptions["answered"] = (machine, answer) => {
-      this.missing.saw(machine);
-      this.#options.answered?.(machine, answer);
-    };
+    const answered: RequestLogOptions["answered"] = (machine) => this.missing.saw(machine);
     const boots = new BootIds({ random });
     const follow = requestLog({ log, metrics, history: this.#history, boots, answered });
     this.#nearMisses = new NearMisses({ index: this.index, clock, log });

@@ -1,28 +1,27 @@
-/** Converts an answer to a machine into a sighting, which the machine's status shows. */
+/** Converts a recorded request of a machine into a sighting, which the machine's status shows. */
 
-import type { RequestedMachine } from "../../http/boot/access-log.ts";
-import type { MachineAnswer } from "../../http/boot/request-log.ts";
+import { reportEndpoint } from "../../http/boot/request-log.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { identitiesOf } from "../../model/objects/machine.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
+import type { SeenRequest } from "../../records/history/request.ts";
 
-/** @param atMs Unix milliseconds. */
+/** @returns undefined for a request that names no machine, and for a report: it asks for nothing that a Group gives. */
 export function sightingOf(
-  { labels, group, profile, refusal, scriptSha256: sha256 }: RequestedMachine,
-  { endpoint, status, isHead, address }: MachineAnswer,
-  atMs: number,
-): MachineSighting {
-  const isScript = scripts.has(endpoint) && status === 200 && !isHead;
+  seen: SeenRequest,
+  clock: Pick<Clock, "nowMs" | "monotonicMs">,
+): MachineSighting | undefined {
+  const { labels, endpoint, address, group, profile, refusal, status, script: sha256 } = seen;
+  if (labels === undefined || endpoint === reportEndpoint) return undefined;
+  const atMs = clock.nowMs() - clock.monotonicMs() + seen.startedMs + seen.durationMs;
   return {
     identities: identitiesOf(labels),
     atMs,
-    ...(address !== undefined && { address }),
+    address,
     ...(group !== undefined && { group }),
     ...(profile !== undefined && { profile }),
     stage: endpoint,
     result: refusal ?? (status < 400 ? "served" : "failed"),
-    ...(isScript && sha256 !== undefined && { script: { sha256, atMs } }),
+    ...(sha256 !== undefined && { script: { sha256, atMs } }),
   };
 }
-
-/** The endpoints of boot scripts. Those of their signatures have other names. */
-const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);

@@ -5,7 +5,6 @@ import { hostname } from "node:os";
 import type { StoreFollower, StoreFollowerOptions } from "../../follow/follow.ts";
 import { RemoteDesk } from "../../follow/remote-desk.ts";
 import { RemoteHistory } from "../../follow/remote-history.ts";
-import { RemoteSightings } from "../../follow/remote-sightings.ts";
 import type { StoreCredentials } from "../../follow/store-request.ts";
 import { Writers } from "../../follow/writers.ts";
 import { KnownLedger } from "../../installs/ledger/known-ledger.ts";
@@ -46,12 +45,11 @@ const shownLimitMs = 5_000;
 export class FollowedLedger {
   readonly known: KnownLedger;
   readonly desk: RemoteDesk;
-  readonly sightings: RemoteSightings;
   readonly history: RemoteHistory;
   readonly #options: FollowedLedgerOptions;
   readonly #follower: StoreFollower;
   readonly #writers: Writers;
-  /** For sightings and the history, with connections of its own, so that no permit waits for it. */
+  /** For the history, with connections of its own, so that no permit waits for it. */
   readonly #shownWriters: Writers;
   readonly #stopping = new AbortController();
 
@@ -64,12 +62,10 @@ export class FollowedLedger {
     this.#follower = options.followerAt({ path: ledgerPath, fileEnding, log });
     this.known.freshBy(ledgerFreshness(clock, config, () => this.#follower.status.provenAtMs));
     this.#writers = new Writers({ urls, credentials, clock, log });
-    // One request of each.
-    const shown = { about: "shown", maxAsking: 2, limitMs: shownLimitMs } as const;
+    const shown = { about: "shown", maxAsking: 1, limitMs: shownLimitMs } as const;
     this.#shownWriters = new Writers({ urls, credentials, clock, log, ...shown });
     const isBusy = () => this.#writers.asking > maxAsking;
     const last = { writers: this.#shownWriters, isBusy, clock };
-    this.sightings = new RemoteSightings(last);
     const via = followerName.test(hostname()) ? hostname() : "follower";
     this.history = new RemoteHistory({ ...last, via, run: randomBytes(8).toString("hex"), metrics });
     this.desk = new RemoteDesk({ askWriter: this.#writers.ask, view: this.known, isCurrent: () => this.#isCurrent });
@@ -79,7 +75,6 @@ export class FollowedLedger {
   async start(): Promise<void> {
     this.#follower.follow(davitRoot, this.known);
     await this.#follower.start();
-    this.sightings.start();
     this.history.start();
   }
 
@@ -105,7 +100,6 @@ export class FollowedLedger {
     await this.history.stop();
     this.#writers.stop();
     this.#shownWriters.stop();
-    await this.sightings.stop();
     await this.#follower.stop();
   }
 

@@ -56,7 +56,7 @@ export interface StoreServiceOptions {
 /** The ledger for followers. */
 export interface SharedLedger
   extends Pick<LedgerService, "store" | "ledger">,
-    Pick<PermitRoutesOptions, "permits" | "sighted" | "handed"> {
+    Pick<PermitRoutesOptions, "permits" | "handed"> {
   /** See `LedgerService`. */
   readonly completeAtMs: () => number;
 }
@@ -145,13 +145,13 @@ export class StoreService {
     const streams = this.#ledgerStreams;
     if (this.#options.ledger === undefined || streams === undefined) return undefined;
     const { clock } = this.#options;
-    const { store, ledger, permits, sighted, handed } = this.#options.ledger;
+    const { store, ledger, permits, handed } = this.#options.ledger;
     // A copy of a ledger that has not begun would say less than what a follower has.
     const isReady = () => ledger.known.meta !== undefined;
     const followLog = log.child({ part: "ledger" });
     return {
       follow: followAnswer({ store, streams, log: followLog, guard, isReady }),
-      asked: permitRoutes({ store: this.#options.store, guard, permits, sighted, handed, clock }),
+      asked: permitRoutes({ store: this.#options.store, guard, permits, handed, clock }),
     };
   }
 

@@ -5,9 +5,7 @@
  */
 
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../../lib/clock.ts";
-import { TokenBucket } from "../../lib/token-bucket.ts";
-import { type MachineSighting, mayBeSightingOf, withLaterScript, withScriptOf } from "../../model/sighting.ts";
+import { type MachineSighting, mayBeSightingOf, withLaterScript } from "../../model/sighting.ts";
 
 // As many machines as the ledger has room for, with two identities each.
 const mostIdentities = 2 * 65_536;
@@ -24,31 +22,31 @@ export class Sightings {
     this.#newest = new LRUCache({ max: most });
   }
 
-  /** Records a request. A script stays with its identity: a request can have the identities of two Machines. */
+  /** Records a request that this davit has answered. */
   saw(sighting: MachineSighting): void {
-    for (const identity of sighting.identities) {
-      const shown = sighting.script ? sighting : withScriptOf(sighting, this.#newest.peek(identity));
-      this.#newest.set(identity, shown);
-    }
-    this.#notify(sighting, true);
+    this.#note(sighting, true);
   }
 
-  /** Records a request that a follower has answered, unless a newer one is known. Its script may be the newest. */
+  /** Records a request that a follower has answered. */
   heard(sighting: MachineSighting): void {
-    let isNews = false;
+    this.#note(sighting, false);
+  }
+
+  /**
+   * A request comes late, so a newer one may be known, and its script may still be the newest. A script stays with its
+   * identity: a request can have the identities of two Machines.
+   */
+  #note(sighting: MachineSighting, isOwn: boolean): void {
+    let isNews = isOwn;
     for (const identity of sighting.identities) {
       const known = this.#newest.peek(identity);
-      const isNewest = known === undefined || known.atMs < sighting.atMs;
+      const isNewest = known === undefined || known.atMs < sighting.atMs || (isOwn && known.atMs === sighting.atMs);
       const shown = isNewest ? withLaterScript(sighting, known?.script) : withLaterScript(known, sighting.script);
       if (shown === known) continue;
       this.#newest.set(identity, shown);
       isNews = true;
     }
-    if (isNews) this.#notify(sighting, false);
-  }
-
-  #notify(sighting: MachineSighting, isOwn: boolean): void {
-    if (sighting.identities.length === 0) return;
+    if (!isNews || sighting.identities.length === 0) return;
     for (const listener of this.#listeners) listener(sighting, isOwn);
   }
 
@@ -77,27 +75,5 @@ export class Sightings {
   follow(listener: SightingListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-}
-
-const rate = { perSecond: 1_000, burst: 4_096 } as const;
-
-/**
- * Takes what followers hand on of their machines, at a limited rate: davit has more important work, and drops the rest.
- */
-export class SightingIntake {
-  readonly #sightings: Pick<Sightings, "heard">;
-  readonly #bucket: TokenBucket;
-
-  constructor({ sightings, clock }: { readonly sightings: Pick<Sightings, "heard">; readonly clock: Clock }) {
-    this.#sightings = sightings;
-    this.#bucket = new TokenBucket({ clock, ...rate });
-  }
-
-  /** @returns how many were taken; the others are dropped. */
-  take(sightings: readonly MachineSighting[]): number {
-    const taken = sightings.filter(() => this.#bucket.tryTake());
-    for (const sighting of taken) this.#sightings.heard(sighting);
-    return taken.length;
   }
 }

@@ -8,6 +8,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import type { BootIds, NumberedBoot } from "../../records/history/boot-ids.ts";
+import { isScriptGiven } from "../../records/history/boot-rule.ts";
 import type { History } from "../../records/history/history.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine, RequestSink } from "./access-log.ts";
 
@@ -19,17 +20,7 @@ export interface RequestLogOptions {
   /** Finds the boot of a request. Without it, no log line has the id of a boot. */
   readonly boots?: NumberedBoots | undefined;
   /** Called for each answer to a machine. */
-  readonly answered?: ((machine: RequestedMachine, answer: MachineAnswer) => void) | undefined;
-}
-
-/** The answer that a machine got. */
-export interface MachineAnswer {
-  /** The endpoint's name in metrics. */
-  readonly endpoint: string;
-  readonly status: number;
-  readonly isHead: boolean;
-  /** The client's address; undefined if it has gone. */
-  readonly address: string | undefined;
+  readonly answered?: ((machine: RequestedMachine) => void) | undefined;
 }
 
 /** Longer label values and paths are left out of the log line, because strangers can send anything. */
@@ -39,7 +30,7 @@ const maxLoggedLength = 1024;
 export function requestLog({ log, metrics, history, boots, answered }: RequestLogOptions): RequestSink {
   const count = requestCounter(metrics);
   return (begun) => {
-    const { method, route, address } = begun;
+    const { route } = begun;
     const bootOf = bootFinder(boots, begun);
     return (ended) => {
       const { machine, isSignature, status, durationMs } = ended;
@@ -47,9 +38,7 @@ export function requestLog({ log, metrics, history, boots, answered }: RequestLo
       const { number = 0, id } = bootOf?.({ endpoint, machine, status, durationMs }) ?? {};
       if (history !== undefined) recordRequest(history, begun, ended, { endpoint, boot: number });
       // A report asks for nothing that a Group gives.
-      if (machine !== undefined && endpoint !== reportEndpoint) {
-        answered?.(machine, { endpoint, status, isHead: method === "HEAD", address });
-      }
+      if (machine !== undefined && endpoint !== reportEndpoint) answered?.(machine);
       log.info(entryOf(begun, ended, id), "request");
     };
   };
@@ -151,7 +140,7 @@ interface EndedAnswer {
 
 const assetRoute = "/assets/*";
 /** The endpoint of reports, in metrics. */
-const reportEndpoint = "report";
+export const reportEndpoint = "report";
 
 /**
  * Call it when a request begins: a download may end when the machine is in another boot.
@@ -231,5 +220,7 @@ function recordRequest(
     refusal: machine?.refusal,
     query: machine?.rawQuery,
     boot,
+    profile: machine?.profile,
+    script: isScriptGiven({ endpoint, isHead, status }) ? machine?.scriptSha256 : undefined,
   });
 }

@@ -11,7 +11,6 @@ import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { historyPath } from "../../model/history-batch.ts";
 import { permitQuestions } from "../../model/permits/permit-wire.ts";
-import { sightingsPath } from "../../model/sighting.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import { pathEnd } from "../exchange.ts";
 import type { Guard, GuardedRequest, GuardRow, RefusedRequest } from "./guard.ts";
@@ -55,7 +54,7 @@ const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"])
 // Followers may only read. What they ask and report for their machines changes no key.
 const followersPaths: ReadonlySet<string> = new Set([
   ...Object.values(permitQuestions).map(({ path }) => path),
-  ...[sightingsPath, historyPath],
+  historyPath,
 ]);
 
 /** Makes the row. */

@@ -1,15 +1,14 @@
 /**
- * `POST /davit/v1/permit`, `/davit/v1/report`, `/davit/v1/sightings` and `/davit/v1/history`, on the store's listener:
- * what followers ask and report for their machines. `model/permits/permit-wire.ts`, `model/sighting.ts` and
- * `model/history-batch.ts` have the bodies. The guard is that of following: a client that may read every config may ask
- * for a permit. The answer comes from this davit's own objects, so a follower cannot choose what opens.
+ * `POST /davit/v1/permit`, `/davit/v1/report` and `/davit/v1/history`, on the store's listener: what followers ask and
+ * report for their machines. `model/permits/permit-wire.ts` and `model/history-batch.ts` have the bodies. The guard is
+ * that of following: a client that may read every config may ask for a permit. The answer comes from this davit's own
+ * objects, so a follower cannot choose what opens.
  */
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Answers } from "../../lib/questions.ts";
 import { decodeHistoryBatch, type HistoryBatch, historyPath, maxBatchBytes } from "../../model/history-batch.ts";
 import { type PermitQuestions, permitQuestions } from "../../model/permits/permit-wire.ts";
-import { decodeSightings, type MachineSighting, maxSightings, sightingsPath } from "../../model/sighting.ts";
 import { jsonText } from "../../render/core/rendered.ts";
 import type { Store } from "../../store/store.ts";
 import { type Answer, type Exchange, type Handled, readSmallBody } from "../exchange.ts";
@@ -21,23 +20,22 @@ export interface PermitRoutesOptions {
   readonly guard: SecretsGuard;
   /** Selects by this davit's own objects, and asks the ledger. */
   readonly permits: Answers<PermitQuestions>;
-  /** Shows what machines asked followers. @returns how many it has taken; undefined if another member shows them. */
-  readonly sighted: (sightings: readonly MachineSighting[]) => number | undefined;
-  /** Adds what followers answered to the history. @returns how many requests of the batch are done with. */
-  readonly handed: { take(batch: HistoryBatch, arrivedMs: number): Promise<number> };
-  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
+  /** Adds what followers answered to the history, which also shows it in the statuses of Machines. */
+  readonly handed: {
+    /** @returns how many requests of the batch are done with; undefined if another member shows them. */
+    take(batch: HistoryBatch, arrivedMs: number): Promise<number | undefined>;
+  };
+  readonly clock: Pick<Clock, "monotonicMs">;
 }
 
 // A query has at most 8 KiB, and a report fewer.
 const maxBodyBytes = 64 * 1024;
-const maxSightingsBytes = maxSightings * 1024;
 
 /** Returns the functions that answer the POST requests of followers, by their paths. */
 export function permitRoutes({
   store,
   guard,
   permits,
-  sighted,
   handed,
   clock,
 }: PermitRoutesOptions): ReadonlyMap<string, (exchange: Exchange) => Handled> {
@@ -60,17 +58,13 @@ export function permitRoutes({
     };
     return [path, guarded(answer)] as const;
   };
-  const sightings = guarded(async (body) => {
-    const read = decodeSightings(body, clock.nowMs());
-    if (read === undefined) return badQuestion;
-    const taken = sighted(read);
-    return taken === undefined ? plainAnswer(503, "Another member shows what machines ask\n") : jsonAnswer({ taken });
-  }, maxSightingsBytes);
   const history = guarded(async (body, arrivedMs) => {
     const batch = decodeHistoryBatch(body);
-    return batch === undefined ? badQuestion : jsonAnswer({ taken: await handed.take(batch, arrivedMs) });
+    if (batch === undefined) return badQuestion;
+    const taken = await handed.take(batch, arrivedMs);
+    return taken === undefined ? plainAnswer(503, "Another member shows what machines ask\n") : jsonAnswer({ taken });
   }, maxBatchBytes);
-  return new Map([question("permit"), question("report"), [sightingsPath, sightings], [historyPath, history]]);
+  return new Map([question("permit"), question("report"), [historyPath, history]]);
 }
 
 const badQuestion = plainAnswer(400, "Bad question\n");

@@ -105,7 +105,7 @@ const endpointForm = /^[\w./:-]{1,64}$/;
 const pathForm = /^[\x21-\x7e\xa0-\xff]{1,512}$/;
 
 function isSound(seen: SeenRequest): boolean {
-  const { durationMs, address, endpoint, path, status, refusal, group, sentBytes, ofBytes = 0 } = seen;
+  const { durationMs, address, endpoint, path, status, refusal, group, profile, script, sentBytes, ofBytes = 0 } = seen;
   return (
     isBetween(durationMs, 0, maxAgeMs) &&
     isBetween(sentBytes, 0, Number.MAX_SAFE_INTEGER) &&
@@ -116,7 +116,9 @@ function isSound(seen: SeenRequest): boolean {
     endpointForm.test(endpoint) &&
     (path === undefined || pathForm.test(path)) &&
     (refusal === undefined || sightingForms.result.test(refusal)) &&
-    (group === undefined || sightingForms.group.test(group))
+    (group === undefined || sightingForms.group.test(group)) &&
+    (profile === undefined || sightingForms.profile.test(profile)) &&
+    (script === undefined || sightingForms.script.test(script))
   );
 }
 

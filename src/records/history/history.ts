@@ -56,6 +56,8 @@ export interface HistoryOptions {
   readonly limits?: Partial<HistoryLimits>;
   /** Where requests survive a restart; only in memory unless given. */
   readonly journal?: Pick<Journal, "load" | "hurry" | "add" | "stop"> | undefined;
+  /** Gets each request when it is moved into the records. @param isOwn false for a request that a follower answered. */
+  readonly sighted?: ((seen: SeenRequest, isOwn: boolean) => void) | undefined;
   /**
    * Gets the requests that this davit answered, as `encodeRequest` returns them, when they are moved into the records.
    * Of a follower, for its writer.
@@ -117,7 +119,7 @@ export class History {
    */
   add(seen: SeenRequest): void {
     this.#handedCount++;
-    this.#add(seen);
+    this.#add(seen, false);
   }
 
   /** Counts requests that a follower answered and could not hand on. */
@@ -198,16 +200,17 @@ export class History {
     if (request === undefined) return;
     const { query } = request;
     const labels = query === undefined ? undefined : sentLabels(labelsFromQuery(query));
-    this.#add({ ...request, via: undefined, labels });
+    this.#add({ ...request, via: undefined, labels }, true);
   }
 
-  #add(seen: SeenRequest): void {
+  #add(seen: SeenRequest, isOwn: boolean): void {
     this.#keep(seen);
-    const { journal, handOn } = this.#options;
+    const { journal, handOn, sighted } = this.#options;
+    sighted?.(seen, isOwn);
     if (journal === undefined && handOn === undefined) return;
     const text = encodeRequest(seen);
     journal?.add(text, seen.startedMs);
-    if (seen.via === undefined) handOn?.add(seen.startedMs, text);
+    if (isOwn) handOn?.add(seen.startedMs, text);
   }
 
   #keep(seen: SeenRequest): void {

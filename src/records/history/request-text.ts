@@ -37,6 +37,8 @@ export function encodeRequest(seen: SeenRequest): string {
     seen.ofBytes ?? null,
     Object.fromEntries(kept),
     seen.via ?? null,
+    seen.profile ?? null,
+    seen.script ?? null,
   ];
   while (values.at(-1) === null) values.pop();
   return asciiJson(values);
@@ -44,7 +46,8 @@ export function encodeRequest(seen: SeenRequest): string {
 
 /** Reads the values of `encodeRequest`. @returns undefined for values of other types. */
 export function requestOf(values: readonly unknown[], startedMs: number): SeenRequest | undefined {
-  const [durationMs, address, endpoint, path, marks, status, refusal, group, sentBytes, ofBytes, labels, via] = values;
+  const [durationMs, address, endpoint, path, marks, status, refusal, group, ...more] = values;
+  const [sentBytes, ofBytes, labels, via, profile, script] = more;
   if (!isNumber(durationMs) || !isNumber(marks) || !isNumber(status) || !isNumber(sentBytes)) return undefined;
   if (!isText(address) || !isText(endpoint) || !isRecord(labels)) return undefined;
   const pairs = Object.entries(labels).filter((pair): pair is [string, string] => isText(pair[1]));
@@ -54,17 +57,19 @@ export function requestOf(values: readonly unknown[], startedMs: number): SeenRe
     durationMs,
     address,
     endpoint,
-    path: isText(path) ? path : undefined,
+    path: textIn(path),
     isHead: (marks & headMark) !== 0,
     isCut: (marks & cutMark) !== 0,
     status,
-    refusal: isText(refusal) ? refusal : undefined,
-    group: isText(group) ? group : undefined,
+    refusal: textIn(refusal),
+    group: textIn(group),
     sentBytes,
     ofBytes: isNumber(ofBytes) ? ofBytes : undefined,
-    via: isText(via) ? via : undefined,
+    via: textIn(via),
     // The number may come from a follower, which can send anything.
     boot: boot >= 0 && boot <= maxBoot ? boot : 0,
+    profile: textIn(profile),
+    script: textIn(script),
     labels: pairs.length === 0 ? undefined : new Map(pairs),
   };
 }
@@ -107,6 +112,10 @@ function isNumber(value: unknown): value is number {
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
+}
+
+function textIn(value: unknown): string | undefined {
+  return isText(value) ? value : undefined;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

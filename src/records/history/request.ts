@@ -32,6 +32,10 @@ export interface SeenRequest {
   readonly via: string | undefined;
   /** The number of the boot, as in `NumberedBoot`; 0 if none is known. */
   readonly boot: number;
+  /** The Profile of the answer, `namespace/name`. */
+  readonly profile: string | undefined;
+  /** The SHA-256, in hex, of the boot script that the machine got. */
+  readonly script: string | undefined;
   /** The labels of the machine. Only reserved ones count. Undefined if the request names no machine. */
   readonly labels: Labels | undefined;
 }
@@ -43,7 +47,7 @@ export interface AnsweredRequest extends Omit<SeenRequest, "via" | "labels"> {
 }
 
 /** A recorded request. */
-export interface KeptRequest extends SeenRequest {
+export interface KeptRequest extends Omit<SeenRequest, "profile" | "script"> {
   /**
    * Start of the last repetition, if the same request was refused several times in a row. `durationMs`, `via` and
    * `boot` are those of the last one, too.

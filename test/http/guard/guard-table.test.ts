@@ -14,7 +14,6 @@ import { systemClock } from "../../../src/lib/clock.ts";
 import type { ClusterCallers } from "../../../src/model/cluster-callers.ts";
 import { historyPath } from "../../../src/model/history-batch.ts";
 import { permitQuestions } from "../../../src/model/permits/permit-wire.ts";
-import { sightingsPath } from "../../../src/model/sighting.ts";
 import { StoreError } from "../../../src/store/core/refusal.ts";
 import { type GivenOps, type GivenStore, opsUnderTest, storeUnderTest } from "./guards-under-test.ts";
 
@@ -97,7 +96,6 @@ const storeRoutes: Readonly<Record<string, Asked & { readonly isSecret?: boolean
   permit: { method: "POST", url: permit.path, isSecret: true },
   "permit with a query": { method: "POST", url: `${permit.path}?x=1`, isSecret: true },
   closing: { method: "POST", url: report.path, isSecret: true },
-  sightings: { method: "POST", url: sightingsPath, isSecret: true },
   history: { method: "POST", url: historyPath, isSecret: true },
   "put permit": { method: "PUT", url: permit.path },
 };

@@ -61,7 +61,7 @@ describe("a batch", () => {
     );
     expect(await take(batchOf([request]))).toBe(1);
     const [machine] = (await history.current()).find(labelsFromQuery(one), 1);
-    const { startedMs, ...same } = request;
+    const { startedMs, profile: _profile, script: _script, ...same } = request;
     expect(machine?.requests[0]).toMatchObject({
       ...same,
       lastStartedAtMs: clock.nowMs() - 10_000,
@@ -139,6 +139,9 @@ describe("a batch", () => {
     100,
     100,
     { mac: "52:54:00:00:00:01" },
+    null,
+    "lab/flatcar",
+    "0".repeat(64),
   ];
   const place = {
     duration: 0,
@@ -152,6 +155,8 @@ describe("a batch", () => {
     sent: 8,
     of: 9,
     labels: 10,
+    profile: 12,
+    script: 13,
   };
   const changed = (name: keyof typeof place, value: JsonValue): JsonValue => sound.with(place[name], value);
   const raw = (requests: readonly JsonValue[], more: object = {}) =>
@@ -174,6 +179,8 @@ describe("a batch", () => {
     ["a reason with a line break", changed("reason", "held\n")],
     ["a Group without a namespace", changed("group", "web")],
     ["a Group with a line break", changed("group", "lab/web\n")],
+    ["a Profile without a namespace", changed("profile", "flatcar")],
+    ["a digest of another form", changed("script", "abc")],
     ["negative bytes", changed("sent", -1)],
     ["a negative length", changed("of", -1)],
     ["a label that is not reserved", changed("labels", { mac: "52:54:00:00:00:01", token: "secret" })],
@@ -228,6 +235,22 @@ describe("a batch", () => {
   ])("is refused as a whole: %.60s", (text) => {
     expect(decodeHistoryBatch(text)).toBeUndefined();
   });
+});
+
+it("a history shows the sightings of its own requests and of followers, which name no other sender", async () => {
+  const shown: (readonly [endpoint: string, isOwn: boolean])[] = [];
+  const { history, record } = startHistory(
+    {},
+    { sighted: ({ endpoint }, isOwn) => void shown.push([endpoint, isOwn]) },
+  );
+  record(seen("ipxe"), one);
+  await history.load();
+  await history.current();
+  history.add({ ...handed("ignition", {}, one), via: undefined });
+  expect(shown).toEqual([
+    ["ipxe", true],
+    ["ignition", false],
+  ]);
 });
 
 it("a history hands on its own requests, with their reserved labels, and no follower's", async () => {

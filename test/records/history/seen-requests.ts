@@ -25,12 +25,17 @@ export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): An
     refusal: undefined,
     query: undefined,
     boot: 0,
+    profile: undefined,
+    script: undefined,
     ...given,
   };
 }
 
 /** A history, and a way to record in it by the query that a machine sends; none for what carries no labels. */
-export function startHistory(limits: HistoryOptions["limits"] = {}, more: Pick<HistoryOptions, "handOn"> = {}) {
+export function startHistory(
+  limits: HistoryOptions["limits"] = {},
+  more: Pick<HistoryOptions, "handOn" | "sighted"> = {},
+) {
   const clock = new FakeClock(beganAtMs);
   const metrics = createMetrics("1");
   const history = new History({ clock, metrics, limits, ...more });
