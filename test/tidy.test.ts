@@ -106,6 +106,21 @@ describe("every file of src/ and packages/", () => {
   });
 });
 
+describe("every room of src/", () => {
+  const files = sourceFiles("src").filter((file) => file.startsWith("src/") && file.split("/").length > 2);
+  const rooms = Map.groupBy(files, (file) => file.split("/")[1] ?? "");
+  const budgets: Readonly<Record<string, number>> = JSON.parse(readFileSync(new URL("test/lines.json", root), "utf8"));
+
+  it("has a budget of lines", () => {
+    expect(Object.keys(budgets)).toEqual([...rooms.keys()].toSorted());
+  });
+
+  it.each(Object.entries(budgets))("%s has at most %i lines", (room, budget) => {
+    const lines = (rooms.get(room) ?? []).map((file) => linesOf(file).length).reduce((sum, each) => sum + each, 0);
+    expect(lines, "delete or merge something, or raise the budget in a commit of its own").toBeLessThanOrEqual(budget);
+  });
+});
+
 describe("every sentence", () => {
   const files = ["src", "packages", "tools", "bench", "charts", "crds", "docs"].flatMap(proseFiles);
 
