@@ -223,6 +223,13 @@ describe("the state in a snapshot", () => {
     expect(() => read(...lines)).not.toThrow("secret");
   });
 
+  it("that ends within a character is damage", () => {
+    const reader = new StateReader(new Tree(), new EventRing());
+    reader.push(Buffer.from(`${head}\n`));
+    reader.push(Buffer.of(0xc3));
+    expect(() => reader.end()).toThrow("is not what davit writes");
+  });
+
   it("may have its lines cut anywhere, also within a character", () => {
     const tree = new Tree();
     const bytes = Buffer.from(`${head}\n{"file":"/é","value":"☃","createdIndex":0,"modifiedIndex":0}\n`);

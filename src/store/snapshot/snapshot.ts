@@ -144,14 +144,16 @@ export class StateReader {
 
   /** Call it after the last piece. @throws {WalError} damaged. */
   end(): void {
+    this.#begun += this.#decoded();
     if (this.#index === undefined || this.#begun !== "") throw unreadable("snapshot's end");
     if (this.#history.nextIndex !== this.#index + 1) throw unreadable("snapshot's history");
     this.#tree.restoreIndex(this.#index);
   }
 
-  #decoded(piece: Uint8Array): string {
+  /** @param piece undefined at the end, where no character may be unfinished. */
+  #decoded(piece?: Uint8Array): string {
     try {
-      return this.#utf8.decode(piece, { stream: true });
+      return this.#utf8.decode(piece, { stream: piece !== undefined });
     } catch {
       throw unreadable("text");
     }
