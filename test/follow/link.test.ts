@@ -90,8 +90,9 @@ async function overPort(): Promise<Link> {
   const outbox = new Outbox((message) => there.postMessage(message));
   const fault = () => Promise.reject(new Error());
   const answers = { ...permits, sign: fault, render: fault, hash: fault };
-  there.on("message", async (message: FromThread) => {
-    if (message.kind === "question") outbox.post(await answerTo(answers, message, () => undefined));
+  const answering = { post: (answer: ToThread) => outbox.post(answer), failed: () => undefined };
+  there.on("message", (message: FromThread) => {
+    if (message.kind === "question") void answerTo(answers, message, answering);
   });
   const beats = setInterval(() => {
     const proven = { store: provenAtMs, ledger: undefined };

@@ -303,6 +303,31 @@ it("is replaced when it dies: counted, its gauges taken back, and without a word
   await has("davit_boot_threads 0");
 });
 
+it("gets a failure in place of an answer that cannot be copied", async () => {
+  const error = vi.fn();
+  const feed = (all: typeof documents) => ({
+    follow: (_: string, { replaced }: FeedListener) => {
+      replaced(all);
+      return () => undefined;
+    },
+  });
+  const threads = new BootThreads({
+    ...{ start, clock: systemClock, metrics: createMetrics("0"), count: 1, wanted: undefined },
+    ...{ log: { ...silentLog, error }, feeds: { store: feed(documents), ledger: feed([]) } },
+    ...{ follow: () => () => undefined, nearMisses: { report: () => undefined } },
+    answers: { ...faulty, report: async () => (() => undefined) as never },
+    state: () => ({ proven: proven(systemClock.monotonicMs()), settlingSinceMs: undefined }),
+  });
+  threads.start();
+  threads.open();
+  const report = `/report/${"x".repeat(43)}?state=installed`;
+  await expect.poll(() => ask(report), { timeout: 20_000 }).toBe("503 503 the report cannot be logged now");
+  expect(error.mock.calls).toEqual([
+    [{ question: "report", why: expect.any(String) }, "question of a boot thread failed"],
+  ]);
+  await threads.stop();
+});
+
 it("is tried again while the system gives no thread", async () => {
   const clock = new FakeClock();
   const metrics = createMetrics("0");

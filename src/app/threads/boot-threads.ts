@@ -214,7 +214,7 @@ class RunningThread {
         for (const event of message.events) this.#requests.take(event);
         return;
       case "question":
-        void this.#answer(message);
+        void answerTo(this.#options.answers, message, this.#answering(message));
         return;
       case "counts":
         for (const change of message.changes) this.#count(change);
@@ -224,11 +224,12 @@ class RunningThread {
     }
   }
 
-  async #answer(question: ThreadQuestion): Promise<void> {
-    const { answers, log } = this.#options;
-    const failed = (error: unknown) =>
-      log.error({ question: question.name, why: faultOf(error) }, "question of a boot thread failed");
-    this.outbox.post(await answerTo(answers, question, failed));
+  #answering({ name: question }: ThreadQuestion): Parameters<typeof answerTo>[2] {
+    const { log } = this.#options;
+    return {
+      post: (answer) => this.outbox.post(answer),
+      failed: (error) => log.error({ question, why: faultOf(error) }, "question of a boot thread failed"),
+    };
   }
 
   #count(change: CountedChange): void {

@@ -67,19 +67,20 @@ const noPermits: Answers<PermitQuestions> = { permit: async () => ({ kind: "late
 
 /**
  * Answers a question.
+ * @param post sends the answer. It throws for one that cannot be copied.
  * @param failed is called with an error that is a fault of davit.
  */
 export async function answerTo<Name extends keyof ThreadQuestions>(
   answers: Answers<ThreadQuestions>,
   { id, name, asked }: ThreadQuestion<Name>,
-  failed: (error: unknown) => void,
-): Promise<ThreadAnswer> {
+  { post, failed }: { readonly post: (answer: ThreadAnswer) => void; readonly failed: (error: unknown) => void },
+): Promise<void> {
   try {
-    return { kind: "answer", id, answer: await answers[name](asked) };
+    post({ kind: "answer", id, answer: await answers[name](asked) });
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === undefined) failed(error);
-    return { kind: "failed", id, refusal };
+    post({ kind: "failed", id, refusal });
   }
 }
 
