@@ -51,10 +51,12 @@ export type StoreGuard = Guard<StoreGuardRefusal, StoreError>;
 // Supervisors request these without credentials. Neither reveals a key.
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
+// Followers of version 0.2 send sightings again and again. A 404 answers them, and no refusal is logged and counted.
+const earlierPath = "/davit/v1/sightings";
 // Followers may only read. What they ask and report for their machines changes no key.
 const followersPaths: ReadonlySet<string> = new Set([
   ...Object.values(permitQuestions).map(({ path }) => path),
-  historyPath,
+  ...[historyPath, earlierPath],
 ]);
 
 /** Makes the row. */

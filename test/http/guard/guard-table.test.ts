@@ -97,6 +97,7 @@ const storeRoutes: Readonly<Record<string, Asked & { readonly isSecret?: boolean
   "permit with a query": { method: "POST", url: `${permit.path}?x=1`, isSecret: true },
   closing: { method: "POST", url: report.path, isSecret: true },
   history: { method: "POST", url: historyPath, isSecret: true },
+  "sightings of an earlier follower": { method: "POST", url: "/davit/v1/sightings" },
   "put permit": { method: "PUT", url: permit.path },
 };
 
