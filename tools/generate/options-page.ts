@@ -28,7 +28,7 @@ function rowOf({ flag, value, preset, repeatable, help }: Row): string {
   const option = value === undefined ? `--${flag}` : `--${flag} ${value}`;
   const times = repeatable === true ? "; repeatable" : "";
   const given = value === undefined || preset === undefined ? "" : `\`${preset}\``;
-  return `| \`${option}\` | ${given} | ${help}${times} |`.replaceAll(/(?<=\w)\|(?=\w)/g, "\\|");
+  return `| \`${option}\` | ${given} | ${help}${times} |`.replaceAll(/(?<=\S)\|(?=\S)/g, "\\|");
 }
 
 const tables = Object.entries({
