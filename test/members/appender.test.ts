@@ -43,7 +43,7 @@ describe.skipIf(missing("etcd"))("an appender", () => {
       epoch: 0,
       delivery: () => ({ add() {}, position: logStart }),
       wentBack() {},
-      moved() {},
+      lost() {},
       leaderRevision,
       look() {},
       observe() {},

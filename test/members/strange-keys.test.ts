@@ -6,7 +6,7 @@ import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
-import { leaderOf, membersOnOneEtcd, set, settled } from "./members.ts";
+import { leaderOf, membersOnOneEtcd, set, settled, stateOf } from "./members.ts";
 
 const soon = { timeout: 20_000, interval: 50 };
 const reported = "etcd has a key that no davit wrote, and davit ignores it";
@@ -95,6 +95,41 @@ describe.skipIf(missing("etcd"))("a key that no davit wrote", { timeout: 60_000 
     await put(key, "evil at rest");
     const again = await members.open("b");
     await again.store.submit(set("/a", "2", 30));
+  });
+
+  it.each(["l/NaN/x/1", "l/../x", "l/0", "l/0/x", "zzz"])(
+    "among the batches or elsewhere is ignored: %s",
+    async (name) => {
+      const two = [await members.open("a"), await members.open("b")];
+      await leaderOf(two);
+      await two[0]?.store.submit(set("/a", "1"));
+      await put(keyOf(name), "1");
+      for (const { store } of two) await store.submit(set("/a", "2"));
+      const third = await members.open("c");
+      await third.store.submit(set("/a", "3"));
+      for (const store of await settled([...two, third])) expect(store.status).toBe("writable");
+      expect(third.log.messages.includes(reported)).toBe(name.startsWith("l/"));
+    },
+  );
+
+  it.each(["NaN", "", "-1", "1e3", "02", "0"])("at the epoch ends the log, and loses nothing: %j", async (value) => {
+    const first = await members.open("a");
+    await leaderOf([first]);
+    // As a snapshot does.
+    await put(keyOf("epoch"), "1");
+    await first.store.submit(set("/a", "1"));
+    await put(keyOf("epoch"), value);
+    const cure = `the key "${keyOf("epoch")}" has a value that no davit wrote: put the number after the highest N of`;
+    await expect(first.store.submit(set("/a", "2"))).rejects.toThrow(cure);
+    expect(first.store.status).toBe("lost");
+    await first.stop();
+    members.all = [];
+    if (value !== "0") await expect(members.open("b")).rejects.toThrow(cure);
+    await put(keyOf("epoch"), "2");
+    const next = await members.open("c");
+    await leaderOf([next]);
+    await next.store.submit(set("/b", "1"));
+    expect(stateOf(next.store)).toContain('"path": "/a"');
   });
 
   it("of the level, which 0.2 left, counts for nothing", async () => {

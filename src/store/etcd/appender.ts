@@ -17,7 +17,6 @@ import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxnAnswer } from "./c
 import type { Delivery, EtcdProposal, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./health.ts";
 import type { BatchName, LogPlace } from "./layout.ts";
-import { numberIn } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 import { followsOn, lastBatchIn, lastBatchKey, oldestEpoch } from "./snapshots.ts";
 
@@ -31,8 +30,8 @@ export interface AppenderOptions extends LogPlace {
   readonly delivery: () => Pick<Delivery, "add" | "position">;
   /** Called when etcd has less of the log than was delivered. */
   readonly wentBack: () => void;
-  /** Called when the store was moved to another place. */
-  readonly moved: (error: WalError) => void;
+  /** Takes why nothing more may be written: the store was moved, or etcd has what no davit wrote. */
+  readonly lost: (error: WalError) => void;
   /** The revision in which this member became leader; undefined while it is not. */
   readonly leaderRevision: () => number | undefined;
   /** Asks for batches that are in the log and did not arrive. */
@@ -282,12 +281,14 @@ export class Appender {
     const found = new Map(answers.flatMap(({ keys }) => keys).map((key) => [key.key, key]));
     const mark = found.get(layout.moved);
     const last = this.#lastIn(found, position);
+    const epoch = layout.epochIn(found.get(layout.epoch));
     if (found.has(layout.batch(name))) look();
     // `wentBack` rejects the proposals.
     else if (last === "gone") wentBack();
-    else if (mark !== undefined) this.#moved(batch, mark);
+    else if (mark !== undefined) this.#lose(batch, layout.movedTo(mark));
+    else if (epoch === undefined || epoch < name.epoch) this.#lose(batch, layout.strangeEpoch());
     else {
-      if (last === "there") this.#nextEpoch(name, found);
+      if (last === "there") this.#nextEpoch(name, epoch, found);
       else await this.#afterReload(batch);
       return false;
     }
@@ -316,16 +317,14 @@ export class Appender {
     await clock.sleep(reloadMs);
   }
 
-  #moved(batch: OwnBatch, mark: EtcdKey): void {
-    const error = this.#options.layout.movedTo(mark);
+  #lose(batch: OwnBatch, error: WalError): void {
     this.#giveUp(batch, error);
-    this.#options.moved(error);
+    this.#options.lost(error);
   }
 
   /** @throws {WalError} when the epoch is the present one, and when the batch may have been in one that is deleted. */
-  #nextEpoch(name: BatchName, found: ReadonlyMap<string, EtcdKey>): void {
+  #nextEpoch(name: BatchName, epoch: number, found: ReadonlyMap<string, EtcdKey>): void {
     const { layout } = this.#options;
-    const epoch = numberIn(found.get(layout.epoch));
     if (epoch === name.epoch) throw notLeader(found.get(layout.leader));
     this.skipTo(epoch);
     if (name.epoch < oldestEpoch(found.get(layout.current))) throw outcomeUnknown();

@@ -34,7 +34,7 @@ import { type ClusterPlace, clusterIdOf, idOf, randomId } from "./cluster-id.ts"
 import { Delivery, type LogPosition, logStart, noBatches } from "./delivery.ts";
 import { Election } from "./election.ts";
 import { etcdFailure, LogHealth, wentBack } from "./health.ts";
-import { Layout, numberIn } from "./layout.ts";
+import { Layout } from "./layout.ts";
 import { LeaderClock } from "./leader-clock.ts";
 import { refuseMoved } from "./lease.ts";
 import type { SourceProof } from "./members.ts";
@@ -211,7 +211,8 @@ export class EtcdLog implements LogPort {
       return this.#opened;
     };
     const delivery = () => opened().delivery;
-    const epoch = numberIn((await this.#client.range({ key: this.#layout.epoch })).keys[0]);
+    const epoch = this.#layout.epochIn((await this.#client.range({ key: this.#layout.epoch })).keys[0]);
+    if (epoch === undefined) throw this.#layout.strangeEpoch();
     const appender = new Appender({
       ...shared,
       run: this.#run,
@@ -221,7 +222,7 @@ export class EtcdLog implements LogPort {
       leaderRevision: () => opened().election.fence,
       look: () => opened().tail.poke(),
       wentBack: () => this.#lose(wentBack()),
-      moved: (error) => this.#lose(error),
+      lost: (error) => this.#lose(error),
       observe: (error, seconds) => {
         if (error === undefined) this.#options.observeSyncSeconds?.(seconds);
         this.#health.wrote(error);
@@ -229,6 +230,7 @@ export class EtcdLog implements LogPort {
     });
     const tail: Tail = new Tail({
       ...shared,
+      log,
       withinMs: this.#options.withinMs,
       delivery,
       leftBehind: () => this.#reload(opened(), membership),

@@ -17,7 +17,7 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import { movedAway, movedName, type WalError } from "../core/log-port.ts";
+import { movedAway, movedName, WalError } from "../core/log-port.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { type EtcdKey, prefixEnd } from "./client/messages.ts";
 
@@ -77,11 +77,23 @@ export class Layout {
     return `${this.#prefix}l/${epoch}/${id}`;
   }
 
-  /** The name of a batch key; undefined for any other key. */
+  /** The name of a batch key; undefined for any other key, even one that no davit wrote. */
   batchName(key: string): BatchName | undefined {
-    const name = key.slice(this.log.key.length);
-    const slash = name.indexOf("/");
-    return slash < 0 ? undefined : { epoch: Number(name.slice(0, slash)), id: name.slice(slash + 1) };
+    const [, epoch, id] = /^(0|[1-9]\d{0,14})\/([^/]+\/\d+)$/.exec(key.slice(this.log.key.length)) ?? [];
+    return epoch === undefined || id === undefined ? undefined : { epoch: Number(epoch), id };
+  }
+
+  /** The present epoch; undefined for what no davit wrote. @param found the key `epoch`. */
+  epochIn(found: EtcdKey | undefined): number | undefined {
+    const written = found === undefined ? "" : Buffer.from(found.value).toString();
+    return /^(0|[1-9]\d{0,14})$/.test(written) ? Number(written) : undefined;
+  }
+
+  /** Batches in a wrong epoch may be deleted before a snapshot has them. So davit writes none. */
+  strangeEpoch(): WalError {
+    const strange = `the key "${this.epoch}" has a value that no davit wrote`;
+    const cure = `put the number after the highest N of the keys "${this.log.key}N/" there`;
+    return new WalError("damaged", `Reading the log in etcd: ${strange}: ${cure}`);
   }
 
   piece({ epoch, id }: BatchName, number: number): string {
@@ -120,7 +132,5 @@ function below(prefix: string): KeyRange {
   return { key: prefix, end: prefixEnd(prefix) };
 }
 
-/** The number that a key holds as text; 0 without the key. */
-export function numberIn(key: EtcdKey | undefined): number {
-  return key === undefined ? 0 : Number(Buffer.from(key.value).toString());
-}
+/** The warning about a key that this layout does not have, or about its value. */
+export const strangeKeyText = "etcd has a key that no davit wrote, and davit ignores it";

@@ -13,7 +13,7 @@ import { parseJson, stored } from "../core/stored-json.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
-import type { LogPlace } from "./layout.ts";
+import { type LogPlace, strangeKeyText } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 
 /** Proves that the store has everything that its source had at a time. The leader passes it on to other members. */
@@ -195,7 +195,7 @@ export class SeenMembers {
       this.#strangeKeys.delete(key);
       return;
     }
-    if (!this.#strangeKeys.has(key)) log.warn({ key }, "etcd has a key that no davit wrote, and davit ignores it");
+    if (!this.#strangeKeys.has(key)) log.warn({ key }, strangeKeyText);
     this.#strangeKeys.add(key);
     if (id !== undefined) this.#all.delete(id);
     // The leader's next heartbeat corrects a key that somebody has overwritten.

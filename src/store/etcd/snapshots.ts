@@ -220,19 +220,19 @@ export class EtcdSnapshots {
   /** Begins the next epoch, too. Batches of the present one that are not in etcd yet are written into the next. */
   async #publish(current: CurrentSnapshot, leaderRevision: number): Promise<void> {
     const { client, layout } = this.#options;
-    const [epoch] = (await client.range({ key: layout.epoch })).keys;
-    const present = epoch === undefined ? "0" : Buffer.from(epoch.value).toString();
+    const present = layout.epochIn((await client.range({ key: layout.epoch })).keys[0]);
+    if (present === undefined) throw layout.strangeEpoch();
     const answer = await client.txn(
       {
         when: [
           { key: layout.leader, is: "equal", createRevision: leaderRevision },
-          { key: layout.epoch, is: "equal", value: bytesOf(present) },
+          { key: layout.epoch, is: "equal", value: bytesOf(String(present)) },
           // Not in an etcd that was restored from a backup, whose log has not come so far.
           { key: layout.head, is: "greater", version: current.position.place - 1 },
         ],
         success: [
           { put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } },
-          { put: { key: layout.epoch, value: bytesOf(String(Number(present) + 1)) } },
+          { put: { key: layout.epoch, value: bytesOf(String(present + 1)) } },
         ],
         failure: [{ range: { key: layout.current } }],
       },

@@ -6,6 +6,7 @@
  */
 
 import { Deadline } from "../../lib/deadline.ts";
+import type { Log } from "../../lib/log.ts";
 import { WalError } from "../core/log-port.ts";
 import { defaultTryMs, defaultWithinMs } from "./client/etcd-client.ts";
 import { EtcdError } from "./client/etcd-error.ts";
@@ -13,10 +14,12 @@ import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
 import type { Delivery, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./health.ts";
-import type { BatchName, LogPlace } from "./layout.ts";
+import { type BatchName, type LogPlace, strangeKeyText } from "./layout.ts";
 import { lastBatchIn, lastBatchKey } from "./snapshots.ts";
 
 export interface TailOptions extends LogPlace {
+  /** Gets a warning about each key that is no key of the log. Default: nobody. */
+  readonly log?: Log;
   /** The limit of a barrier, in milliseconds. */
   readonly withinMs?: number | undefined;
   readonly delivery: () => Delivery;
@@ -283,8 +286,9 @@ export class Tail {
 
   #takeKey({ key, value, version, modRevision }: EtcdKey): void {
     const { layout, delivery } = this.#options;
-    const known = this.#partial.get(modRevision) ?? {};
     const name = layout.batchName(key);
+    if (name === undefined && key !== layout.head) return;
+    const known = this.#partial.get(modRevision) ?? {};
     const now: PartialBatch = name === undefined ? { ...known, place: version } : { ...known, batch: { name, value } };
     this.#partial.set(modRevision, now);
     if (now.place === undefined || now.batch === undefined) return;
@@ -315,7 +319,7 @@ export class Tail {
 
   /** All keys of the log at one revision, in pages. */
   async #readLog(): Promise<{ readonly keys: readonly EtcdKey[]; readonly revision: number }> {
-    const { client, layout } = this.#options;
+    const { client, layout, log } = this.#options;
     const keys: EtcdKey[] = [];
     let bytes = 0;
     let { key } = layout.log;
@@ -326,6 +330,10 @@ export class Tail {
       const page = await client.range({ key, end: layout.log.end, limit, ...asked });
       revision ??= page.header.revision;
       for (const each of page.keys) {
+        if (each.key !== layout.head && layout.batchName(each.key) === undefined) {
+          log?.warn({ key: each.key }, strangeKeyText);
+          continue;
+        }
         keys.push(each);
         bytes += each.value.length;
       }
