@@ -178,7 +178,7 @@ describe("a listing that was asked for before", () => {
     ]);
   });
 
-  it("goes in the same chunks, and without another walk, to a slow reader, whatever changes meanwhile", async () => {
+  it("goes in the same chunks to a slow reader, whatever changes meanwhile", async () => {
     await fill("/l", 7);
     const request = "GET /v2/keys/l HTTP/1.1\r\nHost: davit\r\nConnection: close\r\n\r\n";
     const chunksOf = (answer: string) => answer.slice(answer.indexOf("\r\n\r\n"));
@@ -194,7 +194,6 @@ describe("a listing that was asked for before", () => {
     const slow = connect(keys.port, "127.0.0.1");
     slow.write(request);
     await until(() => clock.sleeping === 2);
-    expect(keys.store.walkCount).toBe(0);
     await keys.store.submit({ kind: "delete", path: storePath("/l"), recursive: true });
     await keys.store.submit(set("/l/new", ""));
     expect((await (await get("/l")).whole()).body).toBe(expected("/l"));
