@@ -125,6 +125,8 @@ describe("the audit log", { timeout: limitMs }, () => {
     // The everyday Group also selects the machine, by a mac. The installing one has the label in its query.
     await write(withSecrets(grant, narrow.replace("52-54-00-00-00-01", "52-54-00-00-00-c8")));
     await expect.poll(() => bootOf(davit, 7), soon).toBe("install");
+    // davit may notice the second change only now, and answers 503 until it counts.
+    await expect.poll(() => configOf(davit, 7), soon).not.toMatch(/^503 /);
     expect(await report(davit, await configOf(davit, 7))).toBe(200);
     const forget = { method: "POST", body: JSON.stringify({ machine: macOf(7) }) };
     const headers = { "content-type": "application/json", "x-davit-action": "forget" };
