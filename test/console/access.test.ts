@@ -72,6 +72,27 @@ describe.skipIf(missing("chromium", "kube-apiserver", "kubectl"))("the console",
     expect(troubles).toEqual([]);
   });
 
+  it("keeps what is typed, and the focus, when the first event comes", async () => {
+    const { page } = await world.person("approver");
+    const mayCome = Promise.withResolvers<void>();
+    await page.route("**/console/", async (route) => {
+      if (route.request().resourceType() === "eventsource") await mayCome.promise;
+      await route.continue();
+    });
+    await world.open(page, "/console/");
+    await page.getByLabel("Group").fill("racks");
+    await page.getByLabel("Text").fill("node");
+    mayCome.resolve();
+    await page.waitForResponse((response) => response.headers()["content-type"] === "text/event-stream");
+    for (const asks of ["held", "waiting"] as const) {
+      await world.ask(asks);
+      await expect.poll(() => page.locator("tbody th").first().textContent()).toContain(macs[asks]);
+    }
+    expect(await page.getByLabel("Group").inputValue()).toBe("racks");
+    expect(await page.getByLabel("Text").inputValue()).toBe("node");
+    expect(await focused(page)).toMatchObject({ name: "text" });
+  });
+
   it("keeps the focus and the choice while rows change and move", async () => {
     const { page } = await world.person("approver");
     await world.open(page, "/console/waiting");
