@@ -6,7 +6,15 @@
 import { assert } from "../lib/errors.ts";
 import { after, rescued, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels/labels.ts";
-import { type GenericPart, isSealed, partAt, partEndpoints } from "../model/objects/profile.ts";
+import {
+  type GenericPart,
+  isLoader,
+  isSealed,
+  type Loader,
+  loaders,
+  partAt,
+  partEndpoints,
+} from "../model/objects/profile.ts";
 import type { PermitAsk, PermitPurpose, Verdict } from "../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk, PermitDesk } from "../model/permits/permit-desk.ts";
 import { type PermitRefusal, permitRefusals } from "../model/refusals.ts";
@@ -24,7 +32,7 @@ import { type DavitUrlOptions, DavitUrls, type Transport } from "./transport.ts"
  * Every config of a machine, named like its endpoint. The named parts of a Profile (`genericParts`) are not in this
  * list.
  */
-export const configNames = ["ipxe", "grub", ...partEndpoints, "metadata"] as const;
+export const configNames = [...loaders, ...partEndpoints, "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
 
 export interface BootConfigsOptions extends BootScriptsOptions, DavitUrlOptions {
@@ -201,7 +209,7 @@ export class BootConfigs {
     const isFor = isSealedFor(name, candidate);
     const claim = () => {
       const question = questionOf(ask, request, isFor);
-      if (!isScript(name)) return desk.ask(question);
+      if (!isLoader(name)) return desk.ask(question);
       const assertFiles = () => this.#assertFiles(name, candidate, asking);
       return askWithFiles({ desk, question, verdict: this.#index.verdictOn(ask), assertFiles });
     };
@@ -216,13 +224,13 @@ export class BootConfigs {
 
   /** Finds faults before the desk is asked: in a script by making it, in a config only whether there is one. */
   #tried(name: MachineConfigName, selected: Selected, asking: AskedConfigRequest): Soon<unknown> {
-    return isScript(name)
+    return isLoader(name)
       ? this.#served(name, selected, asking)
       : this.#maker.assertServed(name, selected, asking.request.labels);
   }
 
   /** @throws {BootError} assetMissing. */
-  #assertFiles(name: "ipxe" | "grub", selected: Selected, { request, make }: AskedConfigRequest): Soon<unknown> {
+  #assertFiles(name: Loader, selected: Selected, { request, make }: AskedConfigRequest): Soon<unknown> {
     const files = this.#files;
     if (files === undefined) return undefined;
     const davitUrl = this.#urls.for(selected, request.transport);
@@ -246,7 +254,7 @@ export class BootConfigs {
       throw new BootError("noPermit", { group: ask.group, profile: ask.profile, problem: permitRefusals[why] });
     const made = () => this.#served(name, candidate, asking, sampleToken);
     const isClaim = this.#permits === "shown" && this.#index.verdictOn(ask).kind === "claim";
-    return isClaim && isScript(name) ? after(this.#assertFiles(name, candidate, asking), made) : made();
+    return isClaim && isLoader(name) ? after(this.#assertFiles(name, candidate, asking), made) : made();
   }
 
   #whyNotShown(ask: PermitAsk, labels: Labels): PermitRefusal | undefined {
@@ -261,18 +269,13 @@ export class BootConfigs {
   }
 
   #assertTransport(name: MachineConfigName, selected: Selected, { request: { transport } }: AskedConfigRequest): void {
-    this.#urls.assertAllowed(selected, { isScript: isScript(name), transport });
+    this.#urls.assertAllowed(selected, { isScript: isLoader(name), transport });
   }
-}
-
-/** True for a boot script. */
-export function isScript(name: ConfigName): name is "ipxe" | "grub" {
-  return name === "ipxe" || name === "grub";
 }
 
 /** Scripts and configs need different permits. */
 function purposeOf(name: MachineConfigName): PermitPurpose {
-  return isScript(name) ? "script" : "config";
+  return isLoader(name) ? "script" : "config";
 }
 
 /** @param isOnlyForInstalls see `DeskAsk.isSealed`. */

@@ -7,7 +7,7 @@
 import type { Soon } from "../../lib/soon.ts";
 import { after } from "../../lib/soon.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import type { Boot } from "../../model/objects/profile.ts";
+import type { Boot, Loader } from "../../model/objects/profile.ts";
 import { scriptWithClaim, withClaim } from "../../render/boot/claimed-file.ts";
 import { assetsIn, type ScriptAsset } from "../../render/boot/named-assets.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
@@ -80,7 +80,7 @@ export class BootScripts {
    * @throws {RenderError} as `ipxe`.
    */
   assets(
-    name: "ipxe" | "grub",
+    name: Loader,
     machine: AddressedMachine,
     { davitUrls, make }: { readonly davitUrls: readonly string[]; readonly make: MakeScript },
   ): Soon<readonly ScriptAsset[]> {

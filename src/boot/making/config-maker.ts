@@ -8,7 +8,7 @@ import { claimTokenOf } from "../../lib/claim-token.ts";
 import { assert } from "../../lib/errors.ts";
 import { after, rescued, type Soon } from "../../lib/soon.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import { fieldOf, isOfSecret, partAt, type TemplatePart } from "../../model/objects/profile.ts";
+import { fieldOf, isOfSecret, type Loader, partAt, type TemplatePart } from "../../model/objects/profile.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import { renderMetadata } from "../../render/metadata/metadata.ts";
@@ -126,7 +126,7 @@ export class ConfigMaker {
 
   /** See `BootScripts.assets`. @param davitUrls every URL of davit. */
   assets(
-    name: "ipxe" | "grub",
+    name: Loader,
     selected: Selected,
     {
       make,

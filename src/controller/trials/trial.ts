@@ -12,7 +12,14 @@ import type { Labels } from "../../model/labels/labels.ts";
 import { decodeGroup, decodeProfile } from "../../model/objects/documents.ts";
 import type { FindingCode } from "../../model/objects/findings.ts";
 import { type Group, toGroup } from "../../model/objects/group.ts";
-import { endpointOf, fieldOf, type ProfileContent, partsOf, type TemplatePart } from "../../model/objects/profile.ts";
+import {
+  endpointOf,
+  fieldOf,
+  isLoader,
+  type ProfileContent,
+  partsOf,
+  type TemplatePart,
+} from "../../model/objects/profile.ts";
 import { sampleRequest } from "../../model/selection/sample-machine.ts";
 import { ignitionValue } from "../../render/config/ignition.ts";
 import { checkIgnition } from "../../render/config/ignition-check.ts";
@@ -197,7 +204,7 @@ function fromFault({ part, field, isOfGroup, reason, variable, at, isCertain, is
 
 function answers(part: TemplatePart | BootClient): string {
   if (part === "boot") return "/ipxe and /grub are answered";
-  return part === "ipxe" || part === "grub" ? `/${part} is answered` : `/${endpointOf(part)} is answered`;
+  return isLoader(part) ? `/${part} is answered` : `/${endpointOf(part)} is answered`;
 }
 
 function brokenPart(part: TemplatePart | "boot"): TrialFinding {

@@ -1,11 +1,12 @@
 /** Finds the config that a machine asks for, reports the result to the access log, and counts refusals by reason. */
 
 import { hash } from "node:crypto";
-import { type ConfigName, type ConfigRequest, isScript, type MachineConfig } from "../../boot/boot-configs.ts";
+import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { NearMisses } from "../../boot/explaining/near-misses.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { after, rescued, type Soon } from "../../lib/soon.ts";
+import { isLoader } from "../../model/objects/profile.ts";
 import { type BootRefusal, bootRefusals } from "../../model/refusals.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
@@ -81,7 +82,7 @@ function found(
   visit: MachineVisit,
 ): Rendered {
   const { labels, rawQuery } = request;
-  const scriptSha256 = isScript(name) ? digestOf(rendered) : undefined;
+  const scriptSha256 = isLoader(name) ? digestOf(rendered) : undefined;
   visit.machine = { labels, rawQuery, group, profile, scriptSha256 };
   return rendered;
 }

@@ -5,12 +5,12 @@
  * and signatures are answered without a wait.
  */
 
-import { type ConfigName, configNames, isScript } from "../../boot/boot-configs.ts";
+import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import type { Transport } from "../../boot/transport.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { after, type Soon } from "../../lib/soon.ts";
 import { labelsFromQuery } from "../../model/labels/labels.ts";
-import { genericPart, isPartName } from "../../model/objects/profile.ts";
+import { genericPart, isLoader, isPartName } from "../../model/objects/profile.ts";
 import { plainText, type Rendered } from "../../render/core/rendered.ts";
 import { isGrub } from "../../render/grub/grub.ts";
 import { bootScript, chainScript } from "../../render/ipxe/ipxe.ts";
@@ -96,7 +96,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
       const { request } = exchange;
       const name = nameIn(visit);
       // Boot scripts are for firmware, which has no client certificate.
-      if (asksForCertificate && !isScript(name) && !hasValidCertificate(request, clock.nowMs()))
+      if (asksForCertificate && !isLoader(name) && !hasValidCertificate(request, clock.nowMs()))
         throw new RequestError("noClientCertificate");
       const userAgent = request.headers["user-agent"] ?? "";
       // Called only for large or slow configs: reading an address takes time.

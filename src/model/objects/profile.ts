@@ -49,6 +49,15 @@ export type Boot =
   /** A whole script for iPXE. Like `kernel`, it is a template. */
   | { readonly kind: "script"; readonly script: string };
 
+/** What boots a machine by a script of davit. The text is also the path at which it gets the script. */
+export const loaders = ["ipxe", "grub"] as const;
+export type Loader = (typeof loaders)[number];
+
+/** True for the path (without the slash) of a script that boots a machine. */
+export function isLoader(endpoint: string): endpoint is Loader {
+  return (loaders as readonly string[]).includes(endpoint);
+}
+
 /** The fields of a Profile that are templates, and the path at which machines get each config. */
 const configParts = {
   ignition: { endpoint: "ignition" },

@@ -10,7 +10,8 @@
 import { LRUCache } from "lru-cache";
 import { isOwnUuid } from "../../model/labels/hardware-ids.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import { beginsBoot, bootGapMs, isFirstStage, isScriptGiven, isScriptStage } from "./boot-rule.ts";
+import { isLoader } from "../../model/objects/profile.ts";
+import { beginsBoot, bootGapMs, isFirstStage, isScriptGiven } from "./boot-rule.ts";
 import { machineKey, ownCopy } from "./sent-labels.ts";
 import { Tenancies } from "./tenancies.ts";
 
@@ -99,7 +100,7 @@ export class BootIds {
     if (key === undefined) return this.unnamed(request);
     const { address, endpoint, startedMs } = request;
     const here = this.#here(address);
-    const waiting = isScriptStage(endpoint) ? claimable(here, key, startedMs) : undefined;
+    const waiting = isLoader(endpoint) ? claimable(here, key, startedMs) : undefined;
     if (waiting !== undefined) here.waiting = undefined;
     const known = this.#machines.get(key);
     const isSame = known && !beginsBoot(endpoint, { silentMs: startedMs - known.lastMs, hasScript: known.hasScript });

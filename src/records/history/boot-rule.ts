@@ -1,5 +1,6 @@
 /** When a boot of a machine begins: for the ids of boots (`boot-ids.ts`) and the boots of the history (`boots.ts`). */
 
+import { isLoader } from "../../model/objects/profile.ts";
 import { firstRefusal, type SeenRequest } from "./request.ts";
 
 /**
@@ -10,22 +11,15 @@ export const bootGapMs = 10 * 60_000;
 
 /** The endpoints that firmware requests first. */
 const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0", "chain.ipxe"]);
-/** The scripts that boot a machine. Their requests are the first ones with the machine's labels. */
-const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 
 /** True for an endpoint that firmware requests first. */
 export function isFirstStage(endpoint: string): boolean {
   return firstStages.has(endpoint);
 }
 
-/** True for an endpoint of a script that boots a machine. */
-export function isScriptStage(endpoint: string): boolean {
-  return scripts.has(endpoint);
-}
-
 /** True if the machine got a script that boots it. */
 export function isScriptGiven({ endpoint, isHead, status }: Pick<SeenRequest, "endpoint" | "isHead" | "status">) {
-  return scripts.has(endpoint) && !isHead && status < firstRefusal;
+  return isLoader(endpoint) && !isHead && status < firstRefusal;
 }
 
 /** What is known of a machine's boot before a request. */
@@ -42,5 +36,5 @@ export interface BootSoFar {
  * from the assets.
  */
 export function beginsBoot(endpoint: string, { silentMs, hasScript }: BootSoFar): boolean {
-  return silentMs > bootGapMs || firstStages.has(endpoint) || (scripts.has(endpoint) && hasScript);
+  return silentMs > bootGapMs || firstStages.has(endpoint) || (isLoader(endpoint) && hasScript);
 }

@@ -1,7 +1,8 @@
 /** Splits a machine's requests into boots, and finds each boot's stages and end. Pure. */
 
 import { assert } from "../../lib/errors.ts";
-import { beginsBoot, isScriptGiven, isScriptStage } from "./boot-rule.ts";
+import { isLoader } from "../../model/objects/profile.ts";
+import { beginsBoot, isScriptGiven } from "./boot-rule.ts";
 import type { PastRequest } from "./history-view.ts";
 import { firstRefusal } from "./request.ts";
 
@@ -59,12 +60,12 @@ export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): rea
 
 /** Returns the endpoint's name, or the path for an asset, a generic part, or a path that is no endpoint. */
 export function plainStage({ endpoint, path }: PastRequest): string {
-  return path === undefined || isScriptStage(endpoint) ? endpoint : path.replace(/^\//, "");
+  return path === undefined || isLoader(endpoint) ? endpoint : path.replace(/^\//, "");
 }
 
 /** Returns the path of the file for which an install waits; undefined if it waits for none. */
 export function missingOf({ endpoint, path }: Pick<PastRequest, "endpoint" | "path">): string | undefined {
-  return isScriptStage(endpoint) ? path : undefined;
+  return isLoader(endpoint) ? path : undefined;
 }
 
 function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {

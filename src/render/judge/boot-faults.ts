@@ -6,6 +6,7 @@ import {
   isLocation,
   type KernelBoot,
   kernelTexts,
+  type Loader,
   type ProfileContent,
   withArguments,
 } from "../../model/objects/profile.ts";
@@ -21,7 +22,7 @@ import { renderIpxe } from "../ipxe/ipxe.ts";
 import type { Template, Variables } from "../template/template.ts";
 
 /** Which clients a fault affects: one of them, or both for `boot`. */
-export type BootClient = "boot" | "ipxe" | "grub";
+export type BootClient = "boot" | Loader;
 
 /** Where a fault is. */
 interface FaultPlace {

@@ -13,6 +13,7 @@ import {
   fieldOf,
   installs,
   isOfSecret,
+  loaders,
   type ProfileContent,
   partsOf,
   type TemplatePart,
@@ -291,7 +292,7 @@ function faultOf({ isSecret, ...place }: PartPlace, { reason, variable, position
 
 /** A fault of both clients, as one of each. */
 function forEachClient(fault: PartFault): readonly PartFault[] {
-  return fault.part === "boot" ? (["ipxe", "grub"] as const).map((part) => ({ ...fault, part })) : [fault];
+  return fault.part === "boot" ? loaders.map((part) => ({ ...fault, part })) : [fault];
 }
 
 /** With a short budget, rendering ends as soon as a template reads the request: there is no time for a sample. */
