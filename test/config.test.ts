@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigError, helpOf, type OptionTable } from "../src/options/parsing.ts";
-import { bootHelp, readBootConfig, readServeConfig, serveHelp } from "../src/options/serve.ts";
+import { bootHelp, readBootConfig, readServeConfig } from "../src/options/serve.ts";
 import { bootOptions, serveOptions } from "../src/options/table.ts";
 
 const everything = { isDirectory: () => true, isFile: () => true };
@@ -232,14 +232,6 @@ describe("the options of davit serve", () => {
 it.each([serveOptions, bootOptions])("The rules of an option name others of its table", (table: OptionTable) => {
   const named = Object.values(table).flatMap(({ needs = [], excludes }) => [...needs, ...(excludes ? [excludes] : [])]);
   expect(Object.keys(table)).toEqual(expect.arrayContaining(named.map(({ name }) => name)));
-});
-
-it("The help names every option with its default", () => {
-  const help = helpOf(serveHelp);
-  for (const flag of ["--manifests DIR", "--boot-address HOST:PORT", "--store-insecure", "--log-format json|pretty"]) {
-    expect(help).toContain(`  ${flag}\n`);
-  }
-  expect(help).toContain("(default [::]:8080)");
 });
 
 describe("the options of davit boot", () => {

@@ -20,6 +20,8 @@ export class ConfigError extends Error {
 
 export interface Option<Value> {
   readonly flag: string;
+  /** The heading above the option in help and in docs/reference/options.md. */
+  readonly heading?: string | undefined;
   /** Placeholder of the value in help; none for a switch. */
   readonly value?: string;
   readonly repeatable?: true;
@@ -123,11 +125,26 @@ export interface CommandHelp {
 
 /** Returns the help text of a command, with two lines for each option. */
 export function helpOf({ usage, purpose, options, notes = ofVariables }: CommandHelp): string {
-  const lines = Object.values(options).map((option) => {
-    const value = option.value === undefined ? "" : ` ${option.value}`;
-    return `  --${option.flag}${value}\n        ${optionText(option)}`;
-  });
-  return [`Usage: davit ${usage} [options]`, "", purpose, ...notes, "", ...lines, ""].join("\n");
+  const lines = byHeading(Object.values(options)).flatMap(([heading, part]) => [
+    "",
+    ...(heading === "" ? [] : [`${heading}:`]),
+    ...part.map((option) => {
+      const value = option.value === undefined ? "" : ` ${option.value}`;
+      return `  --${option.flag}${value}\n        ${optionText(option)}`;
+    }),
+  ]);
+  return [`Usage: davit ${usage} [options]`, "", purpose, ...notes, ...lines, ""].join("\n");
+}
+
+/**
+ * Returns the options of each heading, in the order in which a table first has the headings. A table that has an option
+ * without a heading has no headings.
+ */
+export function byHeading<Entry extends Pick<Option<unknown>, "heading">>(
+  options: readonly Entry[],
+): readonly (readonly [heading: string, options: readonly Entry[]])[] {
+  const hasHeadings = options.every(({ heading }) => heading !== undefined);
+  return [...Map.groupBy(options, ({ heading = "" }) => (hasHeadings ? heading : ""))];
 }
 
 /** Returns what an option is for, with its default. */

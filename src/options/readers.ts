@@ -3,7 +3,7 @@
 import { BlockList, isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import type { Address } from "../lib/text/address.ts";
-import { type Option, OptionRefusal } from "./parsing.ts";
+import { type Option, OptionRefusal, type OptionTable } from "./parsing.ts";
 
 /** Makes the `read` of an option with one value, which must not be empty. */
 export function one<Value>(
@@ -29,6 +29,12 @@ export function each<Value>(
 
 export function readText(text: string): string {
   return text;
+}
+
+/** Puts options under a heading of help and docs. */
+export function under<Options extends OptionTable>(heading: string, options: Options): Options {
+  const entries = Object.entries(options).map(([name, option]) => [name, { ...option, heading }]);
+  return Object.fromEntries(entries) as Options;
 }
 
 /** Makes a switch that is off unless it is given. */

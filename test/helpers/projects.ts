@@ -28,6 +28,7 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "offline/diff",
     "offline/lint",
     "offline/load",
+    "options",
     "records",
     "render",
     "sources",

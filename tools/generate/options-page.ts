@@ -1,6 +1,7 @@
 /** docs/reference/options.md, made of the option tables. `npm run options` writes it; with `--check` it is only compared. */
 
 import { machineOptions } from "../../src/commands/machine/options.ts";
+import { byHeading } from "../../src/options/parsing.ts";
 import { bootOptions, serveOptions } from "../../src/options/table.ts";
 import { generate } from "./generated-file.ts";
 
@@ -18,6 +19,7 @@ for \`--boot-address\`. In a variable, commas separate the values of a list. A f
 
 interface Row {
   readonly flag: string;
+  readonly heading?: string;
   readonly value?: string;
   readonly preset?: string;
   readonly repeatable?: true;
@@ -47,10 +49,13 @@ const sections = tables.map(([title, table]) => {
     `## ${title}`,
     "",
     ...also,
-    "| option | default | meaning |",
-    "|---|---|---|",
-    ...own.map(({ row }) => row),
-    "",
+    ...byHeading(own.map(({ option }) => option)).flatMap(([heading, options]) => [
+      ...(heading === "" ? [] : [`### ${heading}`, ""]),
+      "| option | default | meaning |",
+      "|---|---|---|",
+      ...options.map(rowOf),
+      "",
+    ]),
   ];
 });
 const page = [head, ...sections.flat()].join("\n");

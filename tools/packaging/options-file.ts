@@ -2,10 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { byHeading } from "../../src/options/parsing.ts";
 import { serveOptions } from "../../src/options/table.ts";
 
 interface Row {
   readonly flag: string;
+  readonly heading?: string;
   readonly preset?: string;
   readonly repeatable?: true;
   readonly help: string;
@@ -26,12 +28,15 @@ export function optionsFile(): string {
   const unit = readFileSync(join(import.meta.dirname, "debian/davit.service"), "utf8");
   const ofUnit = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value] as const);
   const known = new Map<string | undefined, string | undefined>([...ofPackage, ...ofUnit]);
-  const rows = Object.values<Row>(serveOptions).map(({ flag, preset = "", repeatable, help }) => {
+  const rowOf = ({ flag, preset = "", repeatable, help }: Row) => {
     const words = `${help}${repeatable === true ? "; commas separate several" : ""}`;
     const name = `DAVIT_${flag.toUpperCase().replaceAll("-", "_")}`;
     return `\n${wrapped(words)}\n#${name}=${known.get(name) ?? preset}\n`;
-  });
-  return head + rows.join("");
+  };
+  const parts = byHeading(Object.values<Row>(serveOptions)).map(
+    ([heading, rows]) => `\n### ${heading}\n${rows.map(rowOf).join("")}`,
+  );
+  return head + parts.join("");
 }
 
 /** Comment lines of at most 100 columns. */
