@@ -7,6 +7,7 @@ SHELL := /bin/bash
 node_modules/.installed: package-lock.json package.json
 	@echo "installing the packages of package-lock.json, which takes up to some minutes"
 	@npm ci --no-audit --no-fund --loglevel=error
+	@npm run --silent bundle >/dev/null
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
