@@ -1,6 +1,7 @@
 import { mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import "./kept-parsers.ts";
 import { createLog } from "../../../src/lib/logging/create-log.ts";
 import { DirectorySource } from "../../../src/sources/directory/directory.ts";
 import { groupText, profileText, stream } from "./manifests.ts";

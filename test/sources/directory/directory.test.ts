@@ -3,6 +3,7 @@ import { rename, rm, unlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as immediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
+import "./kept-parsers.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { groupText, profileText, stream } from "./manifests.ts";
 import { replaceFile, SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
@@ -126,7 +127,7 @@ describe("a list", () => {
     await tested.look(2);
     expect(tested.parsedCount()).toBe(1);
     expect(tested.changes.at(-1)).toEqual(["Group/default/g7"]);
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a change", () => {

@@ -3,6 +3,7 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import "./kept-parsers.ts";
 import { groupText, profileText } from "./manifests.ts";
 import { replaceFile, SourceUnderTest, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 

@@ -2,6 +2,7 @@ import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import "./kept-parsers.ts";
 import type { GroupSpec } from "../../../src/model/objects/group.ts";
 import { Admission } from "../../../src/sources/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../../src/sources/admission/crds.ts";

@@ -6,6 +6,7 @@ import { rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import "./kept-parsers.ts";
 import { groupText, stream } from "./manifests.ts";
 import { SourceUnderTest, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 

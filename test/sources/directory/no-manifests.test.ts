@@ -3,6 +3,7 @@
 import { mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import "./kept-parsers.ts";
 import { groupText, profileText, stream } from "./manifests.ts";
 import { SourceUnderTest, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 
