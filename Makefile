@@ -11,7 +11,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-unit test-chaos test-chaos-mutants test-store-long test-large-asset test-members test-machines check fix bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
+.PHONY: help install run test test-unit test-long test-chaos test-chaos-mutants test-store-long test-large-asset test-members test-machines check fix bench bench-all bench-pages bench-store bench-pauses faults ttl-runs boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording screenshots release
 .PHONY: dist test-dist release-dry-run bench-boot bench-start bench-memory bundle image image-dnsmasq fuzz fuzz-store fuzz-members cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -23,11 +23,15 @@ install: node_modules/.installed ## install what the lockfile names, Node 24 inc
 run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379, operations on 8081
 	@npm --silent start
 
-test: install ## run every suite that this machine can run; PROJECT=integration (system, chart, firmware, console) runs one stage
+test: install ## run all that a push needs and this machine can run; PROJECT=integration (system, chart, firmware, console) runs one stage
 	@npm --silent test -- $(if $(PROJECT),--project $(PROJECT))
 
 test-unit: install ## run what needs no other program, in under a minute
 	@npm --silent run test:unit
+
+# One after another: each of them wants the machine for itself.
+.NOTPARALLEL: test-long
+test-long: test-store-long test-large-asset test-cluster-long test-members test-machines fuzz fuzz-store fuzz-members test-firmware test-chaos-mutants test-chaos ## what a push does not need: kill loops, floods, fuzz, every firmware, chaos, half a day; make -k goes on after a failure
 
 test-firmware: install ## boot every firmware and loader, one at a time, and write the tables of docs/reference/firmware.md
 	@npm --silent run test:firmware

@@ -4,9 +4,10 @@ import { LongestFirst } from "./test/helpers/longest-first.ts";
 import { projects } from "./test/helpers/projects.ts";
 import { TotalsReporter } from "./test/helpers/totals-reporter.ts";
 
-/** Files at a time on two cores. Unit tests and machines in QEMU compute; most other files wait for their processes. */
+/** Files at a time on two cores. Unit tests, machines in QEMU and browsers compute; other files mostly wait. */
 function workers(project: string): number {
-  return project === "unit" || project === "firmware" ? 2 : 3;
+  if (project === "console") return 3;
+  return project === "unit" || project === "firmware" ? 2 : 4;
 }
 
 export default defineConfig({

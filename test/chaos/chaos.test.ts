@@ -1,5 +1,5 @@
 /**
- * The first law under chaos, of objects in a cluster and of files in a directory: two minutes in every run of the suites,
+ * The first law under chaos, of objects in a cluster and of files in a directory: a minute in every run of the suites,
  * always with the same choices; hours of others by `make test-chaos`. `DAVIT_TEST_CHANGES` and `DAVIT_TEST_SEED` set
  * how many changes, and from which seed.
  */
@@ -11,7 +11,7 @@ import { DirectoryRun } from "./directory-run.ts";
 import { faultLineOf, operationsOf, paceMs, seed, timeoutMsOf } from "./faults.ts";
 import { startOneDavit } from "./one-davit.ts";
 
-const operations = operationsOf(100);
+const operations = operationsOf(40);
 // A file takes seconds to be written.
 const fileOperations = Math.ceil(operations / 5);
 const timeout = timeoutMsOf(operations);

@@ -9,7 +9,7 @@ import { ChaosRun } from "./chaos-run.ts";
 import { faultLineOf, operationsOf, paceMs, seed, timeoutMsOf } from "./faults.ts";
 import { startThreeDavits } from "./three-davits.ts";
 
-const operations = operationsOf(30);
+const operations = operationsOf(15);
 
 describe.skipIf(missing("kube-apiserver", "etcd"))(
   "no machine of three davits is installed against its objects",

@@ -13,7 +13,7 @@ import { Random } from "./fuzz-random.ts";
 import { fuzz } from "./fuzz-run.ts";
 
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(1_000_000_000));
-const operations = Number(process.env.FUZZ_OPERATIONS ?? 2_000);
+const operations = Number(process.env.FUZZ_OPERATIONS ?? 1_000);
 const lanes = 2;
 // A member knows the leader's clock late, by the time of a heartbeat on its way: on a busy machine that is much.
 const clockMs = 2_000;

@@ -12,7 +12,7 @@ import { fuzz } from "./fuzz-run.ts";
 
 const seed = Number(process.env.FUZZ_SEED ?? randomInt(1_000_000_000));
 // Some of them wait, or close a watch; the others are sent.
-const operations = Number(process.env.FUZZ_OPERATIONS ?? 13_000);
+const operations = Number(process.env.FUZZ_OPERATIONS ?? 5_000);
 const lanes = 4;
 
 describe("a random sequence of operations", () => {

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { CrashLoop } from "./crash-loop.ts";
 
-const kills = Number(process.env.DAVIT_TEST_KILLS ?? 8);
+const kills = Number(process.env.DAVIT_TEST_KILLS ?? 4);
 const seed = Number(process.env.DAVIT_TEST_SEED ?? randomInt(1_000_000));
 // A life takes about a second; this allows for a machine that is busy with other suites.
 const timeoutMs = 60_000 + kills * 20_000;

@@ -126,7 +126,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     },
   );
 
-  it.skipIf(missing("grub", "grub-bios"))(
+  it.skipIf(missing("grub", "grub-bios", "all-firmware"))(
     "starts nothing by GRUB while the initrd is another file",
     { timeout: bootTestLimitMs },
     async () => {

@@ -88,7 +88,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
     () => expectPatience("uefi"),
   );
 
-  it.skipIf(missing("grub-bios"))(
+  it.skipIf(missing("grub-bios", "all-firmware"))(
     "boots by a config of its Profile's that sets no default, as it would without the wait",
     { timeout: bootTestLimitMs },
     async () => {
@@ -110,7 +110,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "g
     },
   );
 
-  it.skipIf(missing("grub-bios"))(
+  it.skipIf(missing("grub-bios", "all-firmware"))(
     "goes on at once when davit has nothing for it any more",
     { timeout: bootTestLimitMs },
     async () => {

@@ -52,7 +52,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     return shownCommandLine.exec(screen.slice(screen.indexOf("cat /proc/cmdline")))?.[0];
   }
 
-  it(
+  it.skipIf(missing("all-firmware"))(
     "boots from davit with the arguments of its profile",
     async () => {
       const line = `davit.role=lookout site="two words" uuid=${quickstartMachine.uuid}`;

@@ -153,7 +153,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "gpg", "grub"))("a GRUB that enforce
     expect(shown).toContain(`this config installs the machine with mac ${otherMac} and not ${quickstartMachine.mac}`);
   }
 
-  it.skipIf(missing("grub-bios"))(
+  it.skipIf(missing("grub-bios", "all-firmware"))(
     "runs nothing of another text, nor another's installer, by BIOS",
     {
       timeout: bootTestLimitMs,

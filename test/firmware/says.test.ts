@@ -46,7 +46,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     bootTestLimitMs,
   );
 
-  it(
+  it.skipIf(missing("all-firmware"))(
     "gets quotes, backslashes and letters that Linux takes for blanks by iPXE",
     async () => {
       const { read } = await boot("ipxe", "quotes");
@@ -73,7 +73,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     });
   });
 
-  it(
+  it.skipIf(missing("all-firmware"))(
     "boots from a script of its Profile's by iPXE",
     async () => {
       const { read, screen } = await boot("ipxe", "scripts");
@@ -83,7 +83,6 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     bootTestLimitMs,
   );
 
-  // test/firmware/held-grub.test.ts boots by such a config in each run.
   it.skipIf(grubIsMissing || missing("all-firmware"))(
     "boots from a config of its Profile's by GRUB",
     async () => {

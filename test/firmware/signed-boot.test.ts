@@ -91,7 +91,7 @@ describe.skipIf(programsAreMissing)("under check_signatures=enforce", () => {
     bootTestLimitMs,
   );
 
-  it.skipIf(missing("grub-bios"))(
+  it.skipIf(missing("grub-bios", "all-firmware"))(
     "a machine refuses an initrd of which one byte is another",
     async () => {
       const path = join(assets, "more.gz");

@@ -23,7 +23,7 @@ const { DAVIT_FUZZ_SECONDS, DAVIT_FUZZ_SEED } = process.env;
 const isLong = DAVIT_FUZZ_SECONDS !== undefined;
 const seconds = Number(DAVIT_FUZZ_SECONDS ?? 0);
 export const fuzzSeed = Number(DAVIT_FUZZ_SEED ?? (isLong ? randomInt(1_000_000_000) : 733_923));
-const usualMutants = 1_000;
+const usualMutants = 400;
 const keptMutants = 200;
 const shrinkSteps = 300;
 const shownBytes = 600;

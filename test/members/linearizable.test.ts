@@ -61,7 +61,7 @@ const queue = storePath("/queue");
 const clientsPerStore = 3;
 // `make test-members` makes longer histories, and tries the mutants.
 const isLong = process.env.DAVIT_TEST_ROUNDS !== undefined;
-const rounds = Number(process.env.DAVIT_TEST_ROUNDS ?? 8);
+const rounds = Number(process.env.DAVIT_TEST_ROUNDS ?? 4);
 const limitMs = 300_000;
 // Shorter than the faults.
 const impatientMs = 300;
