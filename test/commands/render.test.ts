@@ -8,11 +8,11 @@ import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { configNames } from "../../src/boot/boot-configs.ts";
-import type { Host } from "../../src/commands/core/host.ts";
-import { machineOf, type RenderedAnswer, render } from "../../src/commands/offline/render.ts";
+import { machineOf, type RenderedAnswer } from "../../src/commands/offline/render.ts";
 import { readRenderConfig } from "../../src/commands/offline/render-options.ts";
 import { loadManifests } from "../../src/offline/load/load-manifests.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { type Ran, runCommand } from "../helpers/command-under-test.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 const advertised = "192.0.2.1:8080";
@@ -70,34 +70,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-interface Ran {
-  readonly exitCode: number;
-  readonly output: string;
-  readonly errors: string;
-}
-
 /** Runs the command in this process. @param input what is piped in. */
-async function run(args: readonly string[], input?: string): Promise<Ran> {
-  const output: string[] = [];
-  const errors: string[] = [];
-  const host: Host = {
-    args: ["render", ...args],
-    environment: {},
-    outputIsTerminal: false,
-    input: {
-      isTerminal: input === undefined,
-      pieces: async function* () {
-        yield Buffer.from(input ?? "");
-      },
-    },
-    write: (text) => output.push(text),
-    writeError: (text) => errors.push(text),
-    stop: new AbortController().signal,
-    onExit: () => undefined,
-    exit: () => undefined,
-  };
-  const exitCode = await render.run(args, host);
-  return { exitCode, output: output.join(""), errors: errors.join("") };
+function run(args: readonly string[], input?: string): Promise<Ran> {
+  return runCommand(["render", ...args], { inputIsTerminal: input === undefined, input: [input ?? ""] });
 }
 
 const standard = () => ["--manifests", source, "--advertise-address", advertised];
@@ -147,7 +122,7 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
     },
   ])("$name", async ({ args, won = "default/rest", told }) => {
     expect(await run([...args, "--manifests", "-"], takesAll)).toEqual({
-      exitCode: 0,
+      code: 0,
       output: expect.stringMatching(/^#!ipxe\n/),
       errors: `Group ${won}, Profile default/web\n${told.join("")}`,
     });
@@ -166,14 +141,14 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
 
   it("is told where the machine waits for it, too", async () => {
     const told = await run(["--label", "mac=52:54:00:00:00:0x", "--manifests", "-"], takesAll);
-    expect(told).toMatchObject({ exitCode: 1, output: "" });
+    expect(told).toMatchObject({ code: 1, output: "" });
     expect(told.errors).toContain("503 identity not readable");
     expect(told.errors).toContain(unreadable("mac"));
   });
 
   it("is not told of the boot script, which is the same for every machine", async () => {
     expect(await run(["--label", "mac=x", "--endpoint", "boot.ipxe", "--manifests", "-"], takesAll)).toMatchObject({
-      exitCode: 0,
+      code: 0,
       errors: "",
     });
   });
@@ -217,8 +192,8 @@ describe("what is rendered is what the server answers, byte for byte", () => {
       const winner = ["boot.ipxe", "chain.ipxe"].includes(endpoint) ? "" : "Group default/all, Profile default/web\n";
       expect(ran).toEqual(
         answer.status === 200
-          ? { exitCode: 0, output: body, errors: winner }
-          : { exitCode: 1, output: "", errors: `${winner}${endpoint}: ${body}` },
+          ? { code: 0, output: body, errors: winner }
+          : { code: 1, output: "", errors: `${winner}${endpoint}: ${body}` },
       );
     },
   );
@@ -245,12 +220,12 @@ async function answered(name: string, rawQuery: string, userAgent: string): Prom
 
 it("refuses a query of /chain.ipxe as the server does", async () => {
   const ran = await run([...standard(), "--query", "mac=52-54-00-a1-9c-ae", "--endpoint", "chain.ipxe"]);
-  expect(ran).toEqual({ exitCode: 1, output: "", errors: "chain.ipxe: 400 bad request\n" });
+  expect(ran).toEqual({ code: 1, output: "", errors: "chain.ipxe: 400 bad request\n" });
 });
 
 it("says the server's words of a refusal, and what its log would say", async () => {
   expect(await run([...standard(), "--label", "zone=b", "--endpoint", "generic"])).toEqual({
-    exitCode: 1,
+    code: 1,
     output: "",
     errors: expect.stringMatching(
       /^Group default\/faulty, Profile default\/broken\ngeneric: 500 config broken\n {2}group: default\/faulty\n {2}profile: default\/broken\n {2}reason: \w+\n/,
@@ -260,17 +235,17 @@ it("says the server's words of a refusal, and what its log would say", async () 
 
 it("reads what kubectl writes from standard input", async () => {
   const ran = await run(["--label", "zone=a", "--endpoint", "generic", "--label", "serial=7"], manifests);
-  expect(ran).toEqual({ exitCode: 0, output: "serial 7 é", errors: "Group default/all, Profile default/web\n" });
+  expect(ran).toEqual({ code: 0, output: "serial 7 é", errors: "Group default/all, Profile default/web\n" });
 });
 
 it("says which Group wins, also where its machines wait, and nothing where none does", async () => {
   const held = await run([...standard(), "--label", "zone=a", "--label", "serial=s 1"]);
   expect(held).toMatchObject({
-    exitCode: 1,
+    code: 1,
     errors: expect.stringMatching(/^Group default\/held, Profile default\/web\nipxe: 503 held\n/),
   });
   const nobody = await run([...standard(), "--label", "zone=none"]);
-  expect(nobody).toMatchObject({ exitCode: 1, errors: "ipxe: 404 no matching group\n" });
+  expect(nobody).toMatchObject({ code: 1, errors: "ipxe: 404 no matching group\n" });
 });
 
 it("takes the query as a machine sends it", async () => {
@@ -288,7 +263,7 @@ describe("`--endpoint all --output`", () => {
     await writeFile(join(directory, "cloud"), "of another time");
     const ran = await run([...standard(), "--label", "zone=a", "--endpoint", "all", "--output", directory]);
     const errors = "Group default/all, Profile default/web\ncloud: 404 no such config\n";
-    expect(ran).toEqual({ exitCode: 0, output: "", errors });
+    expect(ran).toEqual({ code: 0, output: "", errors });
     expect((await readdir(directory)).toSorted()).toEqual([
       "boot.ipxe",
       "generic",
@@ -317,7 +292,7 @@ describe("`--endpoint all --output`", () => {
       run([...standard(), ...labels.flatMap((text) => ["--label", text]), "--endpoint", "all", "--output", directory]);
     await ask(["zone=a"]);
     const ran = await ask(["zone=a", "serial=s 1"]);
-    expect([ran.exitCode, ran.errors]).toEqual([1, expect.stringContaining("ipxe: 503 held")]);
+    expect([ran.code, ran.errors]).toEqual([1, expect.stringContaining("ipxe: 503 held")]);
     expect(await readdir(directory)).toEqual(["boot.ipxe", "generic-user-data"]);
   });
 
@@ -325,7 +300,7 @@ describe("`--endpoint all --output`", () => {
     const file = join(folder, "file");
     await writeFile(file, "");
     const ran = await run([...standard(), "--label", "zone=a", "--output", join(file, "below")]);
-    expect([ran.exitCode, ran.errors]).toEqual([
+    expect([ran.code, ran.errors]).toEqual([
       1,
       expect.stringMatching(/^Group default\/all, Profile default\/web\nWriting "[^"]+": [^\n]+\n$/),
     ]);
@@ -352,12 +327,12 @@ it.each<[name: string, args: readonly string[], problem: string]>([
   ["no such directory", ["--manifests", "/absent"], 'No directory "/absent": --manifests needs one that exists'],
 ])("refuses %s", async (_name, args, problem) => {
   const ran = await run(args);
-  expect([ran.exitCode, ran.errors]).toEqual([2, expect.stringContaining(problem)]);
+  expect([ran.code, ran.errors]).toEqual([2, expect.stringContaining(problem)]);
 });
 
 it("asks for manifests where nothing is piped in", async () => {
   expect(await run(["--label", "a=b"])).toMatchObject({
-    exitCode: 1,
+    code: 1,
     errors: expect.stringMatching(/^No manifests: /),
   });
 });
