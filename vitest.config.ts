@@ -22,6 +22,7 @@ export default defineConfig({
         exclude: [...exclude],
         isolate: name !== "unit",
         maxWorkers: workers(name),
+        globalSetup: name === "system" ? ["test/helpers/cluster-setup.ts"] : [],
         // Projects with as many workers run together, the others after them.
         sequence: { groupOrder: workers(name) },
       },

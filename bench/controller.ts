@@ -129,7 +129,9 @@ async function writeCount(rack: Rack): Promise<number> {
 }
 
 async function readyCounts(cluster: Cluster): Promise<number> {
-  return (await readyCount(cluster, pathOf.profiles)) + (await readyCount(cluster, pathOf.groups));
+  return (
+    (await readyCount(cluster, pathOf(cluster, "profiles"))) + (await readyCount(cluster, pathOf(cluster, "groups")))
+  );
 }
 
 /** One after the other, each in the Profile of another machine, until that machine gets it. */
@@ -173,7 +175,7 @@ async function sharedChange(cluster: Cluster, rack: Rack, add: AddFigure): Promi
 }
 
 async function isObserved(cluster: Cluster): Promise<boolean> {
-  const { body } = await cluster.ask({ path: `${pathOf.profiles}/shared` });
+  const { body } = await cluster.ask({ path: `${pathOf(cluster, "profiles")}/shared` });
   const { generation } = body.metadata as { generation?: number };
   const { observedGeneration } = body.status as { observedGeneration?: number };
   return generation === observedGeneration;

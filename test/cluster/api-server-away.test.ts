@@ -57,7 +57,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     }
   };
   const generationOf = async (name: string) => {
-    const { metadata } = (await cluster.ask({ path: `${pathOf.profiles}/${name}` })).body;
+    const { metadata } = (await cluster.ask({ path: `${pathOf(cluster, "profiles")}/${name}` })).body;
     return isJsonObject(metadata) ? metadata.generation : undefined;
   };
   const boots = (machine: number) => expect.poll(() => rack.boots(machine), patience);
@@ -134,7 +134,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     const kernel = await change();
     await boots(1).toBe(kernel);
     await rack.restart(async () => {
-      await cluster.ask({ method: "DELETE", path: `${pathOf.groups}/node-2` });
+      await cluster.ask({ method: "DELETE", path: `${pathOf(cluster, "groups")}/node-2` });
       await cluster.kill();
     });
     expect(await rack.boots(1)).toBe(kernel);
@@ -153,7 +153,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     const copy = await cluster.copyEtcd();
     await boots(1).toBe(await change());
     await createAll(cluster, [machineGroup(4, "spare")]);
-    await cluster.ask({ method: "DELETE", path: `${pathOf.groups}/node-3` });
+    await cluster.ask({ method: "DELETE", path: `${pathOf(cluster, "groups")}/node-3` });
     // More revisions than the API server makes by itself when it starts.
     await createAll(
       cluster,
@@ -183,7 +183,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     await expect.poll(() => rack.metric("davit_watch_connected"), patience).toBe(0);
     await cluster.restoreEtcd(copy);
     // It has a history from here on, which by then leads beyond the versions that were heard.
-    await cluster.ask({ path: `${pathOf.profiles}?resourceVersion=0` });
+    await cluster.ask({ path: `${pathOf(cluster, "profiles")}?resourceVersion=0` });
     await passRevisions(400);
     proxy.behave();
     await boots(1).toBe(old);
@@ -199,7 +199,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     const relists = await rack.metric("davit_relists_total");
     proxy.disconnect();
     await expect.poll(() => rack.metric("davit_watch_connected"), patience).toBe(0);
-    await cluster.ask({ method: "DELETE", path: `${pathOf.groups}/node-5` });
+    await cluster.ask({ method: "DELETE", path: `${pathOf(cluster, "groups")}/node-5` });
     const later = await change();
     // What it remembers begins with its start.
     await cluster.restart(["--min-request-timeout=5", "--etcd-compaction-interval=15s"]);
@@ -229,7 +229,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     await boots(1).toBe(kernel);
     await boots(6).toBe(kernel);
     const status = () =>
-      cluster.ask({ path: `${pathOf.groups}/node-6` }).then(({ body }) => JSON.stringify(body.status));
+      cluster.ask({ path: `${pathOf(cluster, "groups")}/node-6` }).then(({ body }) => JSON.stringify(body.status));
     await expect.poll(status, patience).toContain('"type":"Ready"');
     proxy.behave();
     expect(await rack.readiness()).toBe(200);

@@ -5,18 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { createAll, machineGroup, pathOf, profile } from "./machines.ts";
 import { Rack } from "./rack.ts";
 
 describe.skipIf(missing("kube-apiserver"))("the audit log", { timeout: 180_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "davit-audit-cluster-"));
   const path = join(folder, "audit.log");
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let rack: Rack;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("audit");
     await createAll(cluster, [profile("work", "linux"), machineGroup(1)]);
     rack = await Rack.start({ kubeconfig: cluster.kubeconfig, args: ["--audit-log", path] });
   }, 180_000);
@@ -33,7 +34,7 @@ describe.skipIf(missing("kube-apiserver"))("the audit log", { timeout: 180_000 }
 
   it("names who changed an object, by the API server's record, in the version that machines get", async () => {
     await expect.poll(() => lines().length).toBe(2);
-    const group = `${pathOf.groups}/node-1`;
+    const group = `${pathOf(cluster, "groups")}/node-1`;
     // davit's own first status is a version, too.
     await expect
       .poll(async () => (await cluster.ask({ path: group })).body)

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeFollowLine, followPath } from "../../src/model/follow-line.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import type { Cluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { type DavitOptions, type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
 import { type Labels, sumOf } from "./metric.ts";
 
@@ -44,21 +44,21 @@ const paths = {
 } as const;
 
 export class Beside {
-  readonly cluster: Cluster;
+  readonly cluster: ClusterAccess;
   readonly namespace: string;
   /** Of the store; a restart keeps it. */
   readonly dataDir: string;
   /** The processes that were started and not stopped, the newest last. */
   readonly #running: DavitProcess[] = [];
 
-  private constructor(cluster: Cluster, namespace: string, dataDir: string) {
+  private constructor(cluster: ClusterAccess, namespace: string, dataDir: string) {
     this.cluster = cluster;
     this.namespace = namespace;
     this.dataDir = dataDir;
   }
 
   /** Makes the namespace; davit is started by `start`. */
-  static async make(cluster: Cluster, namespace: string): Promise<Beside> {
+  static async make(cluster: ClusterAccess, namespace: string): Promise<Beside> {
     await cluster.ask({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: namespace } } });
     return new Beside(cluster, namespace, await mkdtemp(join(tmpdir(), "davit-beside-")));
   }

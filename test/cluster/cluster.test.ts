@@ -57,8 +57,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a cluster", () => {
   it("takes a token of a minute, and none that has expired", async () => {
     const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     const review = async (token: string) => (await cluster.ask({ method: "POST", path, body: {}, token })).status;
-    expect(await review(await cluster.serviceAccountToken("default", "brief", 60))).toBe(201);
-    expect(await review(await cluster.serviceAccountToken("default", "brief", -1))).toBe(401);
+    expect(await review(await cluster.shortToken("default", "brief", 60))).toBe(201);
+    expect(await review(await cluster.shortToken("default", "brief", -1))).toBe(401);
   });
 
   it("keeps its data, its address and its certificate over a crash", async () => {

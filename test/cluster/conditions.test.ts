@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
 
 const pages = {
@@ -88,11 +89,11 @@ const troubles: readonly Trouble[] = [
 ];
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let lab: Beside;
   let standard: Beside;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("conditions");
     lab = await Beside.make(cluster, "lab");
     standard = await Beside.make(cluster, "default");
     await Promise.all([lab.start(), standard.start()]);

@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { createAll, macOf, profile } from "./machines.ts";
 import { Rack } from "./rack.ts";
 
@@ -11,12 +12,12 @@ const timeoutMs = 240_000;
 const patience = { timeout: 60_000 };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster", { timeout: timeoutMs }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let rack: Rack;
   const tokens = new Map<string, string>();
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("console");
     await createAll(cluster, [profile("work", "work"), approvedGroup()]);
     await apply(machineOf("node-1", 1));
     for (const [name, verbs] of [
@@ -49,7 +50,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
       "clusterrolebinding",
       name,
       `--clusterrole=${name}`,
-      `--serviceaccount=default:${name}`,
+      `--serviceaccount=console:${name}`,
     ]);
   }
 
@@ -66,19 +67,19 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
     const headers = { cookie: signedIn.headers.getSetCookie()[0]?.split(";")[0] ?? "", origin };
     const { body } = await ask("/console/", { headers });
     const form = /name="form" value="([^"]+)"/.exec(body)?.[1] ?? "";
-    const page = (await ask("/console/machines/default/node-1", { headers })).body;
-    const shown = /name="machine" value="([^"]+)"/.exec(page)?.[1] ?? "default/node-1 none 1";
+    const page = (await ask("/console/machines/console/node-1", { headers })).body;
+    const shown = /name="machine" value="([^"]+)"/.exec(page)?.[1] ?? "console/node-1 none 1";
     const sent = new URLSearchParams({ form, back: "/console/", machine: shown, ...fields });
     return await ask("/console/actions", { method: "POST", headers, body: sent });
   };
   const machine = async () => {
-    const path = "/apis/davit.dev/v1alpha1/namespaces/default/machines/node-1";
+    const path = "/apis/davit.dev/v1alpha1/namespaces/console/machines/node-1";
     return (await cluster.ask({ path })).body;
   };
 
   it("admits accounts that may list davit's objects, and says to others what they lack", async () => {
     expect((await ask("/console/", { headers: bearer("viewer") })).body).toContain(
-      "system:serviceaccount:default:viewer",
+      "system:serviceaccount:console:viewer",
     );
     const stranger = await ask("/console/", { headers: bearer("stranger") });
     expect(stranger.status).toBe(401);
@@ -88,7 +89,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
 
   it("shows buttons to accounts that may change Machines, and to no other", async () => {
     const buttons = async (name: string) => {
-      const { body } = await ask("/console/machines/default/node-1", { headers: bearer(name) });
+      const { body } = await ask("/console/machines/console/node-1", { headers: bearer(name) });
       return [...body.matchAll(/<button name="action" value="(\w+)"/g)].map(([, action]) => action);
     };
     expect(await buttons("approver")).toEqual(["approve", "hold"]);
@@ -121,7 +122,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
   });
 
   it("approves nothing that the page did not show: neither another machine of the same name, nor a later version", async () => {
-    const name = "default/swapped";
+    const name = "console/swapped";
     const object = (mac: string) => ({
       apiVersion: "davit.dev/v1alpha1",
       kind: "Machine",
@@ -134,7 +135,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
       return /name="machine" value="([^"]+)"/.exec(await page())?.[1] ?? "";
     };
     const isApproved = async () => {
-      const { body } = await cluster.ask({ path: "/apis/davit.dev/v1alpha1/namespaces/default/machines/swapped" });
+      const { body } = await cluster.ask({ path: "/apis/davit.dev/v1alpha1/namespaces/console/machines/swapped" });
       return isJsonObject(body.spec) && body.spec.approved === true;
     };
     await apply(object(macOf(7)));
@@ -161,7 +162,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the console in a cluster"
   });
 
   it("refuses a machine's name that leads elsewhere", async () => {
-    for (const name of ["default/none", "default/../../secrets/x", "kube-system", "a/b/c"]) {
+    for (const name of ["console/none", "console/../../secrets/x", "kube-system", "a/b/c"]) {
       expect((await act("approver", { action: "approve", machine: name })).body).toContain("is not changed: ");
     }
   });

@@ -63,7 +63,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", { timeout: timeou
 
   it("goes on with the token of a file that was renewed after the old one had expired", async () => {
     const tokenFile = join(folder, "token");
-    await writeFile(tokenFile, await cluster.serviceAccountToken("default", account, lifetimeSeconds));
+    await writeFile(tokenFile, await cluster.shortToken("default", account, lifetimeSeconds));
     const { started, refusals } = await startWithTokenFile(tokenFile);
     await expect.poll(refusals, patience).toBeGreaterThan(2);
     await setKernel(cluster, "work", "unheard");
@@ -120,7 +120,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", { timeout: timeou
     const limits = ["--max-requests-inflight=1", "--max-mutating-requests-inflight=1"];
     await cluster.restart([...limits, "--enable-priority-and-fairness=false"]);
     const started = await start(cluster.kubeconfigFor("account", token));
-    await expect.poll(() => readyCount(cluster, pathOf.groups), patience).toBe(count + 1);
+    await expect.poll(() => readyCount(cluster, pathOf(cluster, "groups")), patience).toBe(count + 1);
     const throttled = await started.metric("rest_client_requests_total", 'code="429"');
     expect(throttled).toBeGreaterThan(0);
     // Backoff: nobody asks in a loop.

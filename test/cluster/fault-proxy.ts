@@ -5,7 +5,7 @@ import { Agent, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { setTimeout } from "node:timers/promises";
-import type { Cluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 
 /** What a request asks for. */
 export interface Asked {
@@ -26,20 +26,20 @@ interface Past {
 export class FaultProxy {
   /** Every request so far. */
   readonly asked: Asked[] = [];
-  readonly #cluster: Cluster;
+  readonly #cluster: ClusterAccess;
   readonly #agent: Agent;
   readonly #server: Server;
   #fault: Fault = () => undefined;
   #lineMs = 0;
   #past: Past | undefined;
 
-  private constructor(cluster: Cluster) {
+  private constructor(cluster: ClusterAccess) {
     this.#cluster = cluster;
     this.#agent = new Agent({ ca: cluster.ca, keepAlive: true });
     this.#server = createServer((incoming, outgoing) => void this.#take(incoming, outgoing));
   }
 
-  static async start(cluster: Cluster): Promise<FaultProxy> {
+  static async start(cluster: ClusterAccess): Promise<FaultProxy> {
     const proxy = new FaultProxy(cluster);
     await new Promise<void>((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
     return proxy;

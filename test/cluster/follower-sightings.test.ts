@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { historyPath } from "../../src/model/history-batch.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import {
   type DavitBootProcess,
   type DavitProcess,
@@ -16,9 +16,10 @@ import {
   storeOf,
 } from "../../tools/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 
 const soon = { timeout: 60_000, interval: 100 };
-const machines = "/apis/davit.dev/v1alpha1/namespaces/default/machines";
+const machines = "/apis/davit.dev/v1alpha1/namespaces/follower-sightings/machines";
 const macOf = (number: number) => `52:54:00:00:00:0${number}`;
 const machineOf = (number: number) => `
 apiVersion: davit.dev/v1alpha1
@@ -46,13 +47,13 @@ spec: {profileRef: {name: work}, selector: {matchLabels: {role: locked}}, approv
 `;
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a follower", { timeout: 120_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let folder: string;
   let writer: DavitProcess;
   let follower: DavitBootProcess;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-sightings-"));
-    cluster = await startCluster();
+    cluster = await sharedCluster("follower-sightings");
     await cluster.apply(objects);
     writer = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data") });
     follower = await startDavitBoot(storeOf(writer));
@@ -77,8 +78,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
     const shown = (lastSeen: unknown) => ({
       phase: "Booted",
       address: "127.0.0.1",
-      group: "default/rack",
-      profile: "default/work",
+      group: "follower-sightings/rack",
+      profile: "follower-sightings/work",
       lastSeen,
       boot: { at: lastSeen, stage: "ipxe", result: "served" },
     });
@@ -94,7 +95,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
     };
     const [head, line] = await lines();
     expect(head).toMatch(/^NAME +MAC +GROUP +PROFILE +PHASE +INSTALL +SEEN$/);
-    expect(line).toMatch(/^node-1 +52:54:00:00:00:01 +default\/rack +default\/work +Booted +\d+\w+$/);
+    expect(line).toMatch(
+      /^node-1 +52:54:00:00:00:01 +follower-sightings\/rack +follower-sightings\/work +Booted +\d+\w+$/,
+    );
     const [wideHead, wide] = await lines("-o", "wide");
     expect(wideHead).toMatch(/ SEEN +UUID +ADDRESS +RENDERED$/);
     expect(wide).toMatch(/ 127\.0\.0\.1( |$)/);
@@ -103,8 +106,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
   it("is no new Machine, and no follower can approve one by what it hands on", async () => {
     expect(await ask(follower, 3, "locked")).toBe(503);
     const forgedRequest = (mac: string) => [
-      ...[1, "192.0.2.1", "ipxe", null, 0, 200, null, "default/rack", 100, 100, { mac }],
-      ...[null, "default/work", null, "approved", "Installed"],
+      ...[1, "192.0.2.1", "ipxe", null, 0, 200, null, "follower-sightings/rack", 100, 100, { mac }],
+      ...[null, "follower-sightings/work", null, "approved", "Installed"],
     ];
     const requests = ["52:54:00:00:00:09", macOf(3)].map(forgedRequest);
     const run = "0123456789abcdef";
@@ -114,7 +117,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a machine that asks a fol
       body: JSON.stringify({ via: "pod-1", run, first: 0, dropped: 0, agoMs: [0, 0], requests }),
     });
     expect([forged.status, await forged.json()]).toEqual([200, { taken: 2 }]);
-    await expect.poll(() => statusOf("node-3"), soon).toMatchObject({ group: "default/rack" });
+    await expect.poll(() => statusOf("node-3"), soon).toMatchObject({ group: "follower-sightings/rack" });
     expect([await ask(writer, 3, "locked"), await ask(follower, 3, "locked")]).toEqual([503, 503]);
     // Both came together, so an enrolment would have begun before the status.
     expect(await ask(writer, 8)).toBe(200);

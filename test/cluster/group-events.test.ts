@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import {
   bootNow,
@@ -17,17 +17,18 @@ import {
   report,
 } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 
 const patience = { timeout: 60_000 };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("events of a Group", { timeout: 240_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let davit: DavitProcess;
   let folder: string;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-group-events-"));
-    cluster = await startCluster();
+    cluster = await sharedCluster("group-events");
     await cluster.apply(installObjects(undefined));
     const args = await installAssets(folder);
     davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data"), args });

@@ -11,8 +11,9 @@ import { LuaFactory } from "wasmoon";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { chartToolPath } from "../../tools/build/chart-tools.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
 
 const patch: unknown = parse(
@@ -88,10 +89,10 @@ function machine(name: string, mac: string, spec: JsonObject = {}): ClusterObjec
 }
 
 describe.skipIf(missing("kube-apiserver", "kubectl", "kstatus"))("the health of", { timeout: 120_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let beside: Beside;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("unseen");
     beside = await Beside.make(cluster, "health");
     await beside.put({ kind: "ConfigMap", name: "there", data: { other: "x" } });
     await beside.put(...states.map(({ object }) => object), machine("other-twin", macOf(7)));
@@ -115,8 +116,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "kstatus"))("the health of"
   });
 
   it("an object that davit has not seen is in progress", async () => {
-    await beside.put({ ...group("new", macOf(3)), namespace: "default" });
-    expect(await healthOf({ kind: "Group", name: "new", namespace: "default" })).toEqual(waiting);
+    await beside.put({ ...group("new", macOf(3)), namespace: cluster.namespace });
+    expect(await healthOf({ kind: "Group", name: "new", namespace: cluster.namespace })).toEqual(waiting);
   });
 
   it("a Group that is refused is failed, and that of the version after is not", async () => {

@@ -10,10 +10,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { residentBytesOf } from "../../bench/process-usage.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { bootOf, hourMs, installAssets, installObjects, ledgerId, macOf } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 
 const fleet = Number(process.env.DAVIT_TEST_MACHINES ?? 200);
@@ -50,13 +51,14 @@ interface Row {
 }
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("beside an API server", { timeout: limitMs }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
+  let clusters = 0;
   let proxy: FaultProxy;
   let folder: string;
   let davit: DavitProcess;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-fleet-"));
-    cluster = await startCluster();
+    cluster = await sharedCluster(`install-fleet-${clusters++}`);
     proxy = await FaultProxy.start(cluster);
     await cluster.apply(installObjects(undefined) + others);
     const kubeconfig = cluster.kubeconfigFor("proxied", cluster.adminToken, proxy.url);

@@ -1,8 +1,9 @@
 /** How far the last good version of an object goes, with a real API server: never to another object of its name. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { Beside, group, profile } from "./beside.ts";
 import { Poll } from "./poll.ts";
 
@@ -11,11 +12,11 @@ const mac = "52:54:00:00:00:01";
 const fromMissing = { templateFrom: { configMapKeyRef: { name: "missing", key: "text" } } };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("last good", { timeout: 120_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let beside: Beside;
   const seen = new Set<string | number>();
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("last-good");
     beside = await Beside.make(cluster, "last-good");
   }, 180_000);
   afterAll(async () => {

@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { createAll, machineGroup, pathOf, profile } from "./machines.ts";
 import { Rack } from "./rack.ts";
@@ -13,11 +14,11 @@ const machine = 11;
 const oldLines = 240;
 
 describe.skipIf(missing("kube-apiserver"))("davit, while a connection brings lines late", { timeout: 180_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let proxy: FaultProxy;
   let rack: Rack;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("late-lines");
     proxy = await FaultProxy.start(cluster);
     await createAll(cluster, [profile("work", "first"), installer("wipe")]);
     await createAll(cluster, [machineGroup(1), machineGroup(2), machineGroup(machine, "wipe")]);
@@ -32,7 +33,12 @@ describe.skipIf(missing("kube-apiserver"))("davit, while a connection brings lin
 
   const patch = async (name: string, body: JsonObject) => {
     const contentType = "application/merge-patch+json";
-    const answer = await cluster.ask({ method: "PATCH", path: `${pathOf.groups}/${name}`, contentType, body });
+    const answer = await cluster.ask({
+      method: "PATCH",
+      path: `${pathOf(cluster, "groups")}/${name}`,
+      contentType,
+      body,
+    });
     expect(answer.status).toBe(200);
   };
 

@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
 import { isJsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { createAll, machineGroup, macOf, pathOf, profile, setKernel } from "./machines.ts";
 import { type ClusterMember, ClusterMembers } from "./members.ts";
 
@@ -20,7 +21,7 @@ const machine = 1;
 type Answer = string | number;
 
 describe.skipIf(missing("kube-apiserver", "etcd"))("of three davits on a cluster", { timeout: timeoutMs }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let members: ClusterMembers;
   let state = 0;
   /** The answers of each member that differ from the one before. */
@@ -29,7 +30,7 @@ describe.skipIf(missing("kube-apiserver", "etcd"))("of three davits on a cluster
   let polls: readonly Promise<void>[] = [];
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("leaders");
     const wipe = profile("wipe", "wipe-0");
     const { spec } = wipe;
     await createAll(cluster, [
@@ -77,7 +78,7 @@ describe.skipIf(missing("kube-apiserver", "etcd"))("of three davits on a cluster
     await setKernel(cluster, name, kernel);
     const answer = await cluster.ask({
       method: "PATCH",
-      path: `${pathOf.groups}/node-${machine}`,
+      path: `${pathOf(cluster, "groups")}/node-${machine}`,
       body: { spec: { profileRef: { name } } },
       contentType: "application/merge-patch+json",
     });
@@ -87,7 +88,7 @@ describe.skipIf(missing("kube-apiserver", "etcd"))("of three davits on a cluster
 
   /** The version of the cluster at this moment. */
   async function version(): Promise<string> {
-    const { metadata } = (await cluster.ask({ path: `${pathOf.groups}?limit=1` })).body;
+    const { metadata } = (await cluster.ask({ path: `${pathOf(cluster, "groups")}?limit=1` })).body;
     return isJsonObject(metadata) ? String(metadata.resourceVersion) : "";
   }
 

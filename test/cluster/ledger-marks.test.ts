@@ -4,21 +4,23 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { bootOf, hourMs, installAssets, installObjects, ledgerId } from "../helpers/install-world.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 
 const soon = { timeout: 60_000, interval: 100 };
 const asleep = "503 no permit to install";
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("davits in one namespace", { timeout: 180_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let folder: string;
+  let clusters = 0;
   const running: DavitProcess[] = [];
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-marks-"));
-    cluster = await startCluster();
+    cluster = await sharedCluster(`ledger-marks-${clusters++}`);
     await cluster.apply(installObjects(undefined));
   }, 240_000);
   afterEach(async () => {
@@ -43,7 +45,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davits in one namespace",
     );
 
   const markOf = async (name: string) =>
-    (await cluster.ask({ path: `/api/v1/namespaces/default/configmaps/${name}` })).body;
+    (await cluster.ask({ path: `/api/v1/namespaces/${cluster.namespace}/configmaps/${name}` })).body;
 
   it("with marks of their own keep their ledgers over restarts of each", async () => {
     const [one, two] = [await serve("one"), await serve("two", "two-davit-ledger")];

@@ -6,8 +6,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
 
 // A namespace counts as lost after a minute.
@@ -23,12 +24,12 @@ const [, role = ""] =
   ) ?? [];
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("a namespace that davit may no longer read", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let north: Beside;
   let south: Beside;
   let kubeconfig: string;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("lost-namespace");
     [north, south] = [await Beside.make(cluster, "north"), await Beside.make(cluster, "south")];
     kubeconfig = cluster.kubeconfigFor("davit", await cluster.serviceAccountToken("north", "davit"));
     await allow("north");

@@ -3,14 +3,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { runCommand } from "../helpers/command-under-test.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 
 const mac = "52:54:00:a1:9c:ae";
-const path = "/apis/davit.dev/v1alpha1/namespaces/default/machines/mac-525400a19cae";
+const path = "/apis/davit.dev/v1alpha1/namespaces/machine-enrolment/machines/mac-525400a19cae";
 const soon = { timeout: 60_000, interval: 200 };
 
 const objects = `
@@ -30,17 +31,17 @@ spec:
 `;
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let folder: string;
   let davit: DavitProcess;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-enrolment-"));
-    cluster = await startCluster();
+    cluster = await sharedCluster("machine-enrolment");
     await cluster.apply(objects);
     davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data") });
   }, 240_000);
-  afterEach(async () => {
+  afterAll(async () => {
     await davit?.stop();
     await cluster?.stop();
     await rm(folder, { recursive: true });
@@ -60,20 +61,20 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
       spec: { identity: { macs: [mac] } },
     });
     // davit finds the Machine by the address when it has seen what it created.
-    const approved = { code: 0, errors: "", output: "Machine default/mac-525400a19cae is approved\n" };
+    const approved = { code: 0, errors: "", output: "Machine machine-enrolment/mac-525400a19cae is approved\n" };
     await expect.poll(async () => await run("approve", mac), soon).toEqual(approved);
     await expect.poll(status, { timeout: 20_000, interval: 200 }).toBe(200);
     expect((await run("hold", "mac-525400a19cae")).code).toBe(0);
     await expect.poll(status, { timeout: 20_000, interval: 200 }).toBe(503);
     const held = await runCommand(["machine", "list", "--phase", "Held", "--operations-url", davit.opsUrl]);
-    expect(held.output).toContain("default/mac-525400a19cae");
+    expect(held.output).toContain("machine-enrolment/mac-525400a19cae");
   }, 180_000);
 
   it("the ledger's mark is in its ConfigMap, and names the ledger that davit machine shows", async () => {
     const { output } = await runCommand(["machine", "ledger", "--output", "json", "--operations-url", davit.opsUrl]);
     const { id, health } = JSON.parse(output);
     expect(health).toBe("ok");
-    const { body } = await cluster.ask({ path: "/api/v1/namespaces/default/configmaps/davit-ledger" });
+    const { body } = await cluster.ask({ path: "/api/v1/namespaces/machine-enrolment/configmaps/davit-ledger" });
     expect(body).toMatchObject({ data: { id, index: expect.stringMatching(/^\d+$/) } });
   }, 180_000);
 });

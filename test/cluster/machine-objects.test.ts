@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { catchAll, createAll, macOf, profile } from "./machines.ts";
 import { Poll } from "./poll.ts";
 import { Rack } from "./rack.ts";
@@ -15,11 +16,11 @@ const [installedOne, approvedOne] = [1, 2];
 const approvalMs = 7_000;
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("Machine objects", { timeout: timeoutMs }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let rack: Rack;
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("machine-objects");
     const installer = profile("install", "installer");
     const effect = { ...installer, spec: { ...(installer.spec as JsonObject), effect: "Install" } };
     await createAll(cluster, [
@@ -46,7 +47,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("Machine objects", { timeo
   }
 
   async function statusOf(name: string): Promise<JsonObject> {
-    const { body } = await cluster.ask({ path: `/apis/davit.dev/v1alpha1/namespaces/default/machines/${name}` });
+    const { body } = await cluster.ask({
+      path: `/apis/davit.dev/v1alpha1/namespaces/machine-objects/machines/${name}`,
+    });
     return isJsonObject(body.status) ? body.status : {};
   }
 

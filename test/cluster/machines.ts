@@ -1,15 +1,14 @@
-/** Objects for machines by number, in the namespace `default`, and how to write many of them. */
+/** Objects for machines by number, in the namespace of a cluster, and how to write many of them. */
 
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import type { Cluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 
 const apiVersion = "davit.dev/v1alpha1";
 
-/** Of a collection; an object's name follows. */
-export const pathOf = {
-  profiles: `/apis/${apiVersion}/namespaces/default/profiles`,
-  groups: `/apis/${apiVersion}/namespaces/default/groups`,
-} as const;
+/** The path of a collection; an object's name follows. */
+export function pathOf({ namespace }: ClusterAccess, plural: "profiles" | "groups" | "machines"): string {
+  return `/apis/${apiVersion}/namespaces/${namespace}/${plural}`;
+}
 
 export function macOf(machine: number): string {
   const digits = machine.toString(16).padStart(8, "0");
@@ -48,7 +47,7 @@ export function catchAll(name: string, profileName: string): JsonObject {
 const writers = 16;
 
 /** @throws {Error} for the first object that is not created. */
-export async function createAll(cluster: Cluster, objects: Iterable<JsonObject>): Promise<void> {
+export async function createAll(cluster: ClusterAccess, objects: Iterable<JsonObject>): Promise<void> {
   const waiting = objects[Symbol.iterator]();
   await Promise.all(
     Array.from({ length: writers }, async () => {
@@ -57,22 +56,22 @@ export async function createAll(cluster: Cluster, objects: Iterable<JsonObject>)
   );
 }
 
-async function create(cluster: Cluster, body: JsonObject): Promise<void> {
-  const path = body.kind === "Profile" ? pathOf.profiles : pathOf.groups;
+async function create(cluster: ClusterAccess, body: JsonObject): Promise<void> {
+  const path = pathOf(cluster, body.kind === "Profile" ? "profiles" : "groups");
   const answer = await cluster.ask({ method: "POST", path, body });
   if (answer.status !== 201) throw new Error(`Creating ${JSON.stringify(body.metadata)}: ${JSON.stringify(answer)}`);
 }
 
 /** Has a Profile boot another kernel; resolves when the API server has answered. */
-export async function setKernel(cluster: Cluster, name: string, kernel: string): Promise<void> {
+export async function setKernel(cluster: ClusterAccess, name: string, kernel: string): Promise<void> {
   const body = { spec: { boot: { kernel: `/assets/${kernel}` } } };
-  const path = `${pathOf.profiles}/${name}`;
+  const path = `${pathOf(cluster, "profiles")}/${name}`;
   const answer = await cluster.ask({ method: "PATCH", path, body, contentType: "application/merge-patch+json" });
   if (answer.status !== 200) throw new Error(`Changing profile ${name}: ${JSON.stringify(answer)}`);
 }
 
 /** How many objects of a collection are ready, as their status says. */
-export async function readyCount(cluster: Cluster, path: string): Promise<number> {
+export async function readyCount(cluster: ClusterAccess, path: string): Promise<number> {
   const { body } = await cluster.ask({ path });
   const items: readonly unknown[] = Array.isArray(body.items) ? body.items : [];
   return items.filter(isReady).length;

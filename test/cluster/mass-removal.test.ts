@@ -10,7 +10,7 @@ import { catchAll, createAll, machineGroup, pathOf, profile } from "./machines.t
 import { Rack } from "./rack.ts";
 import { Roll } from "./roll.ts";
 
-const count = Number(process.env.DAVIT_TEST_GROUPS ?? 300);
+const count = Number(process.env.DAVIT_TEST_GROUPS ?? 100);
 const machines = Array.from({ length: count }, (_, machine) => machine);
 const stranger = count + 1;
 const installer = catchAll("installer", "install");
@@ -44,7 +44,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))(
 
     /** The catch-all is removed first and comes last, as docs/internals/controller.md has it. */
     async function fill(): Promise<void> {
-      await cluster.ask({ method: "DELETE", path: `${pathOf.groups}/installer` });
+      await cluster.ask({ method: "DELETE", path: `${pathOf(cluster, "groups")}/installer` });
       await groups().toBe(0);
       await createAll(
         cluster,

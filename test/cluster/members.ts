@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Cluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { freePorts } from "../../tools/cluster/ports.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { type EtcdProxy, startEtcdProxy } from "../helpers/etcd-proxy.ts";
@@ -11,7 +11,7 @@ import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 
 export interface ClusterMembersOptions {
-  readonly cluster: Cluster;
+  readonly cluster: ClusterAccess;
   /** Further options of `davit serve`. */
   readonly args?: readonly string[];
 }

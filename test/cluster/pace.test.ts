@@ -40,7 +40,7 @@ describe.skipIf(missing("kube-apiserver"))("davit on a cluster", { timeout: 180_
   const writes = () => proxy.asked.filter(({ method }) => method !== "GET").length;
 
   it("writes each status once, and in quiet times nothing at all", async () => {
-    await expect.poll(() => readyCount(cluster, pathOf.groups), patience).toBe(groupCount);
+    await expect.poll(() => readyCount(cluster, pathOf(cluster, "groups")), patience).toBe(groupCount);
     // The count of a Profile's Groups comes a second after the last of them.
     await expect.poll(() => groupCountOf("work"), patience).toBe(groupCount);
     expect(writes()).toBeLessThanOrEqual(groupCount + 2);
@@ -90,7 +90,7 @@ describe.skipIf(missing("kube-apiserver"))("davit on a cluster", { timeout: 180_
   });
 
   async function groupCountOf(name: string): Promise<unknown> {
-    const { body } = await cluster.ask({ path: `${pathOf.profiles}/${name}` });
+    const { body } = await cluster.ask({ path: `${pathOf(cluster, "profiles")}/${name}` });
     return Object(body.status).groupCount;
   }
 });

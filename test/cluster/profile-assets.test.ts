@@ -5,10 +5,11 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { type Answer, type FileServer, file, startFileServer, status } from "../assets/file-server.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { profileText } from "../sources/directory/manifests.ts";
 
 const content = Buffer.alloc(1_000_000, "kernel");
@@ -17,7 +18,7 @@ const patience = { timeout: 30_000, interval: 100 };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("the assets of a Profile", { timeout: 60_000 }, () => {
   let folder: string;
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let server: FileServer;
   let davit: DavitProcess;
   /** What the server answers until the test lets it send the file. */
@@ -25,7 +26,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("the assets of a Profile",
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "davit-cluster-assets-"));
     await mkdir(join(folder, "assets"));
-    cluster = await startCluster();
+    cluster = await sharedCluster("profile-assets");
     server = await startFileServer([(request, response) => answer(request, response)]);
     const args = ["--assets-dir", join(folder, "assets"), "--fetch-assets-from", new URL(server.url).host];
     davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: join(folder, "data"), args });

@@ -5,8 +5,9 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { catchAll, createAll, pathOf, profile } from "./machines.ts";
 import { Poll } from "./poll.ts";
 import { Rack } from "./rack.ts";
@@ -31,12 +32,12 @@ const selectors: Readonly<Record<string, { readonly selector: JsonObject; readon
 };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("while an object is replaced", { timeout: timeoutMs }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let rack: Rack;
   let poll: Poll<string | number> | undefined;
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("replaced");
     const installer = profile("install", "installer");
     await createAll(cluster, [profile("work", "work"), installWith(installer), catchAll("installer", "install")]);
     rack = await Rack.start({ kubeconfig: cluster.kubeconfig });
@@ -79,7 +80,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("while an object is replac
     const { selector, query } = selectors.serial ?? { selector: {}, query: "" };
     const polled = await begin(groupOf("node-0", selector), query);
     for (let round = 0; round < rounds; round++) {
-      await cluster.ask({ method: "DELETE", path: `${pathOf.groups}/node-${round}` });
+      await cluster.ask({ method: "DELETE", path: `${pathOf(cluster, "groups")}/node-${round}` });
       await expect.poll(() => bootOf(query), patience).toBe(503);
       await createAll(cluster, [groupOf(`node-${round + 1}`, selector)]);
       await expect.poll(() => bootOf(query), patience).toBe("work");
@@ -95,7 +96,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("while an object is replac
       await cluster.kubectl(["replace", "--force", "-f", "-"], { input: work });
       await expect.poll(() => bootOf(query), patience).toBe("work");
     }
-    await cluster.ask({ method: "DELETE", path: `${pathOf.profiles}/work` });
+    await cluster.ask({ method: "DELETE", path: `${pathOf(cluster, "profiles")}/work` });
     await expect.poll(() => bootOf(query), patience).toBe(503);
     await createAll(cluster, [profile("work", "work")]);
     await expect.poll(() => bootOf(query), patience).toBe("work");

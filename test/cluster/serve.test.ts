@@ -2,18 +2,19 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { Beside } from "./beside.ts";
 
 const quickstart = join(import.meta.dirname, "../../manifests/quickstart");
 const firstMachine = "/ipxe?mac=52-54-00-a1-9c-ae";
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("what kubectl applies", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let beside: Beside;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("serve");
     beside = await Beside.make(cluster, "first");
     await beside.start(["--tombstone-ttl", "1s"]);
     await kubectl("apply", "-f", quickstart);

@@ -11,7 +11,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { isJsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
 import {
   type DavitBootProcess,
   type DavitProcess,
@@ -21,8 +22,8 @@ import {
 } from "../../tools/davit-process.ts";
 import { alerts, groupingsIn, panelQueries, selectorsIn } from "../chart/queries.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
-import { freePorts } from "../helpers/keys-servers.ts";
 import { missing, promtoolPath } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { createAll, machineGroup, macOf, profile } from "./machines.ts";
 import { Rack } from "./rack.ts";
 
@@ -37,7 +38,7 @@ describe.skipIf(missing("kube-apiserver", "promtool"))(
   { timeout: limitMs },
   () => {
     const folder = mkdtempSync(join(tmpdir(), "davit-shown-"));
-    let cluster: Cluster;
+    let cluster: ClusterAccess;
     let rack: Rack;
     let follower: DavitBootProcess;
     let etcd: EtcdMembers;
@@ -45,7 +46,7 @@ describe.skipIf(missing("kube-apiserver", "promtool"))(
     const exposed = new Map<string, string>();
 
     beforeAll(async () => {
-      cluster = await startCluster();
+      cluster = await sharedCluster("shown-metrics");
       await createAll(cluster, [profile("work", "linux"), machineGroup(1)]);
       const backups = ["--backup-every", "1h", "--backup-dir", join(folder, "backups")];
       const assets = ["--assets-dir", folder, "--fetch-assets-from", "assets.example"];
@@ -53,7 +54,7 @@ describe.skipIf(missing("kube-apiserver", "promtool"))(
       rack = await Rack.start({ kubeconfig: cluster.kubeconfig, args: [...backups, ...assets, ...audit] });
       follower = await startDavitBoot(storeOf(rack.davit));
       etcd = await startEtcdV3();
-      const [port] = await freePorts();
+      const [port = 0] = await freePorts(1);
       const shared = [
         "--store-etcd-endpoints",
         etcd.urls.map(String).join(","),

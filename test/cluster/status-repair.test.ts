@@ -1,8 +1,9 @@
 /** A status is there for every object, whatever becomes of it: made anew in an instant, or wiped by somebody. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { Beside, group, profile } from "./beside.ts";
 
 const patience = { timeout: 60_000, interval: 200 };
@@ -10,10 +11,10 @@ const apiVersion = "davit.dev/v1alpha1";
 const groups = `/apis/${apiVersion}/namespaces/repaired/groups`;
 
 describe.skipIf(missing("kube-apiserver"))("the status of", { timeout: 120_000 }, () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   let beside: Beside;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("status-repair");
     beside = await Beside.make(cluster, "repaired");
     await beside.put(profile("web"));
     await beside.start();

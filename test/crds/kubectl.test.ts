@@ -8,13 +8,14 @@ import { Admission } from "../../src/sources/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/sources/admission/crds.ts";
 import { readFileBytes } from "../../src/sources/directory/read-file.ts";
 import { droppedFields } from "../../src/sources/kubernetes/source/dropped-fields.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../sources/directory/manifests.ts";
 
 const admission = new Admission(await readCrds(packagedCrdsDirectory));
 const quickstart = join(import.meta.dirname, "../../manifests/quickstart");
-const objects = "/apis/davit.dev/v1alpha1/namespaces/default";
+const objects = "/apis/davit.dev/v1alpha1/namespaces/crds-kubectl";
 
 const managed = ["apply", "--server-side", "--force-conflicts", "--field-manager=gitops"];
 
@@ -28,9 +29,9 @@ const condition = {
 };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("crds-kubectl");
     await cluster.apply(profileText("web", "  effect: Install\n  boot: {kernel: /assets/vmlinuz}"));
     await cluster.apply(groupText("web", '  selector: {matchLabels: {mac: "52:54:00:a1:9c:ae"}}\n  priority: 5'));
   }, 180_000);

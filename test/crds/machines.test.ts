@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { machinePhases } from "../../src/model/objects/machine.ts";
 import type { MachineStatus } from "../../src/model/objects/source.ts";
 import { nextStatus } from "../../src/sources/kubernetes/status/next-status.ts";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 
 const text = `apiVersion: davit.dev/v1alpha1
 kind: Machine
@@ -19,8 +20,8 @@ const machine: MachineStatus = {
   phase: "Installing",
   lastSeen: at,
   address: "192.0.2.7",
-  group: "default/workers",
-  profile: "default/install",
+  group: "crds-machines/workers",
+  profile: "crds-machines/install",
   rendered: "a".repeat(64),
   boot: { at, stage: "ipxe", result: "200" },
   install: { generation: 2, state: "Installing", claimedAt: at },
@@ -29,9 +30,9 @@ const machine: MachineStatus = {
 const condition = { type: "Approved", status: "True", reason: "Approved", message: "It is approved" } as const;
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("a Machine", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("crds-machines");
     await cluster.apply(text);
   }, 180_000);
   afterAll(() => cluster?.stop());
@@ -41,7 +42,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a Machine", () => {
     const next = nextStatus({ observedGeneration: 1, conditions: [condition], machine: status }, {}, at);
     const { status: code } = await cluster.ask({
       method: "PATCH",
-      path: "/apis/davit.dev/v1alpha1/namespaces/default/machines/node-1/status?fieldManager=davit&force=true",
+      path: "/apis/davit.dev/v1alpha1/namespaces/crds-machines/machines/node-1/status?fieldManager=davit&force=true",
       body: {
         apiVersion: "davit.dev/v1alpha1",
         kind: "Machine",
@@ -70,7 +71,14 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a Machine", () => {
     await writeStatus(machine);
     const [head, line] = await shown();
     expect(head).toEqual(["NAME", "MAC", "GROUP", "PROFILE", "PHASE", "INSTALL", "SEEN"]);
-    const common = ["node-1", "52:54:00:a1:9c:ae", "default/workers", "default/install", "Installing", "Installing"];
+    const common = [
+      "node-1",
+      "52:54:00:a1:9c:ae",
+      "crds-machines/workers",
+      "crds-machines/install",
+      "Installing",
+      "Installing",
+    ];
     expect(line?.slice(0, 6)).toEqual(common);
     const [wideHead, wide] = await shown("-o", "wide");
     expect(wideHead?.slice(-3)).toEqual(["UUID", "ADDRESS", "RENDERED"]);
@@ -78,14 +86,14 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a Machine", () => {
   });
 
   it("keeps an unquoted time as text", async () => {
-    const { body } = await cluster.ask({ path: "/apis/davit.dev/v1alpha1/namespaces/default/machines/node-1" });
+    const { body } = await cluster.ask({ path: "/apis/davit.dev/v1alpha1/namespaces/crds-machines/machines/node-1" });
     expect(body.spec).toMatchObject({ install: { until: "2026-12-01T18:00:00Z" } });
   });
 
   it("has a spec that only a person changes: a status writes nothing else", async () => {
     const { body } = await cluster.ask({
       method: "PATCH",
-      path: "/apis/davit.dev/v1alpha1/namespaces/default/machines/node-1/status",
+      path: "/apis/davit.dev/v1alpha1/namespaces/crds-machines/machines/node-1/status",
       body: { spec: { approved: true }, status: { phase: "Waiting" } },
       contentType: "application/merge-patch+json",
     });

@@ -1,16 +1,17 @@
 /** What an import makes is what an API server takes. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { ClusterAccess } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
+import { sharedCluster } from "../helpers/shared-cluster.ts";
 import { site, siteUrl } from "./site.ts";
 import { imported } from "./trees.ts";
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("an API server", () => {
-  let cluster: Cluster;
+  let cluster: ClusterAccess;
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await sharedCluster("imported");
     return () => cluster.stop();
   }, 120_000);
 

@@ -79,32 +79,36 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
 }
 
-interface Parts {
-  readonly directory: string;
-  readonly credentials: Credentials;
-  readonly controlPlane: ControlPlane;
-  readonly cleanUp: () => Promise<void>;
-}
-
-export class Cluster {
+export interface ClusterAddress {
   /** `https://127.0.0.1:PORT`. */
   readonly server: string;
   /** The file with the authority of its certificate. */
   readonly caFile: string;
   /** Of a user who may do everything. */
   readonly adminToken: string;
+  /** Where kubeconfig files are written. */
+  readonly directory: string;
+}
+
+/** The administrator's way to an API server that somebody else starts and stops. */
+export class ClusterAccess implements ClusterAddress {
+  readonly server: string;
+  readonly caFile: string;
+  readonly adminToken: string;
+  readonly directory: string;
+  /** Where objects go that name no namespace. */
+  readonly namespace: string;
   /** Path of the administrator's kubeconfig file. */
   readonly kubeconfig: string;
-  readonly #parts: Parts;
   #client: ApiClient;
-  #copyCount = 0;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.server = parts.controlPlane.server;
-    this.caFile = parts.controlPlane.caFile;
-    this.adminToken = parts.credentials.adminToken;
-    this.kubeconfig = this.kubeconfigFor("admin", this.adminToken);
+  constructor({ server, caFile, adminToken, directory }: ClusterAddress, namespace = "default") {
+    this.server = server;
+    this.caFile = caFile;
+    this.adminToken = adminToken;
+    this.directory = directory;
+    this.namespace = namespace;
+    this.kubeconfig = this.kubeconfigFor("admin", adminToken);
     this.#client = this.#makeClient();
   }
 
@@ -120,7 +124,7 @@ export class Cluster {
 
   /** Runs kubectl, of the server's own version, and waits until it ends, well or not. */
   async kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<KubectlResult> {
-    const env = { HOME: this.#parts.directory, KUBECONFIG: options.kubeconfig ?? this.kubeconfig, COLUMNS: "120" };
+    const env = { HOME: this.directory, KUBECONFIG: options.kubeconfig ?? this.kubeconfig, COLUMNS: "120" };
     const child = spawn(toolPath("kubectl"), args, { env });
     const ended = once(child, "close");
     // It may end before it has read everything; its exit code says why.
@@ -141,6 +145,66 @@ export class Cluster {
     return stdout;
   }
 
+  /** A token of a ServiceAccount, which is created if need be. */
+  async serviceAccountToken(namespace: string, name: string): Promise<string> {
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    await this.ask({ method: "POST", path, body: { metadata: { name } } });
+    const answer = await this.ask({ method: "POST", path: `${path}/${name}/token`, body: { spec: {} } });
+    const token = isJsonObject(answer.body.status) ? answer.body.status.token : undefined;
+    if (typeof token !== "string") throw new Error(`Asking for a token of ${namespace}/${name}: ${answer.status}`);
+    return token;
+  }
+
+  /**
+   * Writes a kubeconfig file for a token.
+   * @param server another way to the API server, with plain HTTP.
+   * @returns its path.
+   */
+  kubeconfigFor(name: string, token: string, server = this.server): string {
+    const path = join(this.directory, `${name}.kubeconfig`);
+    writeFileSync(path, kubeconfigText({ server, ca: this.ca, token, namespace: this.namespace }), { mode: 0o600 });
+    return path;
+  }
+
+  /** Closes its connections. */
+  async stop(): Promise<void> {
+    this.#client.close();
+  }
+
+  /** Goes on with the certificate's authority as it is now. */
+  protected reconnect(): void {
+    this.#client.close();
+    this.#client = this.#makeClient();
+    this.kubeconfigFor("admin", this.adminToken);
+  }
+
+  #makeClient(): ApiClient {
+    return new ApiClient({ server: this.server, ca: this.ca, token: this.adminToken });
+  }
+}
+
+interface Parts {
+  readonly directory: string;
+  readonly credentials: Credentials;
+  readonly controlPlane: ControlPlane;
+  readonly cleanUp: () => Promise<void>;
+}
+
+export class Cluster extends ClusterAccess {
+  readonly #parts: Parts;
+  #copyCount = 0;
+
+  constructor(parts: Parts) {
+    const { directory, credentials, controlPlane } = parts;
+    super({
+      server: controlPlane.server,
+      caFile: controlPlane.caFile,
+      adminToken: credentials.adminToken,
+      directory,
+    });
+    this.#parts = parts;
+  }
+
   /**
    * Creates or updates the CRDs of `crds/` and waits until their objects can be written.
    * @returns what the API server warned of.
@@ -159,28 +223,9 @@ export class Cluster {
     return warnings;
   }
 
-  /**
-   * A token of a ServiceAccount, which is created if need be.
-   * @param lifetimeSeconds as short as wanted. Default: the API server's own, an hour.
-   */
-  async serviceAccountToken(namespace: string, name: string, lifetimeSeconds?: number): Promise<string> {
-    const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-    await this.ask({ method: "POST", path, body: { metadata: { name } } });
-    const answer = await this.ask({ method: "POST", path: `${path}/${name}/token`, body: { spec: {} } });
-    const token = isJsonObject(answer.body.status) ? answer.body.status.token : undefined;
-    if (typeof token !== "string") throw new Error(`Asking for a token of ${namespace}/${name}: ${answer.status}`);
-    return lifetimeSeconds === undefined ? token : this.#parts.credentials.withLifetime(token, lifetimeSeconds);
-  }
-
-  /**
-   * Writes a kubeconfig file for a token.
-   * @param server another way to the API server, with plain HTTP.
-   * @returns its path.
-   */
-  kubeconfigFor(name: string, token: string, server = this.server): string {
-    const path = join(this.#parts.directory, `${name}.kubeconfig`);
-    writeFileSync(path, kubeconfigText({ server, ca: this.ca, token }), { mode: 0o600 });
-    return path;
+  /** As `serviceAccountToken`, which lives an hour, with a life as short as wanted. */
+  async shortToken(namespace: string, name: string, lifetimeSeconds: number): Promise<string> {
+    return this.#parts.credentials.withLifetime(await this.serviceAccountToken(namespace, name), lifetimeSeconds);
   }
 
   /** Stops the API server where it is: its connections stay open, and nothing comes any more. */
@@ -214,9 +259,7 @@ export class Cluster {
     await rm(dirname(this.caFile), { recursive: true });
     this.#parts.controlPlane.restartApi([]);
     await this.#parts.controlPlane.untilCertified();
-    this.#client.close();
-    this.#client = this.#makeClient();
-    this.kubeconfigFor("admin", this.adminToken);
+    this.reconnect();
     await this.untilServing();
   }
 
@@ -239,13 +282,9 @@ export class Cluster {
   }
 
   /** Ends everything and removes the directory. */
-  async stop(): Promise<void> {
-    this.#client.close();
+  override async stop(): Promise<void> {
+    await super.stop();
     await this.#parts.cleanUp();
-  }
-
-  #makeClient(): ApiClient {
-    return new ApiClient({ server: this.server, ca: this.ca, token: this.adminToken });
   }
 
   async #assertAnswers(paths: readonly string[]): Promise<void> {

@@ -62,10 +62,12 @@ export interface KubeconfigOptions {
   /** PEM text. */
   readonly ca: string;
   readonly token: string;
+  /** Where objects go that name no namespace. */
+  readonly namespace: string;
 }
 
 /** The text of a kubeconfig file with one context. JSON is YAML, too. */
-export function kubeconfigText({ server, ca, token }: KubeconfigOptions): string {
+export function kubeconfigText({ server, ca, token, namespace }: KubeconfigOptions): string {
   const trust = server.startsWith("https:")
     ? { "certificate-authority-data": Buffer.from(ca).toString("base64") }
     : { "insecure-skip-tls-verify": true };
@@ -76,7 +78,7 @@ export function kubeconfigText({ server, ca, token }: KubeconfigOptions): string
     "current-context": "davit-test",
     clusters: [{ name: "davit-test", cluster }],
     users: [{ name: "davit-test", user: { token } }],
-    contexts: [{ name: "davit-test", context: { cluster: "davit-test", user: "davit-test" } }],
+    contexts: [{ name: "davit-test", context: { cluster: "davit-test", user: "davit-test", namespace } }],
   };
   return `${JSON.stringify(config, null, 2)}\n`;
 }
