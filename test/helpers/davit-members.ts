@@ -4,8 +4,9 @@ import { randomBytes } from "node:crypto";
 import { systemClock } from "../../src/lib/clock.ts";
 import { openEtcdStore } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
 import { type EtcdMembers, type EtcdMembersOptions, startEtcdV3 } from "./etcd-v3.ts";
-import { type DavitKeys, freePorts, startDavitKeys } from "./keys-servers.ts";
+import { type DavitKeys, startDavitKeys } from "./keys-servers.ts";
 import { silentLog } from "./test-store.ts";
 
 export interface DavitMembers {
@@ -36,7 +37,7 @@ export async function startDavitMembers(options: EtcdMembersOptions = {}): Promi
 
 /** @param endpoints where this member finds etcd. */
 export async function startMember(number: number, endpoints: readonly URL[]): Promise<DavitKeys> {
-  const [port] = await freePorts();
+  const [port = 0] = await freePorts(1);
   const store = await openEtcdStore({
     endpoints,
     prefix: "/davit/",

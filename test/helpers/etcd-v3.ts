@@ -4,9 +4,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts } from "../../tools/cluster/ports.ts";
 
 export interface EtcdMembersOptions {
   /** 1 unless given. */
@@ -47,7 +47,7 @@ export interface EtcdMembers {
 export async function startEtcdV3(options: EtcdMembersOptions = {}): Promise<EtcdMembers> {
   const { count = 1, parent = tmpdir() } = options;
   const folder = await mkdtemp(join(parent, "davit-etcd-v3-"));
-  const ports = await freePortsFor(count * 2);
+  const ports = await freePorts(count * 2);
   const peers = Array.from({ length: count }, (_, at) => `m${at}=http://127.0.0.1:${ports[count + at]}`);
   const all = peers.map((peer, at) => new Member(peer, { ...options, folder, peers, port: ports[at] ?? 0 }));
   await Promise.all(all.map((member) => member.start()));
@@ -165,16 +165,3 @@ async function serves({ stderr }: ChildProcess): Promise<void> {
 
 // A member logs as long as it runs; only its start matters.
 const maxLogLength = 1_000_000;
-
-async function freePortsFor(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    if (address !== null && typeof address === "object") ports.push(address.port);
-  }
-  for (const server of servers) server.close();
-  return ports;
-}

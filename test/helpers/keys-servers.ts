@@ -3,7 +3,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -13,6 +12,7 @@ import { keysHandler, keysLimits } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import type { Store, StoreOptions } from "../../src/store/store.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
 import { openStore, silentLog } from "./test-store.ts";
 
 export interface TestServer {
@@ -77,7 +77,7 @@ export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promis
  */
 export async function startEtcd(dataDir?: string): Promise<EtcdServer> {
   const directory = dataDir ?? (await mkdtemp(join(tmpdir(), "davit-etcd-")));
-  const [port, peerPort] = await freePorts();
+  const [port = 0, peerPort = 0] = await freePorts(2);
   const client = `http://127.0.0.1:${port}`;
   const peer = `http://127.0.0.1:${peerPort}`;
   const etcd = spawn(
@@ -125,17 +125,4 @@ async function hasVersion(port: number): Promise<void> {
     if (!(await version.text()).includes("not_decided")) return;
     await systemClock.sleep(10);
   }
-}
-
-export async function freePorts(): Promise<readonly [number, number]> {
-  const servers = [createTcpServer(), createTcpServer()];
-  const ports: number[] = [];
-  for (const server of servers) {
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    if (address !== null && typeof address === "object") ports.push(address.port);
-  }
-  for (const server of servers) server.close();
-  return [ports[0] ?? 0, ports[1] ?? 0];
 }

@@ -10,11 +10,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freePorts } from "../../tools/cluster/ports.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { Etcdctl } from "../clients/etcdctl.ts";
 import { type DavitMembers, startDavitMembers } from "../helpers/davit-members.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
-import { freePorts } from "../helpers/keys-servers.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const limitMs = 60_000;
@@ -108,7 +108,7 @@ describe.skipIf(missing("etcd"))("a client of three davits that are killed", () 
     etcd = await startEtcdV3();
     folder = await mkdtemp(join(tmpdir(), "davit-clients-"));
     await mkdir(join(folder, "manifests"));
-    ports = (await Promise.all([1, 2, 3].map(() => freePorts()))).map(([port]) => port);
+    ports = await freePorts(3);
     davits = [];
     davits = await Promise.all(ports.map((port) => start(port)));
   }, startLimitMs);

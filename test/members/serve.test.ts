@@ -9,10 +9,10 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freePorts } from "../../tools/cluster/ports.ts";
 import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../../tools/davit-process.ts";
 import { file, startFileServer } from "../assets/file-server.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
-import { freePorts } from "../helpers/keys-servers.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const soon = { timeout: 60_000, interval: 50 };
@@ -146,7 +146,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
   async function startMembers(more: (number: number) => readonly string[] = () => []) {
     const tokens = join(folder, "tokens");
     await writeFile(tokens, "token-of-followers\n", { mode: 0o600 });
-    const ports = [...(await freePorts()), ...(await freePorts())];
+    const ports = await freePorts(4);
     const startAt = (number: number) =>
       start(number, [
         ...["--store-address", `127.0.0.1:${ports[number]}`, "--store-token-file", tokens],
