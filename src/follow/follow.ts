@@ -340,7 +340,12 @@ export class StoreFollower implements Feed {
     const why = reason === "credentials" && cause instanceof Error ? cause.message : detail;
     const store = this.#url.origin;
     this.#logOnce(`${store} ${reason} ${why}`, () =>
-      log.warn({ store, reason, why, problem: error.message }, "not following the store, the last copy is served"),
+      log.warn(
+        { store, reason, why, problem: error.message },
+        this.#copy.served === undefined
+          ? "not following the store"
+          : "not following the store, the last copy is served",
+      ),
     );
   }
 

@@ -41,7 +41,7 @@ describe("a Group that matches loses", () => {
       by: "selector",
       winner: groupDocument("lab/w", { selector: { zone: "a" } }),
       loser: groupDocument("lab/l", { selector: { rack: "1" } }),
-      lost: "as many labels, and its selector sorts before the winner's",
+      lost: "as many labels; then the selector that sorts last wins",
     },
     {
       by: "name, which gives the same",

@@ -129,7 +129,7 @@ function lostByOrder(loser: Group, winner: Group): string {
   if (loser.expressions.length !== winner.expressions.length) {
     return "as many labels, but more of them are expressions: a label of matchLabels comes first";
   }
-  if (loser.selectorText !== winner.selectorText) return "as many labels, and its selector sorts before the winner's";
+  if (loser.selectorText !== winner.selectorText) return "as many labels; then the selector that sorts last wins";
   return "same selector and priority, and gives the same";
 }
 

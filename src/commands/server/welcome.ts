@@ -14,7 +14,7 @@ export function welcome(served: Served): string {
     "",
     `davit ${served.version} serves ${objects} from ${served.source}${problems}`,
     "",
-    `  boot service  ${boot}  (machines reach it as ${machineUrls(served)})`,
+    bootLine(served),
     `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
@@ -29,11 +29,16 @@ export function welcomeOfBoot(served: ServedFromStore): string {
     "",
     `davit ${served.version} serves ${count(served.groups, "group")} from the store at ${served.store}`,
     "",
-    `  boot service  ${boot}  (machines reach it as ${machineUrls(served)})`,
+    bootLine(served),
     `  operations    ${url(served.opsAddress)}`,
     "",
     ...(served.groups === 0 ? firstStepsOfBoot : linesToTry(boot, served.opsAddress)),
   ].join("\n");
+}
+
+function bootLine(served: MachineAddresses): string {
+  const everywhere = isWildcard(served.bootAddress.host) ? ", on every address of this computer" : "";
+  return `  boot service  ${url(served.bootAddress)}${everywhere}  (machines reach it as ${machineUrls(served)})`;
 }
 
 function machineUrls({ advertised, advertisedTls }: MachineAddresses): string {

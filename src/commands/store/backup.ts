@@ -84,7 +84,7 @@ const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
 
 /** Advice for the operator, by the status of the store's answer. */
 const refusals: Readonly<Record<string, string>> = {
-  "status 401": "the store asks for a token: give --store-token-file, or on its own computer --data-dir",
+  "status 401": "the store asks for a token of its own: give --store-token-file, or on its own computer its --data-dir",
   "status 403": "the store is open to everyone, and so gives no backups: give it --store-token-file",
   "status 404": "nothing there gives backups; is it the store of a davit?",
   "status 503": "it gives as many backups as it can: try again later",

@@ -244,7 +244,7 @@ function readyCondition(summed: readonly Condition[], document: MachineDocument 
     return { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
   }
   if (document?.spec.hold !== true) return ready;
-  const message = "The machine is answered 503 until hold is false or removed";
+  const message = "The machine is answered 503 while hold is true, or while davit reads a change of it";
   return { type: "Ready", status: "False", reason: heldReason, message };
 }
 

@@ -97,7 +97,7 @@ const good = {
     type: "Ready",
     status: "False",
     reason: heldReason,
-    message: "Its machines are answered 503 until hold is false or removed",
+    message: "Its machines are answered 503 while hold is true, or while davit reads a change of it",
   },
 } as const satisfies Readonly<Record<string, Condition>>;
 

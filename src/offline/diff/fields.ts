@@ -90,7 +90,7 @@ function metadataChange(before: JsonObject, after: JsonObject): readonly Changed
   if (changed.length === 0) return [];
   const had = (variables: JsonObject) => changed.filter((name) => Object.hasOwn(variables, name)).join(", ");
   const [was, is] = [had(before), had(after)];
-  const note = "only names are shown here";
+  const note = was === is ? "other values, which the configs show" : "only names are shown here";
   return [{ field: "metadata", before: was === "" ? undefined : was, after: is === "" ? undefined : is, note }];
 }
 

@@ -79,7 +79,7 @@ function grantsText({ grants: was }: BootOutcome, { grants: is }: BootOutcome): 
 }
 
 export function fieldText({ before = "none", after = "none" }: ChangedField): string {
-  return `${before} -> ${after}`;
+  return before === after ? before : `${before} -> ${after}`;
 }
 
 const manyPairs =
