@@ -138,7 +138,7 @@ export class App {
     this.#secretKeys.nameBy(() => ledger.ledger.secret);
     const boot = this.#openBoot(store, ledger);
     this.#stops.unshift(boot.follow(store));
-    ledger.followObjects(store);
+    ledger.followObjects(store, boot.index);
     const backups = scheduleBackups(store, ledger.store, this.#shared);
     if (backups !== undefined) this.#stops.unshift(() => backups.stop());
     const keys = this.#storeService(store, ledger, objects);
@@ -290,12 +290,12 @@ export class App {
     return this.#opened;
   }
 
-  #machines({ ledger, objects }: LedgerService) {
+  #machines({ ledger }: LedgerService) {
     const { index } = this.#boot;
     const problems = () => ledger.problems;
     const pending = () => this.#sourceFollower?.controller?.pendingMachines() ?? [];
     return {
-      book: machineBook({ index, objects, known: ledger.known, problems, pending }),
+      book: machineBook({ index, known: ledger.known, problems, pending }),
       office: ledger,
     };
   }

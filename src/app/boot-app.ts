@@ -7,7 +7,6 @@ import { hostname } from "node:os";
 import { CopyFile } from "../follow/copy-file.ts";
 import { type CredentialFiles, readCredentials } from "../follow/credentials.ts";
 import { StoreFollower } from "../follow/follow.ts";
-import { GrantedObjects } from "../installs/granted-objects.ts";
 import type { Clock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files/files.ts";
 import { FileError } from "../lib/files/watched-files.ts";
@@ -18,7 +17,6 @@ import { random } from "../lib/random.ts";
 import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import type { Address } from "../lib/text/address.ts";
-import { davitRoot } from "../model/objects/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
 import { BootService } from "./boot/boot-service.ts";
 import { followedStore } from "./boot/profile-assets.ts";
@@ -49,7 +47,6 @@ export class BootApp {
   readonly #boot: BootService;
   readonly #follower: StoreFollower;
   readonly #ledger: FollowedLedger;
-  readonly #objects = new GrantedObjects(() => undefined);
   readonly #suspensions: Suspensions;
   readonly #lines: RecentLines;
   readonly #credentialFiles: CredentialFiles;
@@ -119,7 +116,6 @@ export class BootApp {
     await this.#secretKeys.start();
     await this.#ledger.start();
     this.#boot.follow(this.#follower);
-    this.#follower.follow(davitRoot, this.#objects);
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",
       attention: () => this.#attention(),
@@ -165,7 +161,7 @@ export class BootApp {
 
   #book() {
     const problems = () => this.#ledger.attention;
-    return machineBook({ index: this.#boot.index, objects: this.#objects, known: this.#ledger.known, problems });
+    return machineBook({ index: this.#boot.index, known: this.#ledger.known, problems });
   }
 
   #attention(): readonly string[] {

@@ -1,6 +1,7 @@
 /** Opens the audit log of `davit serve`, over what davit knows of machines. */
 
 import { mergedLabels, selectingPart } from "../boot/core/known-machines.ts";
+import type { BootIndex } from "../boot/selection/boot-index.ts";
 import type { Clock } from "../lib/clock.ts";
 import { placeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files/files.ts";
@@ -55,8 +56,7 @@ export async function openAudit(options: AuditOptions): Promise<OpenAudit | unde
     write: (line) => (file === undefined ? writeLine(line) : file.write(line)),
     groups: () => ground().boot.index.groups,
     machines: () => knownMachines(ground()),
-    groupOf: (identities) =>
-      bootOf({ index: ground().boot.index, objects: ground().ledger.objects }, identities)?.group,
+    groupOf: (identities) => bootOf(ground().boot.index, identities)?.group,
     ledger: () => ground().ledger.ledger.known,
     failed: (error, count) => {
       log.error({ ...placeOf(error), count }, "lines of the audit log are lost: davit failed to make them");
@@ -76,18 +76,17 @@ export async function openAudit(options: AuditOptions): Promise<OpenAudit | unde
 
 async function knownMachines(ground: AuditGround): Promise<Iterable<KnownMachine> | undefined> {
   const seen = await seenMachines(ground);
-  return seen && withObjects(seen, ground.ledger);
+  return seen && withObjects(seen, ground.boot.index);
 }
 
 /** Adds the labels and further identities of Machines, and Machines that were never seen. */
-function* withObjects(seen: Iterable<KnownMachine>, { objects }: LedgerService): Generator<KnownMachine> {
+function* withObjects(seen: Iterable<KnownMachine>, index: Pick<BootIndex, "machines">): Generator<KnownMachine> {
   const own = new Map<string, MachineSpec>();
-  for (const [, { spec }] of objects.machines()) for (const each of spec.identities) own.set(each, spec);
+  for (const [, { spec }] of index.machines()) for (const each of spec.identities) own.set(each, spec);
   const labelled = (labels: KnownMachine["labels"]) => {
     const [spec] = identitiesOf(labels).flatMap((each) => own.get(each) ?? []);
     return spec === undefined ? labels : mergedLabels(labels, selectingPart(spec));
   };
   for (const { labels, group } of seen) yield { labels: labelled(labels), group };
-  for (const [, { spec }] of objects.machines())
-    yield { labels: labelled(labelsOf(spec.identities)), group: undefined };
+  for (const [, { spec }] of index.machines()) yield { labels: labelled(labelsOf(spec.identities)), group: undefined };
 }

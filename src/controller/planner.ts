@@ -5,7 +5,7 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import { decodeProfile, type GroupDocument, groupPath, profilePath, twinName } from "../model/objects/documents.ts";
+import { type GroupDocument, groupPath, twinName } from "../model/objects/documents.ts";
 import { type Group, toGroup } from "../model/objects/group.ts";
 import { installs } from "../model/objects/profile.ts";
 import type { SecretTexts } from "../model/objects/secret-texts.ts";
@@ -67,8 +67,6 @@ export class Planner {
   readonly #faults: Faults;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
-  /** By the path of a Profile: whether its stored content has an `install`. */
-  readonly #hasInstallAt = new Map<string, { readonly text: string; readonly hasInstall: boolean }>();
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
@@ -312,14 +310,7 @@ export class Planner {
     if (name === undefined || this.#options.ledger === undefined) return false;
     const planned = contents.get(objectKey({ kind: "Profile", namespace, name }));
     if (planned !== undefined) return planned.install !== undefined;
-    // Thousands of Groups may have one Profile, and reading its document takes long.
-    const path = profilePath(namespace, name);
-    const text = this.#options.documents.textAt(path) ?? "";
-    const known = this.#hasInstallAt.get(path);
-    if (known !== undefined && known.text === text) return known.hasInstall;
-    const hasInstall = text.includes('"install"') && decodeProfile(text)?.content.install !== undefined;
-    this.#hasInstallAt.set(path, { text, hasInstall });
-    return hasInstall;
+    return this.#options.documents.profile(namespace, name).document?.content.install !== undefined;
   }
 
   /** Judges a Profile. @returns the drafts of the Groups that it adds to the step. */

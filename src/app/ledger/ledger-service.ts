@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { GrantedObjects } from "../../installs/granted-objects.ts";
+import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import { fileMark } from "../../installs/ledger/file-mark.ts";
 import { foreignGrants } from "../../installs/ledger/grants.ts";
 import { Ledger } from "../../installs/ledger/ledger.ts";
@@ -16,11 +16,13 @@ import type { Clock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
-import { davitRoot } from "../../model/objects/documents.ts";
+import { davitRoot, decodeGroup, groupPath, machinePath } from "../../model/objects/documents.ts";
+import { decodeMachine } from "../../model/objects/machine.ts";
 import type { EventSink } from "../../model/objects/source.ts";
 import type { LedgerEntry, ReportRules } from "../../model/permits/permit.ts";
 import type { ServeConfig } from "../../options/serve.ts";
 import type { AuditLog } from "../../records/audit/audit-log.ts";
+import { storePath } from "../../store/core/node.ts";
 import { openStore } from "../../store/open-store.ts";
 import type { Store } from "../../store/store.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
@@ -50,25 +52,31 @@ const lockCheckMs = 1_000;
 /** Changes of grants gather for so long: a sync of thousands of Groups is one change. */
 const gatherMs = 100;
 
+/** The objects in the main store. */
+interface FollowedObjects {
+  readonly store: Pick<Store, "follow" | "getFile">;
+  readonly index: Pick<BootIndex, "grants">;
+}
+
 export class LedgerService {
   readonly store: Store;
   readonly ledger: Ledger;
-  readonly objects: GrantedObjects;
   readonly #options: LedgerServiceOptions;
   readonly #counts: InstallCounts;
   readonly #events: InstallEvents;
   readonly #stopping = new AbortController();
   #gathering: Promise<void> | undefined;
   #unfollow: () => void = () => undefined;
+  /** Undefined until `followObjects`. */
+  #objects: FollowedObjects | undefined;
 
   private constructor(options: LedgerServiceOptions, store: Store, ledger: Ledger) {
     this.#options = options;
     this.store = store;
     this.ledger = ledger;
-    this.objects = new GrantedObjects(() => this.#gather());
     const { config, clock, metrics, eventSink: sink, audit } = options;
     ledger.known.freshBy(ledgerFreshness(clock, config, () => this.completeAtMs));
-    this.#events = new InstallEvents({ sink, uidOf: (key) => this.objects.of(key)?.uid, clock });
+    this.#events = new InstallEvents({ sink, uidOf: (key) => this.#objects && uidOf(key, this.#objects.store), clock });
     this.#counts = new InstallCounts({
       ledger,
       store,
@@ -101,16 +109,22 @@ export class LedgerService {
     }
   }
 
-  /** Hands the ledger the grants of the objects in the main store, now and after each change. */
-  followObjects(store: Pick<Store, "follow">): void {
-    this.#unfollow = store.follow(davitRoot, this.objects);
+  /**
+   * Hands the ledger the grants of the objects in the main store, now and after each change. Every member of a store
+   * does so, because another member may lead the ledger's store than the main one.
+   * @param index it follows the store already, so it knows a change before this does.
+   */
+  followObjects(store: FollowedObjects["store"], index: FollowedObjects["index"]): void {
+    this.#objects = { store, index };
+    const gather = () => this.#gather();
+    this.#unfollow = store.follow(davitRoot, { replaced: gather, changed: gather });
   }
 
   /** Problems for the operator, one per line. */
   get attention(): readonly string[] {
     const { trouble } = this.store;
     const { known, problems } = this.ledger;
-    const foreign = foreignGrants(known, this.objects.grants);
+    const foreign = foreignGrants(known, this.#objects?.index.grants ?? []);
     return [
       ...(trouble === undefined ? [] : [`ledger: ${trouble}`]),
       ...problems,
@@ -152,9 +166,17 @@ export class LedgerService {
   #gather(): void {
     this.#gathering ??= this.#options.clock.sleep(gatherMs, this.#stopping.signal).then(() => {
       this.#gathering = undefined;
-      if (!this.#stopping.signal.aborted) this.ledger.grantsChanged(this.objects.grants);
+      if (!this.#stopping.signal.aborted) this.ledger.grantsChanged(this.#objects?.index.grants ?? []);
     });
   }
+}
+
+/** Returns the uid of the object of a grant; undefined if it is gone. @param key as in `NamedGrant`. */
+function uidOf(key: string, store: FollowedObjects["store"]): string | undefined {
+  const [kind, namespace = "", name = ""] = key.split("/");
+  const textAt = (path: string) => store.getFile(storePath(path))?.value ?? "";
+  if (kind === "machine") return decodeMachine(textAt(machinePath(namespace, name)))?.uid;
+  return decodeGroup(textAt(groupPath(namespace, name)))?.uid;
 }
 
 async function openLedgerStore({ config, clock, stop }: LedgerServiceOptions, log: Log): Promise<Store> {

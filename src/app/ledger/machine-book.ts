@@ -1,18 +1,16 @@
-/** What the operations listener shows of machines, over the objects, the boot index and the ledger. */
+/** What the operations listener shows of machines, over the boot index and the ledger. */
 
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { RequestedMachine } from "../../http/boot/access-log.ts";
 import type { LedgerBook, MachineBook, MachineBoot, PendingMachine } from "../../http/ops/machine-book.ts";
-import type { GrantedObjects } from "../../installs/granted-objects.ts";
 import type { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import { entryIdOf } from "../../installs/ledger/report-token.ts";
 import { type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
 import type { NamedGrant } from "../../model/permits/permit.ts";
 
 export interface MachineBookOptions {
-  readonly index: Pick<BootIndex, "candidate" | "groups" | "machineOf">;
-  readonly objects: GrantedObjects;
+  readonly index: Pick<BootIndex, "candidate" | "groups" | "machineOf" | "machines" | "grantingAt">;
   readonly known: KnownLedger;
   /** Why nothing installs now, one line each. */
   readonly problems: () => readonly string[];
@@ -20,7 +18,7 @@ export interface MachineBookOptions {
   readonly pending?: () => Iterable<PendingMachine>;
 }
 
-export function machineBook({ index, objects, known, problems, pending }: MachineBookOptions): MachineBook {
+export function machineBook({ index, known, problems, pending }: MachineBookOptions): MachineBook {
   let revision = 0;
   known.onChange(() => {
     revision += 1;
@@ -31,13 +29,13 @@ export function machineBook({ index, objects, known, problems, pending }: Machin
     },
     ledger: ledgerBook(known, problems),
     *machines() {
-      for (const [name, document] of objects.machines()) yield { name, document };
+      for (const [name, document] of index.machines()) yield { name, document };
     },
     grantOf: (key) => {
-      const found = objects.of(key);
-      return found === undefined ? { kind: "missing" } : { kind: "object", grant: found.grant?.grant };
+      const found = index.grantingAt(key);
+      return found === undefined ? { kind: "missing" } : { kind: "object", grant: found.install };
     },
-    bootOf: (identities) => bootOf({ index, objects }, identities),
+    bootOf: (identities) => bootOf(index, identities),
     ...(pending && { pending }),
   };
 }
@@ -71,35 +69,34 @@ function ledgerBook(known: KnownLedger, problems: () => readonly string[]): Ledg
   };
 }
 
-type KnownObjects = Pick<MachineBookOptions, "index" | "objects">;
-
 /** Returns what a machine with these identities gets now; undefined if no Group takes it. */
-export function bootOf({ index, objects }: KnownObjects, identities: readonly string[]): MachineBoot | undefined {
+export function bootOf(
+  index: Pick<BootIndex, "candidate" | "groups" | "machineOf">,
+  identities: readonly string[],
+): MachineBoot | undefined {
   try {
     const { group, ask } = index.candidate(labelsOf(identities), "script");
-    return bootFor({ index, objects }, group.id, { isHeld: false, asked: ask?.grants });
+    return bootFor(index, group.id, { isHeld: false, asked: ask?.grants });
   } catch (error) {
     if (!(error instanceof BootError)) throw error;
-    return error.group === undefined
-      ? undefined
-      : bootFor({ index, objects }, error.group, { isHeld: error.reason === "held" });
+    return error.group === undefined ? undefined : bootFor(index, error.group, { isHeld: error.reason === "held" });
   }
 }
 
 function bootFor(
-  { index, objects }: KnownObjects,
+  index: Pick<BootIndex, "groups" | "machineOf">,
   group: string,
   { isHeld, asked }: { readonly isHeld: boolean; readonly asked?: readonly NamedGrant[] | undefined },
 ): MachineBoot | undefined {
   const known = index.groups.get(group);
   if (known === undefined) return undefined;
-  const own = objects.of(`group/${group}`)?.grant;
+  const own = known.permits?.install;
   return {
     group,
     profile: known.profileId,
     isHeld,
     needsApproval: known.permits?.approval !== undefined,
-    grants: asked ?? (own === undefined ? [] : [own]),
+    grants: asked ?? (own === undefined ? [] : [{ key: `group/${group}`, grant: own }]),
     revision: index.machineOf(group)?.profile.revision ?? "",
     plan: index.machineOf(group)?.profile.content.install,
   };

@@ -29,7 +29,7 @@ export interface BootMachine extends SelectingPart {
   /** `namespace/name`. */
   readonly id: string;
   readonly namespace: string;
-  readonly spec: Pick<MachineSpec, "identities" | "metadata">;
+  readonly document: MachineDocument;
   readonly isHeld: boolean;
   /** False also for a refused version. */
   readonly isApproved: boolean;
@@ -66,6 +66,7 @@ interface GoneMachine extends MachineTombstone {
 }
 
 export class KnownMachines {
+  /** By `namespace/name`. */
   readonly #machines = new Map<string, BootMachine>();
   readonly #byUuid = new MultiMap<BootMachine>();
   readonly #byMac = new MultiMap<BootMachine>();
@@ -83,6 +84,11 @@ export class KnownMachines {
     this.forget(machine.id);
     this.#add(machine);
     return true;
+  }
+
+  /** By `namespace/name`. */
+  get all(): ReadonlyMap<string, BootMachine> {
+    return this.#machines;
   }
 
   /** Takes over the document of a Machine from an older view, if that view has one. */
@@ -240,7 +246,7 @@ function toMachine(namespace: string, name: string, document: MachineDocument): 
   return {
     id,
     namespace,
-    spec: { identities: spec.identities, metadata: spec.metadata },
+    document,
     isHeld: spec.hold !== false,
     isApproved: spec.approved === true && !isRefused,
     isRefused,

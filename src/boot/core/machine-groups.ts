@@ -23,7 +23,7 @@ export class MachineGroups {
     if (known !== undefined && known.base === base) return known.group;
     // Texts that are dropped are made again on request.
     if (this.#groups.size >= maxGroups) this.#groups = new Map();
-    const metadata = { ...base.metadata, ...machine.spec.metadata };
+    const metadata = { ...base.metadata, ...machine.document.spec.metadata };
     const group = toBootGroup(base, base.profileId, { metadata, machine: machine.variable });
     this.#groups.set(machine, { base, group });
     return group;

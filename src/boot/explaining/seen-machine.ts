@@ -29,7 +29,7 @@ export function seenMachine(
 ): SeenMachine {
   const machines = index.machinesOf(asked);
   const { machine } = index.soleMachineOf(asked);
-  const labels = mergedLabels(asked, machine, index.ledger?.reportedLabels(asked, machine?.spec.identities));
+  const labels = mergedLabels(asked, machine, index.ledger?.reportedLabels(asked, machine?.document.spec.identities));
   const own = new Map(machine?.labels);
   const shown = new Map([...labels, ...sentLabels(asked), ...own]);
   const originOf = (name: string): LabelOrigin => {

@@ -49,7 +49,11 @@ export type ChosenAsker = SeenAsker & Selected;
 export function see(asked: Labels, purpose: PermitPurpose | undefined, world: World): SeenAsker {
   const { known, ledger } = world;
   const sole = known.machines.soleOf(asked, undefined);
-  const labels = mergedLabels(asked, sole.machine, ledger?.reportedLabels(asked, sole.machine?.spec.identities));
+  const labels = mergedLabels(
+    asked,
+    sole.machine,
+    ledger?.reportedLabels(asked, sole.machine?.document.spec.identities),
+  );
   const { group, isTied } = winnerOf(labels, world);
   const isForTenant = group !== undefined && sole.hasOthers && !sole.isAmbiguous;
   const own = isForTenant ? known.machines.soleOf(asked, namespaceOf(group)) : sole;

@@ -12,9 +12,12 @@ import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import type { Labels } from "../../model/labels/labels.ts";
+import type { GroupPermits } from "../../model/objects/group.ts";
+import type { MachineDocument } from "../../model/objects/machine.ts";
 import type { TemplatePart } from "../../model/objects/profile.ts";
 import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
 import {
+  type NamedGrant,
   type PermitAsk,
   type PermitPurpose,
   type ReportRules,
@@ -137,6 +140,30 @@ export class BootIndex implements FeedListener {
   /** Every group by its `namespace/name`. The map is live: it changes with the store. */
   get groups(): ReadonlyMap<string, BootGroup> {
     return this.#known.groups;
+  }
+
+  /** Machine objects by `namespace/name`, wherever they count. */
+  *machines(): Iterable<readonly [name: string, document: MachineDocument]> {
+    for (const [name, { document }] of this.#known.machines.all) yield [name, document];
+  }
+
+  /** The grants of all objects, also of those that are refused. */
+  get grants(): readonly NamedGrant[] {
+    const grants: NamedGrant[] = [];
+    for (const [id, { permits }] of this.#known.groups)
+      if (permits?.install !== undefined) grants.push({ key: `group/${id}`, grant: permits.install });
+    for (const [id, { spec }] of this.machines())
+      if (spec.install !== undefined) grants.push({ key: `machine/${id}`, grant: spec.install });
+    return grants;
+  }
+
+  /** Returns what an object grants; undefined if there is no such object. @param key as in `NamedGrant`. */
+  grantingAt(key: string): Pick<GroupPermits, "install"> | undefined {
+    const [kind, ...id] = key.split("/");
+    const name = id.join("/");
+    if (kind === "machine") return this.#known.machines.all.get(name)?.document.spec;
+    const group = kind === "group" ? this.#known.groups.get(name) : undefined;
+    return group && (group.permits ?? {});
   }
 
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {

@@ -77,7 +77,7 @@ function hasPlan({ profile }: ChosenAsker): boolean {
 }
 
 function isRecognised({ asked, own: { machine } }: ChosenAsker, ledger: BootLedger): boolean {
-  const listed = machine?.spec.identities;
+  const listed = machine?.document.spec.identities;
   return recognised({ identities: identitiesOf(asked), ...(listed && { listed }) }, ledger).isClear;
 }
 
@@ -87,7 +87,7 @@ function mayMissReports({ known, ledger }: World): boolean {
 
 /** What the request or the Machine says goes before any report. */
 function differsFromReports({ asked, labels, sole, own: { machine } }: ChosenAsker, ledger: BootLedger): boolean {
-  const identities = new Set([...(machine?.spec.identities ?? []), ...identitiesOf(asked)]);
+  const identities = new Set([...(machine?.document.spec.identities ?? []), ...identitiesOf(asked)]);
   const isGiven = (name: string) => asked.has(name) || sole.machine?.labels.some(([own]) => own === name) === true;
   const differs = ([name, label]: readonly [string, ReportedLabel]) =>
     labels.get(name) !== label.value && !isGiven(name) && stillCounts(label, ledger.nowMs);

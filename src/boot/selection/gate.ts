@@ -49,7 +49,7 @@ export function askOf(
   purpose: PermitPurpose,
   plan: InstallPlan,
 ): PermitAsk {
-  const listed = machine?.spec.identities;
+  const listed = machine?.document.spec.identities;
   return {
     purpose,
     identities: identitiesOf(labels),

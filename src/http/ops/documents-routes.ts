@@ -129,7 +129,7 @@ async function* lines<Item>(items: Iterable<Item>, lineOf: (item: Item) => strin
 
 /** A machine with the labels that it has reported. Those of its Machine are in the documents. */
 function machineText({ labels, group }: ListedMachine, index: DocumentsRoutesOptions["index"]): string {
-  const listed = index.soleMachineOf(labels).machine?.spec.identities;
+  const listed = index.soleMachineOf(labels).machine?.document.spec.identities;
   const merged = mergedLabels(labels, undefined, index.ledger?.reportedLabels(labels, listed));
   return JSON.stringify({ labels: Object.fromEntries(merged), group });
 }
