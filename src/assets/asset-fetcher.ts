@@ -14,7 +14,7 @@ import { diskSentence } from "../lib/files/disk-sentence.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
 import { Shares } from "../lib/shares.ts";
-import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../model/objects/profile-asset.ts";
+import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } from "../model/objects/profile.ts";
 import type { AssetSource } from "./asset-source.ts";
 import { download, removeUnfinished } from "./download.ts";
 import { DownloadError } from "./get.ts";

@@ -2,8 +2,7 @@
 
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import { decodeProfile, documentAddress } from "../model/objects/documents.ts";
-import { installs } from "../model/objects/profile.ts";
-import type { ProfileAsset } from "../model/objects/profile-asset.ts";
+import { installs, type ProfileAsset } from "../model/objects/profile.ts";
 
 /** One file that Profiles list. If Profiles list different files of one name, they contradict each other. */
 export interface AssetClaim {

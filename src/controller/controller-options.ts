@@ -4,7 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics/metrics.ts";
 import type { EditAudit } from "../model/objects/audit.ts";
-import type { AssetStates, MissingFiles } from "../model/objects/profile-asset.ts";
+import type { AssetStates, MissingFiles } from "../model/objects/profile.ts";
 import type { SecretTexts } from "../model/objects/secret-texts.ts";
 import type { Source, StatusSink } from "../model/objects/source.ts";
 import type { Store } from "../store/store.ts";

@@ -8,7 +8,7 @@ import { allowedServers } from "../../src/assets/asset-source.ts";
 import { sha256Of } from "../../src/lib/files/file-digest.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
 import { encodeDocument, profilePath } from "../../src/model/objects/documents.ts";
-import type { ProfileAsset } from "../../src/model/objects/profile-asset.ts";
+import type { ProfileAsset } from "../../src/model/objects/profile.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { type Answer, type FileServer, file, startFileServer, status } from "./file-server.ts";

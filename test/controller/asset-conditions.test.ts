@@ -1,7 +1,7 @@
 /** The condition `AssetsReady` of a Profile. */
 
 import { expect, it } from "vitest";
-import type { AssetState, ProfileAsset } from "../../src/model/objects/profile-asset.ts";
+import type { AssetState, ProfileAsset } from "../../src/model/objects/profile.ts";
 import type { ProfileObject } from "../../src/model/objects/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { profileObject } from "./objects.ts";

@@ -41,7 +41,7 @@ describe("the controller and Machines", () => {
     await under.settled();
   }
 
-  /** @param shown what the source shows of the refused version: see model/objects/refused-machine.ts. */
+  /** @param shown what the source shows of the refused version: see `refusedMachine`. */
   async function refused(shown?: Partial<MachineSpec>, read: Partial<Refusal> = {}): Promise<void> {
     const message = "spec.labels: must be an object";
     if (shown !== undefined) under.source.put({ ...machineObject(shown), refusal: message });

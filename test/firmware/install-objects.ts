@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LocalBoot } from "../../src/model/local-boot.ts";
+import type { LocalBoot } from "../../src/model/permits/permit.ts";
 
 interface Install {
   readonly mac: string;

@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
-import type { LocalBoot } from "../../src/model/local-boot.ts";
+import type { LocalBoot } from "../../src/model/permits/permit.ts";
 import { type Machine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { diskGreeting, makeBiosDisk, makeUefiDisk } from "./bootable-disk.ts";

@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { MachineSpec } from "../../src/model/objects/machine.ts";
-import { refusedMachine } from "../../src/model/objects/refused-machine.ts";
-import type { GroupObject, MachineObject } from "../../src/model/objects/source.ts";
+import { type GroupObject, type MachineObject, refusedMachine } from "../../src/model/objects/source.ts";
 import type { InstallGrant } from "../../src/model/permits/permit.ts";
 import { countingAtOnce } from "../../src/model/selection/at-once.ts";
 

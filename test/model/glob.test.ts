@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { matchesGlob } from "../../src/model/labels/glob.ts";
+import { matchesGlob } from "../../src/model/labels/expression.ts";
 
 describe("matchesGlob", () => {
   it.each([

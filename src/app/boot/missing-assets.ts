@@ -6,7 +6,7 @@
 import type { RequestedMachine } from "../../http/boot/access-log.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import type { MissingFiles } from "../../model/objects/profile-asset.ts";
+import type { MissingFiles } from "../../model/objects/profile.ts";
 
 const keptMs = 60_000;
 /** The most files. davit forgets the oldest one first. */

@@ -7,7 +7,7 @@ import { type AssetSource, allowedServers } from "../../assets/asset-source.ts";
 import { answerOrSilence } from "../../assets/get.ts";
 import { askStore, type StoreCredentials } from "../../follow/store-request.ts";
 import { diskSentence } from "../../lib/files/disk-sentence.ts";
-import { type AssetState, assetPath, storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
+import { type AssetState, assetPath, storeAssetsPrefix } from "../../model/objects/profile.ts";
 import type { ServiceConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../../store/wal/lock.ts";

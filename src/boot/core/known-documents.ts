@@ -15,13 +15,13 @@ import type { SecretReader } from "../../model/objects/secret-texts.ts";
 import type { GrubSource } from "../../render/boot/own-scripts.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { GroupLines } from "../../render/metadata/metadata.ts";
-import { KnownMachines } from "./known-machines.ts";
+import { type BootMachine, KnownMachines } from "./known-machines.ts";
 import { KnownSecrets } from "./known-secrets.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
 export interface BootGroup extends Group, RenderedTexts {
-  /** The variable `machine` of templates. Undefined unless the Group is that of one Machine (`machine-groups.ts`). */
+  /** The variable `machine` of templates. Undefined unless the Group is that of one Machine (`MachineGroups`). */
   readonly machine: JsonObject | undefined;
 }
 
@@ -281,4 +281,32 @@ function objectId({ namespace, name }: { readonly namespace: string; readonly na
 function copy<Value>(from: ReadonlyMap<string, Value>, to: Map<string, Value>, id: string): void {
   const value = from.get(id);
   if (value !== undefined) to.set(id, value);
+}
+
+/** With the texts of a small script, each takes 1 to 2 KiB. */
+const maxGroups = 32_768;
+
+interface Derived {
+  readonly base: BootGroup;
+  readonly group: BootGroup;
+}
+
+/**
+ * Makes the Group that one Machine gets: with the Machine's metadata over its own, and with the variable `machine`. It
+ * caches the result, because the Group holds the rendered texts of the Machine.
+ */
+export class MachineGroups {
+  #groups = new Map<BootMachine, Derived>();
+
+  /** Returns the Group for the Machine: the same object until the Group or the Machine changes. */
+  of(base: BootGroup, machine: BootMachine): BootGroup {
+    const known = this.#groups.get(machine);
+    if (known !== undefined && known.base === base) return known.group;
+    // Texts that are dropped are made again on request.
+    if (this.#groups.size >= maxGroups) this.#groups = new Map();
+    const metadata = { ...base.metadata, ...machine.document.spec.metadata };
+    const group = toBootGroup(base, base.profileId, { metadata, machine: machine.variable });
+    this.#groups.set(machine, { base, group });
+    return group;
+  }
 }

@@ -27,10 +27,9 @@ import {
 import { type CommonDoubt, permitRefusals } from "../../model/refusals.ts";
 import { SelectorIndex } from "../../model/selection/selector-index.ts";
 import { BootError } from "../core/boot-error.ts";
-import { type BootGroup, type BootProfile, KnownDocuments } from "../core/known-documents.ts";
+import { type BootGroup, type BootProfile, KnownDocuments, MachineGroups } from "../core/known-documents.ts";
 import type { BootMachine, SoleMachine } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
-import { MachineGroups } from "../core/machine-groups.ts";
 import type { BootLedger, Candidate, Selected } from "../core/selected.ts";
 import { type SeenAsker, see, type World } from "./asker.ts";
 import {

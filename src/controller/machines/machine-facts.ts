@@ -6,8 +6,7 @@
 
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { GroupDocument } from "../../model/objects/documents.ts";
-import type { MachineDocument, MachinePhase } from "../../model/objects/machine.ts";
-import { phaseOf } from "../../model/objects/machine-phase.ts";
+import { type MachineDocument, type MachinePhase, phaseOf } from "../../model/objects/machine.ts";
 import {
   type Condition,
   heldReason,

@@ -6,17 +6,20 @@
 import { unreachable } from "../../lib/errors.ts";
 import type { ProfileDocument } from "../../model/objects/documents.ts";
 import type { FindingCode } from "../../model/objects/findings.ts";
-import type {
-  GenericFormat,
-  ProfileContent,
-  ProfileSpec,
-  ResolvedTemplate,
-  TemplatePart,
-  TemplateSource,
-  Templates,
+import {
+  bootTexts,
+  fieldOf,
+  type GenericFormat,
+  isLocation,
+  type ProfileAsset,
+  type ProfileContent,
+  type ProfileSpec,
+  partsOf,
+  type ResolvedTemplate,
+  type TemplatePart,
+  type TemplateSource,
+  type Templates,
 } from "../../model/objects/profile.ts";
-import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/objects/profile.ts";
-import type { ProfileAsset } from "../../model/objects/profile-asset.ts";
 import type { SecretTexts } from "../../model/objects/secret-texts.ts";
 import {
   allowTemplateLabel,

@@ -9,7 +9,7 @@ import {
   assetReasons,
   type MissingFiles,
   type ProfileAsset,
-} from "../../model/objects/profile-asset.ts";
+} from "../../model/objects/profile.ts";
 import {
   type Condition,
   type ObjectName,

@@ -10,7 +10,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import type { AssetStates, MissingFiles } from "../../model/objects/profile-asset.ts";
+import type { AssetStates, MissingFiles } from "../../model/objects/profile.ts";
 import {
   heldReason,
   type ObjectName,

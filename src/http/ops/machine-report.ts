@@ -2,8 +2,7 @@
 
 import { toRfc3339 } from "../../lib/clock.ts";
 import { isOwnUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
-import { identity as identityText } from "../../model/objects/machine.ts";
-import { phaseOf } from "../../model/objects/machine-phase.ts";
+import { identity as identityText, phaseOf } from "../../model/objects/machine.ts";
 import {
   grantRefusal,
   type LedgerEntry,

@@ -5,7 +5,7 @@
 
 import { after } from "../../lib/soon.ts";
 import { backupPath, followPath } from "../../model/follow-line.ts";
-import { storeAssetsPrefix } from "../../model/objects/profile-asset.ts";
+import { storeAssetsPrefix } from "../../model/objects/profile.ts";
 import { ledgerPath } from "../../model/permits/permit-wire.ts";
 import type { Store } from "../../store/store.ts";
 import type { Exchange, Handled } from "../exchange.ts";

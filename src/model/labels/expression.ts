@@ -10,7 +10,6 @@
 import { unreachable } from "../../lib/errors.ts";
 import { compareBytes } from "../../lib/order.ts";
 import { isJsonObject } from "../json.ts";
-import { matchesGlob } from "./glob.ts";
 import { isMacPrefix, isUuid, isUuidPrefix, normalizeMac } from "./hardware-ids.ts";
 import { normalizeLabel } from "./labels.ts";
 
@@ -180,4 +179,52 @@ export function isExpression(value: unknown): boolean {
   return (
     typeof key === "string" && isKnown && Array.isArray(values) && values.every((each) => typeof each === "string")
   );
+}
+
+/** Longer values match no pattern. Values in a selector have the same limit. */
+export const maxGlobValueLength = 253;
+
+/** A text whose elements are whole characters, so that `?` never matches half of a surrogate pair. */
+type Characters = string | readonly string[];
+
+/**
+ * True when the pattern matches the whole value. `*` matches any characters, even none, and `?` matches one. There are
+ * no other wildcards and no escapes. False for any value longer than 253 characters.
+ *
+ * No pattern takes long, whatever the value. A search only goes back to the last `*`. So it takes at most as many steps
+ * as the pattern's length times the value's length, and both lengths are bounded.
+ */
+export function matchesGlob(pattern: string, value: string): boolean {
+  // A character has at most two UTF-16 units.
+  if (value.length > 2 * maxGlobValueLength) return false;
+  const text = charactersOf(value);
+  return text.length <= maxGlobValueLength && isMatch(charactersOf(pattern), text);
+}
+
+function charactersOf(text: string): Characters {
+  return /[\ud800-\udfff]/.test(text) ? [...text] : text;
+}
+
+function isMatch(pattern: Characters, text: Characters): boolean {
+  let at = 0;
+  let inPattern = 0;
+  // The position of the last star in the pattern, and where in the text its match ends so far.
+  let star = -1;
+  let starEnd = 0;
+  while (at < text.length) {
+    if (pattern[inPattern] === "*") {
+      star = inPattern++;
+      starEnd = at;
+    } else if (pattern[inPattern] === "?" || pattern[inPattern] === text[at]) {
+      inPattern++;
+      at++;
+    } else if (star >= 0) {
+      inPattern = star + 1;
+      at = ++starEnd;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[inPattern] === "*") inPattern++;
+  return inPattern === pattern.length;
 }

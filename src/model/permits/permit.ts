@@ -13,7 +13,6 @@
  *   identities not clear                          refused
  */
 
-import type { LocalBoot } from "../local-boot.ts";
 import type { PermitRefusal } from "../refusals.ts";
 import { recognised } from "./recognised.ts";
 
@@ -366,3 +365,5 @@ const disk: Verdict = { kind: "disk" };
 function refused(why: PermitRefusal): Verdict {
   return { kind: "refused", why };
 }
+
+export type LocalBoot = "exit" | "sanboot" | "notFound";

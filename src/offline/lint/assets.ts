@@ -6,8 +6,7 @@
 import type { JsonObject } from "../../model/json.ts";
 import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../../model/objects/documents.ts";
 import { type GroupSpec, toGroup } from "../../model/objects/group.ts";
-import { type BootText, type KernelBoot, kernelTexts } from "../../model/objects/profile.ts";
-import { assetPath } from "../../model/objects/profile-asset.ts";
+import { assetPath, type BootText, type KernelBoot, kernelTexts } from "../../model/objects/profile.ts";
 import type { ObjectName } from "../../model/objects/source.ts";
 import { renderBootText } from "../../render/boot/boot.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";

@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import type { Planned } from "../../controller/step.ts";
 import type { FindingCode } from "../../model/objects/findings.ts";
-import type { FileProblem } from "../../sources/directory/file-problem.ts";
+import type { FileProblem } from "../../sources/directory/list-files.ts";
 import type { Manifests } from "../load/load-manifests.ts";
 import { inputLabel } from "../load/read-input.ts";
 import { type AssetOptions, assetFindings } from "./assets.ts";

@@ -1,7 +1,7 @@
 /** Renders the boot section of a Profile for one Group. Kernel, initrds and arguments are templates, too. */
 
-import type { LocalBoot } from "../../model/local-boot.ts";
 import type { KernelBoot } from "../../model/objects/profile.ts";
+import type { LocalBoot } from "../../model/permits/permit.ts";
 import { RenderError } from "../core/render-error.ts";
 import type { Template, Variables } from "../template/template.ts";
 import { wordsOf } from "./kernel-words.ts";

@@ -9,7 +9,7 @@
 
 import { unreachable } from "../../lib/errors.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import type { LocalBoot } from "../../model/local-boot.ts";
+import type { LocalBoot } from "../../model/permits/permit.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
 import { parseInitrd } from "../boot/initrd.ts";
 import { wordsOf } from "../boot/kernel-words.ts";

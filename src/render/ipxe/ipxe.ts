@@ -5,7 +5,7 @@
 
 import { assert, unreachable } from "../../lib/errors.ts";
 import { identityLabels, type LabelPair, type Labels } from "../../model/labels/labels.ts";
-import type { LocalBoot } from "../../model/local-boot.ts";
+import type { LocalBoot } from "../../model/permits/permit.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
 import { parseInitrd } from "../boot/initrd.ts";
 import { type Filled, textOf } from "../boot/pieces.ts";

@@ -1,9 +1,8 @@
 /** Converts the admitted JSON of permits. Its times and durations have passed the patterns of the CRDs. */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { LocalBoot } from "../../model/local-boot.ts";
 import type { GroupPermits } from "../../model/objects/group.ts";
-import type { InstallGrant, InstallPlan, InstallScope, ReportRules } from "../../model/permits/permit.ts";
+import type { InstallGrant, InstallPlan, InstallScope, LocalBoot, ReportRules } from "../../model/permits/permit.ts";
 
 const presetTimeoutSeconds = 2 * 3_600;
 

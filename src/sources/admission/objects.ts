@@ -4,20 +4,20 @@ import { assert } from "../../lib/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { normalizeExpressions } from "../../model/labels/expression.ts";
 import { isOwnUuid, isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
-import type { LocalBoot } from "../../model/local-boot.ts";
 import { type GroupSpec, normalizeSelector } from "../../model/objects/group.ts";
 import { identity, type MachineSpec } from "../../model/objects/machine.ts";
 import {
   type Boot,
   effects,
   genericPart,
+  type ProfileAsset,
   type ProfileCaution,
   type ProfileSpec,
   type TemplateSource,
   type Templates,
   templateParts,
 } from "../../model/objects/profile.ts";
-import type { ProfileAsset } from "../../model/objects/profile-asset.ts";
+import type { LocalBoot } from "../../model/permits/permit.ts";
 import type { SchemaFinding } from "./check.ts";
 import { writtenExpressions } from "./expressions.ts";
 import { permitsOfGroup, readLocalBoot, toInstallGrant, toInstallPlan, toReportRules } from "./installs.ts";

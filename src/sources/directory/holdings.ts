@@ -2,7 +2,7 @@
  * Holds the objects of the directory source. The controller reads them as a view, which follows the files by rules:
  *
  * - If the newest version of an object is refused, its last accepted version stays. Of a Machine only what makes its
- *   machine wait stays (model/objects/refused-machine.ts).
+ *   machine wait stays (`refusedMachine`).
  * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. The view becomes
  *   complete again when a look finds no problem and every file at rest. Until then, davit must expect that a missing
  *   object returns, for example when somebody mounts a volume again.
@@ -20,7 +20,6 @@ import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../../lib/errors.ts";
 import type { GroupSpec } from "../../model/objects/group.ts";
 import type { ProfileCaution } from "../../model/objects/profile.ts";
-import { refusedMachine } from "../../model/objects/refused-machine.ts";
 import {
   fileUid,
   type GroupObject,
@@ -29,11 +28,12 @@ import {
   type ObjectName,
   objectKey,
   type Refusal,
+  refusedMachine,
   type SourceObject,
   type SourceView,
 } from "../../model/objects/source.ts";
 import { countingAtOnce } from "../../model/selection/at-once.ts";
-import type { FileProblem } from "./file-problem.ts";
+import type { FileProblem } from "./list-files.ts";
 import type { Definition, FileContent } from "./read-file.ts";
 
 /** A file as a look found it. */

@@ -17,7 +17,9 @@ import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import { compareBytes } from "../../lib/order.ts";
-import { type FileProblem, wholeProblem } from "./file-problem.ts";
+import type { Position } from "../../lib/text/position.ts";
+import type { FindingCode } from "../../model/objects/findings.ts";
+import type { SourceProblem } from "../../model/objects/source.ts";
 
 export interface ListedFile {
   readonly path: string;
@@ -286,4 +288,18 @@ function isManifest(name: string): boolean {
 
 function identityOf({ dev, ino }: BigIntStats): string {
   return `${dev}:${ino}`;
+}
+
+export interface FileProblem extends SourceProblem {
+  readonly code: FindingCode;
+  /** The file's name in messages. */
+  readonly file: string;
+  /** Undefined for a problem of the whole file. */
+  readonly at?: Position;
+  /** The message without the place. */
+  readonly text: string;
+}
+
+export function wholeProblem(file: string, code: FindingCode, message: string): FileProblem {
+  return { origin: file, message, code, file, text: message };
 }

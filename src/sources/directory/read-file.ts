@@ -19,7 +19,7 @@ import type { SchemaFinding } from "../admission/check.ts";
 import { decodeUtf8 } from "../admission/core-kinds.ts";
 import { foreignKey } from "../admission/identity.ts";
 import type { SchemaNode } from "../admission/schema.ts";
-import { type FileProblem, wholeProblem } from "./file-problem.ts";
+import { type FileProblem, wholeProblem } from "./list-files.ts";
 import { formatOf, readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 
 /** A document that names an object. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { WriteLanes } from "../../../src/sources/kubernetes/status/write-lanes.ts";
+import { WriteLanes } from "../../../src/sources/kubernetes/status/status-writer.ts";
 
 function succeed(lanes: WriteLanes, times: number): number {
   for (let count = 0; count < times; count++) lanes.succeeded();

@@ -10,7 +10,6 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { refusedMachine } from "../../../model/objects/refused-machine.ts";
 import {
   type GroupObject,
   isOwnKind,
@@ -23,6 +22,7 @@ import {
   type Reference,
   type Refusal,
   referencesOf,
+  refusedMachine,
   type SourceObject,
   type SourceProblem,
   type SourceView,
