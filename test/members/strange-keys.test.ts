@@ -132,6 +132,33 @@ describe.skipIf(missing("etcd"))("a key that no davit wrote", { timeout: 60_000 
     expect(stateOf(next.store)).toContain('"path": "/a"');
   });
 
+  it("at the epoch, far too high, keeps no snapshot from deleting what is old", async () => {
+    const first = await members.open("a");
+    await leaderOf([first]);
+    await first.store.submit(set("/a", "1"));
+    await put(keyOf("epoch"), "999999999999");
+    await put(keyOf("l/1/x"), "no davit's");
+    await first.store.submit(set("/a", "2"));
+    expect(await first.store.purge()).toBe(true);
+    const inLog = async () => (await client.range({ key: keyOf("l/"), end: keyOf("l0"), keysOnly: true })).keys;
+    const epochs = (await inLog()).map(({ key }) => key.slice(keyOf("l/").length).split("/")[0]);
+    expect([...new Set(epochs)].filter((epoch) => Number(epoch) < 1_000_000_000_000)).toEqual([]);
+    await first.store.submit(set("/a", "3"));
+    const second = await members.open("b");
+    for (const store of await settled([first, second])) expect(store.status).toBe("writable");
+  });
+
+  it.each(["meta", "snap/current"])("in place of the key %s refuses a start, which names the key", async (name) => {
+    const first = await members.open("a");
+    await leaderOf([first]);
+    await first.store.submit(set("/a", "1"));
+    await first.stop();
+    members.all = [];
+    await put(keyOf(name), "{}");
+    const problem = `Reading the key "${keyOf(name)}" in etcd: it is not what davit writes; restore a backup`;
+    await expect(members.open("b")).rejects.toThrow(problem);
+  });
+
   it("of the level, which 0.2 left, counts for nothing", async () => {
     const first = await members.open("a");
     await leaderOf([first]);

@@ -219,7 +219,7 @@ describe("the state in a snapshot", () => {
     { name: "an event of another kind", lines: [head, '{"event":{"action":"eat"}}'] },
     { name: "a history that ends elsewhere", lines: ['{"v":1,"index":9,"oldestIndex":1}'] },
   ])("that holds $name is damage, and its text is not told", ({ lines }) => {
-    expect(() => read(...lines)).toThrow(/^Reading the store's files: their [a-zA-Z' ]+ is not what davit writes/);
+    expect(() => read(...lines)).toThrow(/^Reading the store: its [a-zA-Z' ]+ is not what davit writes/);
     expect(() => read(...lines)).not.toThrow("secret");
   });
 

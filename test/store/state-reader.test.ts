@@ -124,7 +124,7 @@ describe("a snapshot that is read in large pieces", () => {
   ])("refuses the line %s", (line) => {
     const good = '{"file":"/b","value":"x","createdIndex":1,"modifiedIndex":1}';
     expect(() => read(lines(good, line, good))).toThrow(
-      /^Reading the store's files: their .* is not what davit writes/,
+      /^Reading the store: its .* is not what davit writes/,
     );
   });
 

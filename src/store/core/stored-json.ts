@@ -1,5 +1,6 @@
 /**
- * Reads the JSON that the store wrote to disk, field by field. It reports any other data as damage and guesses nothing.
+ * Reads the JSON that the store wrote to a file or into etcd, field by field. It reports any other data as damage and
+ * guesses nothing.
  */
 
 import { type Decoder, ShapeError, where } from "../../lib/shape.ts";
@@ -68,5 +69,5 @@ function isFields(value: unknown): value is StoredFields {
 
 /** Makes the error for data that davit does not write. @param what the wrong part, for the message. */
 export function unreadable(what: string): WalError {
-  return new WalError("damaged", `Reading the store's files: their ${what} is not what davit writes; restore a backup`);
+  return new WalError("damaged", `Reading the store: its ${what} is not what davit writes; restore a backup`);
 }

@@ -14,9 +14,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { object, text, whole } from "../../lib/shape.ts";
+import { object, parsed, text, whole } from "../../lib/shape.ts";
 import { newerFormat, WalError } from "../core/log-port.ts";
-import { parseJson, stored } from "../core/stored-json.ts";
 import { bytesOf } from "./client/messages.ts";
 import type { BatchName, LogPlace } from "./layout.ts";
 
@@ -113,8 +112,8 @@ export async function fetchLarge(
   name: BatchName,
   { records: [record] }: BatchFrame,
 ): Promise<BatchFrame> {
-  if (record === undefined) throw incompleteBatch();
-  const large = stored(largeShape, parseJson(record));
+  const large = parsed(largeShape, Buffer.from(record ?? []).toString());
+  if (large === undefined) throw damagedBatch();
   const pieces: Uint8Array[] = [];
   while (pieces.length < large.pieces) {
     const { keys } = await client.range({ key: layout.piece(name, pieces.length) });

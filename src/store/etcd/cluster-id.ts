@@ -3,11 +3,10 @@
 import { createHash } from "node:crypto";
 import { object, text } from "../../lib/shape.ts";
 import { WalError } from "../core/log-port.ts";
-import { parseJson, stored } from "../core/stored-json.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { bytesOf } from "./client/messages.ts";
 import { wentBack } from "./health.ts";
-import { Layout } from "./layout.ts";
+import { Layout, storedIn } from "./layout.ts";
 
 type RandomBytes = (bytes: number) => Uint8Array;
 
@@ -53,7 +52,7 @@ function noMovedStore(prefix: string): WalError {
 /** The id in the key `meta`; undefined where no cluster was begun. @throws {EtcdError} */
 export async function readClusterId(client: EtcdClient, meta: string): Promise<string | undefined> {
   const [found] = (await client.range({ key: meta })).keys;
-  return found === undefined ? undefined : stored(object({ cluster: text }), parseJson(found.value)).cluster;
+  return found === undefined ? undefined : storedIn(object({ cluster: text }), found).cluster;
 }
 
 /** A random number other than 0, 64 bits in lower-case hex without leading zeros. */

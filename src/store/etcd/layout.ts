@@ -17,6 +17,7 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
+import { type Decoder, parsed } from "../../lib/shape.ts";
 import { movedAway, movedName, WalError } from "../core/log-port.ts";
 import type { EtcdClient } from "./client/etcd-client.ts";
 import { type EtcdKey, prefixEnd } from "./client/messages.ts";
@@ -51,6 +52,8 @@ export class Layout {
   readonly all: KeyRange;
   /** The head and every batch. */
   readonly log: KeyRange;
+  /** The pieces of every large batch. */
+  readonly pieces: KeyRange;
   readonly members: KeyRange;
   /** The leader and every member. */
   readonly membership: KeyRange;
@@ -68,6 +71,7 @@ export class Layout {
     this.moved = `${prefix}${movedName}`;
     this.all = below(prefix);
     this.log = below(`${prefix}l/`);
+    this.pieces = below(`${prefix}b/`);
     this.members = below(`${prefix}members/`);
     this.membership = { key: this.leader, end: prefixEnd(`${prefix}members/`) };
     this.snapshots = below(`${prefix}snap/`);
@@ -121,14 +125,17 @@ export class Layout {
   movedTo(mark: EtcdKey): WalError {
     return movedAway(`"${this.all.key}" in etcd`, Buffer.from(mark.value).toString(), `the key "${this.moved}"`);
   }
-
-  /** The batches of an epoch, and the pieces of large ones. */
-  epochRanges(epoch: number): readonly KeyRange[] {
-    return [below(`${this.#prefix}l/${epoch}/`), below(`${this.#prefix}b/${epoch}/`)];
-  }
 }
 
-function below(prefix: string): KeyRange {
+/** What a key holds. @throws {WalError} damaged, for what no davit wrote. */
+export function storedIn<Value>(shape: Decoder<Value>, { key, value }: EtcdKey): Value {
+  const found = parsed(shape, Buffer.from(value).toString());
+  if (found !== undefined) return found;
+  throw new WalError("damaged", `Reading the key "${key}" in etcd: it is not what davit writes; restore a backup`);
+}
+
+/** The range of all keys that begin with a prefix. */
+export function below(prefix: string): KeyRange {
   return { key: prefix, end: prefixEnd(prefix) };
 }
 

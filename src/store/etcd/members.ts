@@ -7,9 +7,8 @@
  */
 
 import type { Log } from "../../lib/log.ts";
-import { type Decoder, list, number, object, optional, record, text } from "../../lib/shape.ts";
+import { type Decoder, list, number, object, optional, parsed, record, text } from "../../lib/shape.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { parseJson, stored } from "../core/stored-json.ts";
 import { EtcdError } from "./client/etcd-error.ts";
 import type { EtcdKey } from "./client/messages.ts";
 import type { EtcdWatchPart } from "./client/watch.ts";
@@ -43,13 +42,7 @@ const beatShape = object({
 
 /** What a key holds; undefined unless it is JSON of a shape under a lease, as davit writes it. */
 export function valueIn<Value>(shape: Decoder<Value>, { value, lease }: EtcdKey): Value | undefined {
-  if (lease === 0n) return undefined;
-  try {
-    return stored(shape, parseJson(value));
-  } catch (error) {
-    if (!(error instanceof WalError)) throw error;
-    return undefined;
-  }
+  return lease === 0n ? undefined : parsed(shape, Buffer.from(value).toString());
 }
 
 export interface Leader {

@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { type Decoder, number, object, optional, text } from "../../lib/shape.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
-import { parseJson, stored } from "../core/stored-json.ts";
 import type { LeaderTime } from "./batches.ts";
 import {
   bytesOf,
@@ -18,7 +17,7 @@ import {
   prefixEnd,
 } from "./client/messages.ts";
 import type { LogPosition } from "./delivery.ts";
-import type { KeyRange, Layout, LogPlace } from "./layout.ts";
+import { below, type KeyRange, type Layout, type LogPlace, storedIn } from "./layout.ts";
 
 /** The value of `snap/current`. */
 interface CurrentSnapshot {
@@ -28,8 +27,6 @@ interface CurrentSnapshot {
   readonly sha256: string;
   /** What the snapshot before still needs; undefined for the first one. */
   readonly previous?: OlderSnapshot | undefined;
-  /** Epochs before this one are deleted. */
-  readonly deletedTo: number;
   /** Of the moment when it was saved. */
   readonly clock: LeaderTime;
 }
@@ -42,12 +39,11 @@ const currentShape: Decoder<CurrentSnapshot> = object({
   pieces: number,
   sha256: text,
   previous: optional(object(older)),
-  deletedTo: number,
   clock: object({ atMs: number, term: number }),
 });
 
-function currentIn({ value }: EtcdKey): CurrentSnapshot {
-  return stored(currentShape, parseJson(value));
+function currentIn(key: EtcdKey): CurrentSnapshot {
+  return storedIn(currentShape, key);
 }
 
 export interface EtcdSnapshot extends Snapshot {
@@ -109,9 +105,8 @@ export class EtcdSnapshots {
       former === undefined
         ? undefined
         : { sequence: former.position.sequence, epoch: former.position.epoch, revision: former.position.revision };
-    const deletedTo = former?.deletedTo ?? 0;
-    await this.#publish({ position, pieces: count, sha256, previous, deletedTo, clock }, leaderRevision);
-    if (previous !== undefined) await this.#clean(previous, deletedTo);
+    await this.#publish({ position, pieces: count, sha256, previous, clock }, leaderRevision);
+    if (previous !== undefined) await this.#clean(previous);
   }
 
   /**
@@ -124,7 +119,7 @@ export class EtcdSnapshots {
     const { position, leaderRevision, clock } = writer;
     await this.#deleteOthers(undefined, leaderRevision);
     const { count, sha256 } = await this.#write(writer, pieces);
-    const current: CurrentSnapshot = { position, pieces: count, sha256, previous: undefined, deletedTo: 0, clock };
+    const current: CurrentSnapshot = { position, pieces: count, sha256, previous: undefined, clock };
     const answer = await client.txn(
       {
         when: [
@@ -171,23 +166,28 @@ export class EtcdSnapshots {
   async #deleteOthers(current: CurrentSnapshot | undefined, leaderRevision: number): Promise<void> {
     const { layout } = this.#options;
     const kept = new Set([current?.position.sequence, current?.previous?.sequence]);
-    for (const sequence of await this.#sequences()) {
+    for (const sequence of await this.#numbersIn(layout.snapshots)) {
       if (!kept.has(sequence)) await this.#asLeader(leaderRevision, { delete: layout.snapshot(sequence) });
     }
   }
 
-  /** Of all snapshots. Even for keys only, etcd reads the values, so davit asks for one key of each snapshot. */
-  async #sequences(): Promise<readonly number[]> {
-    const { client, layout } = this.#options;
-    const { end } = layout.snapshots;
+  /**
+   * The numbers of all snapshots, or of all epochs, as the first part of their keys. Even for keys only, etcd reads the
+   * values, so davit asks for one key of each. It does not count up to the highest number, which may be anything.
+   */
+  async #numbersIn({ key: start, end }: KeyRange): Promise<readonly number[]> {
+    const { client } = this.#options;
     const found: number[] = [];
-    let { key } = layout.snapshots;
+    let from = start;
     for (;;) {
-      const [first] = (await client.range({ key, end, keysOnly: true, limit: 1 })).keys;
+      const [first] = (await client.range({ key: from, end, keysOnly: true, limit: 1 })).keys;
       if (first === undefined) return found;
-      const [name = ""] = first.key.slice(layout.snapshots.key.length).split("/");
-      if (first.key !== layout.current) found.push(Number(name));
-      key = prefixEnd(`${layout.snapshots.key}${name}/`);
+      const [name = ""] = first.key.slice(start.length).split("/");
+      if (/^(0|[1-9]\d{0,14})$/.test(name)) found.push(Number(name));
+      const next = prefixEnd(`${start}${name}/`);
+      // A key that is no UTF-8 leads back to itself.
+      if (next === from) return found;
+      from = next;
     }
   }
 
@@ -242,13 +242,14 @@ export class EtcdSnapshots {
   }
 
   /** Deletes what is older than the snapshot before the valid one. */
-  async #clean({ epoch: keptEpoch, revision }: OlderSnapshot, from: number): Promise<void> {
+  async #clean({ epoch: keptEpoch, revision }: OlderSnapshot): Promise<void> {
     const { client, layout, compact } = this.#options;
-    for (let epoch = from; epoch < keptEpoch; epoch++) {
-      for (const range of layout.epochRanges(epoch)) await this.#deleteAll(range);
+    for (const range of [layout.log, layout.pieces]) {
+      for (const epoch of await this.#numbersIn(range)) {
+        if (epoch < keptEpoch) await this.#deleteAll(below(`${range.key}${epoch}/`));
+      }
     }
     if (compact && revision > 1) await client.compact(revision - 1);
-    await this.#noteDeleted(keptEpoch);
   }
 
   /** Deletes page by page, because etcd reads the values of the keys, and does nothing else while it deletes. */
@@ -261,20 +262,6 @@ export class EtcdSnapshots {
       await client.deleteRange({ key, end: `${last.key}\0` });
       if (!more) return;
     }
-  }
-
-  async #noteDeleted(deletedTo: number): Promise<void> {
-    const { client, layout } = this.#options;
-    const [key] = (await client.range({ key: layout.current })).keys;
-    if (key === undefined) return;
-    const current = { ...currentIn(key), deletedTo };
-    await client.txn(
-      {
-        when: [{ key: layout.current, is: "equal", modRevision: key.modRevision }],
-        success: [{ put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } }],
-      },
-      { repeat: true },
-    );
   }
 }
 
