@@ -1,11 +1,10 @@
 /** How an appender puts proposals into batches, and what it says of them when etcd does not answer or the log ends. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { WalError } from "../../src/store/core/log-port.ts";
 import { Appender } from "../../src/store/etcd/appender.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { logStart } from "../../src/store/etcd/delivery.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
 import { LeaderClock } from "../../src/store/etcd/leader-clock.ts";
@@ -22,7 +21,13 @@ describe.skipIf(missing("etcd"))("an appender", () => {
   beforeEach(async () => {
     etcd = await startEtcdV3();
     proxy = await startEtcdProxy(etcd.urls[0] ?? new URL("http://none"));
-    client = EtcdClient.open({ endpoints: [proxy.url], clock: systemClock, log: silentLog, random: Math.random });
+    client = EtcdClient.open({
+      endpoints: [proxy.url],
+      clock: systemClock,
+      log: silentLog,
+      random: Math.random,
+      withinMs: 2_000,
+    });
   });
   afterEach(async () => {
     client.close();
@@ -38,7 +43,6 @@ describe.skipIf(missing("etcd"))("an appender", () => {
       layout,
       clock: systemClock,
       leaderClock: new LeaderClock(systemClock.nowMs),
-      withinMs: 2_000,
       run: "1",
       epoch: 0,
       delivery: () => ({ add() {}, position: logStart }),
@@ -94,12 +98,18 @@ describe.skipIf(missing("etcd"))("an appender", () => {
   });
 
   it("writes no fenced record of the time before another member led, even if this one leads again", async () => {
-    const direct = EtcdClient.open({ endpoints: etcd.urls, clock: systemClock, log: silentLog, random: Math.random });
+    const direct = EtcdClient.open({
+      endpoints: etcd.urls,
+      clock: systemClock,
+      log: silentLog,
+      random: Math.random,
+      withinMs: 2_000,
+    });
     const { epoch, leader } = layout;
     const lead = async () => {
       await direct.deleteRange({ key: leader });
-      const made = { put: { key: leader, value: bytesOf("{}") } };
-      return (await direct.txn({ success: [made, { put: { key: epoch, value: bytesOf("0") } }] })).header.revision;
+      const made = { put: { key: leader, value: "{}" } };
+      return (await direct.txn({ success: [made, { put: { key: epoch, value: "0" } }] })).header.revision;
     };
     let revision = await lead();
     const appender = openAppender(() => revision);

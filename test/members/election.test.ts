@@ -1,8 +1,8 @@
 /** What a member reads about the leader may arrive after it has become the leader itself. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { missing } from "../helpers/requirements.ts";

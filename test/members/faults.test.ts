@@ -1,12 +1,10 @@
 /** What goes wrong between a davit and etcd: answers and events that are lost, and leaders that are none any more. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient, EtcdError, type EtcdWatchPart } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { EtcdError } from "../../src/store/etcd/client/etcd-error.ts";
-import type { EtcdWatchPart } from "../../src/store/etcd/client/watch.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { type Pick, seededPick } from "../helpers/fault-files.ts";
 import { missing } from "../helpers/requirements.ts";

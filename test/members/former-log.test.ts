@@ -2,9 +2,9 @@
 
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { storePath } from "../../src/store/core/node.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { leaderOf, membersOnOneEtcd, set } from "./members.ts";

@@ -8,10 +8,10 @@
 import { execFileSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { WalError } from "../../src/store/core/log-port.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import type { Store } from "../../src/store/store.ts";
 import { chartToolPath } from "../../tools/build/chart-tools.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";

@@ -6,10 +6,9 @@
 
 import { cp, rm } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient, EtcdError } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { storePath } from "../../src/store/core/node.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { EtcdError } from "../../src/store/etcd/client/etcd-error.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";

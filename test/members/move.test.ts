@@ -2,13 +2,12 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { Submission } from "../../src/store/command/command.ts";
 import { WalError } from "../../src/store/core/log-port.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { StoreError } from "../../src/store/core/refusal.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
 import { DirectoryPlace } from "../../src/store/move/directory-place.ts";
 import { moveStore, type OldPlace } from "../../src/store/move/places.ts";
@@ -202,7 +201,7 @@ describe.skipIf(missing("etcd"))("a store that moves", () => {
 
     it("to a prefix with anything else in it", async () => {
       places += 1;
-      await client.txn({ success: [{ put: { key: `${prefix()}z`, value: bytesOf("of somebody") } }] });
+      await client.txn({ success: [{ put: { key: `${prefix()}z`, value: "of somebody" } }] });
       const { files } = await directoryAfter([set("/a", "1")]);
       const moving = moveStore({ from: oldDirectory(files), to: newPrefix(), toName: "e", agelessRoot, nowMs: 0 });
       await expect(moving).rejects.toThrow(`"${prefix()}z" is in it`);

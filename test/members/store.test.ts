@@ -1,10 +1,10 @@
 /** Three stores on one etcd: they are one store, and its leader may change. */
 
 import { describe, expect, it } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { SingleCommand } from "../../src/store/command/command.ts";
 import { storePath } from "../../src/store/core/node.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
 import type { Store } from "../../src/store/store.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";

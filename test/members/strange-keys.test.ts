@@ -1,9 +1,8 @@
 /** Somebody writes what no davit writes among the keys of the members: it ends no member, and no start. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { leaderOf, membersOnOneEtcd, set, settled, stateOf } from "./members.ts";
@@ -20,7 +19,7 @@ describe.skipIf(missing("etcd"))("a key that no davit wrote", { timeout: 60_000 
   afterEach(() => client.close());
 
   const keyOf = (name: string) => `${members.prefix}${name}`;
-  const put = (key: string, value: string) => client.txn({ success: [{ put: { key, value: bytesOf(value) } }] });
+  const put = (key: string, value: string) => client.txn({ success: [{ put: { key, value: value } }] });
 
   it.each([
     { key: "members/zzz", value: "not-json" },

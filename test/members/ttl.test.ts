@@ -1,9 +1,8 @@
 /** Keys with a ttl that clients write at a member whose reading of the leader's clock is old, or whose etcd is slow. */
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { storePath } from "../../src/store/core/node.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { missing } from "../helpers/requirements.ts";
 import { clockOff, leaderOf, membersOnOneEtcd, type StoreMember, set, settled, stateOf } from "./members.ts";
 
@@ -25,7 +24,7 @@ describe.skipIf(missing("etcd"))("a key with a ttl", { timeout: 60_000 }, () => 
         const isBeat = isOld && "put" in operation && operation.put.key === `${members.prefix}leader`;
         if (!isBeat) return operation;
         const { atMs, asked: _, ...fields } = JSON.parse(Buffer.from(operation.put.value).toString());
-        const value = bytesOf(JSON.stringify({ ...fields, asked: {}, ...(atMs && { atMs: atMs - minuteMs }) }));
+        const value = JSON.stringify({ ...fields, asked: {}, ...(atMs && { atMs: atMs - minuteMs }) });
         return { put: { ...operation.put, value } };
       });
       return await txn.call(this, { ...request, success }, options);

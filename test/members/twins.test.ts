@@ -1,10 +1,8 @@
 /** Two davits with one URL: the members know each other by it, so only one of them may run. */
 
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { EtcdClient, EtcdError } from "../../packages/etcd-client/src/etcd-client.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { EtcdError } from "../../src/store/etcd/client/etcd-error.ts";
-import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
@@ -78,7 +76,7 @@ describe.skipIf(missing("etcd"))("two davits with one URL", () => {
     const client = EtcdClient.open({ endpoints, clock: systemClock, log: silentLog, random: () => 0 });
     const layout = new Layout(prefix);
     const [key, value] = [layout.batch({ epoch: 0, id: "1/1" }), Uint8Array.of(99)];
-    await client.txn({ success: [{ put: { key: layout.head, value: bytesOf("1/1") } }, { put: { key, value } }] });
+    await client.txn({ success: [{ put: { key: layout.head, value: "1/1" } }, { put: { key, value } }] });
     client.close();
     await expect(opening).rejects.toMatchObject({ name: "WalError", reason: "newerFormat" });
   });

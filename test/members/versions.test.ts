@@ -1,12 +1,11 @@
 /** Batches of other versions in a log: of an earlier davit, which are read, and of a later one, which are refused. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { encodeRecord } from "../../src/store/command/command-codec.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { encodeBatch } from "../../src/store/etcd/batches.ts";
-import { EtcdClient } from "../../src/store/etcd/client/etcd-client.ts";
-import { bytesOf } from "../../src/store/etcd/client/messages.ts";
 import { Layout } from "../../src/store/etcd/layout.ts";
 import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -42,7 +41,7 @@ describe.skipIf(missing("etcd"))("a log with batches of several versions", { tim
     value.writeUInt8(version);
     const id = `other/${version}`;
     const puts = [
-      { key: layout.head, value: bytesOf(id) },
+      { key: layout.head, value: id },
       { key: layout.batch({ epoch: 0, id }), value },
     ];
     await client.txn({ success: puts.map((put) => ({ put })) });
@@ -51,7 +50,7 @@ describe.skipIf(missing("etcd"))("a log with batches of several versions", { tim
   it("reads earlier ones, and the key that 0.2 left for its format", async () => {
     const layout = new Layout(prefix());
     const puts = { [layout.meta]: '{"cluster":"7"}', [layout.epoch]: "0", [`${prefix()}level`]: "1" };
-    const success = Object.entries(puts).map(([key, text]) => ({ put: { key, value: bytesOf(text) } }));
+    const success = Object.entries(puts).map(([key, text]) => ({ put: { key, value: text } }));
     await client.txn({ success });
     await write(1, "/earlier");
     const member = await open("a");

@@ -1,5 +1,5 @@
 /**
- * src/store/etcd/client/rpc_pb.ts, made of rpc.proto beside it. `npm run etcd-rpc` writes it; with `--check` it is only
+ * packages/etcd-client/src/rpc_pb.ts, made of rpc.proto beside it. `npm run etcd-rpc` writes it; with `--check` it is only
  * compared.
  */
 
@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate, root } from "./generated-file.ts";
 
-const home = join(root, "src/store/etcd/client");
+const home = join(root, "packages/etcd-client/src");
 const programs = join(root, "node_modules/.bin");
 const plugin = {
   local: join(programs, "protoc-gen-es"),
@@ -29,4 +29,4 @@ async function make(): Promise<string> {
 }
 
 const text = await make();
-await generate("src/store/etcd/client/rpc_pb.ts", text, "npm run etcd-rpc");
+await generate("packages/etcd-client/src/rpc_pb.ts", text, "npm run etcd-rpc");

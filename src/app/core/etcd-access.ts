@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { readSmallFile } from "../../lib/files/watched-files.ts";
-import type { EtcdClientOptions } from "../../store/etcd/client/etcd-client.ts";
+import type { EtcdLogOptions } from "../../store/etcd/etcd-log.ts";
 
 /** The values of the options about etcd, other than its endpoints. */
 export interface EtcdFiles {
@@ -13,7 +13,7 @@ export interface EtcdFiles {
   readonly storeEtcdPasswordFile: string | undefined;
 }
 
-export function etcdAccess(files: EtcdFiles): Pick<EtcdClientOptions, "tls" | "credentials"> {
+export function etcdAccess(files: EtcdFiles): Pick<EtcdLogOptions, "tls" | "credentials"> {
   const { storeEtcdUsername: username, storeEtcdPasswordFile: passwordFile } = files;
   return {
     tls: {

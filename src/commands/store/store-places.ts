@@ -5,7 +5,6 @@ import { etcdAccess } from "../../app/core/etcd-access.ts";
 import { ledgerPrefix } from "../../app/core/members.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { diskFiles } from "../../lib/files/files.ts";
-import type { Log } from "../../lib/log.ts";
 import { etcdOptions } from "../../options/etcd.ts";
 import { type Environment, readTable, type Values } from "../../options/parsing.ts";
 import { newDirectoryOption } from "../../options/readers.ts";
@@ -24,9 +23,6 @@ export const placeOptions = {
 };
 
 export type PlaceValues = Values<typeof placeOptions>;
-
-/** What is of no use to a command: the client logs only why it logs in again. */
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
 /**
  * Removes the variables of the place that is not meant. A flag means its place. Without flags it is etcd, because a
@@ -67,7 +63,7 @@ export async function withPrefix<Result>(
   doing: string,
   work: (place: PrefixPlace, ledgerPlace: PrefixPlace) => Promise<Result>,
 ): Promise<Result> {
-  const { EtcdClient: Client } = await import("../../store/etcd/client/etcd-client.ts");
+  const { EtcdClient: Client } = await import("../../../packages/etcd-client/src/etcd-client.ts");
   const { Layout } = await import("../../store/etcd/layout.ts");
   const { PrefixPlace: Place } = await import("../../store/move/prefix-place.ts");
   const { storeEtcdEndpoints: endpoints = [], storeEtcdPrefix: prefix } = values;
@@ -75,7 +71,8 @@ export async function withPrefix<Result>(
     endpoints,
     ...etcdAccess(values),
     clock: systemClock,
-    log: silent,
+    // A command has no log.
+    log: { warn() {} },
     random: () => (randomBytes(1)[0] ?? 0) / 256,
   });
   const shared = { client, clock: systemClock, doing };

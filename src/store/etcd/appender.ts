@@ -7,13 +7,16 @@
  * immediately, and etcd decides which of the two comes first.
  */
 
+import {
+  type EtcdCompare,
+  EtcdError,
+  type EtcdKey,
+  type EtcdTxnAnswer,
+} from "../../../packages/etcd-client/src/etcd-client.ts";
 import { assert } from "../../lib/errors.ts";
 import { nextTurn } from "../../lib/slices.ts";
 import { type ProposeOptions, WalError } from "../core/log-port.ts";
 import { type BatchFrame, encodeBatch, framedBytes, saveLarge } from "./batches.ts";
-import { defaultTryMs, defaultWithinMs } from "./client/etcd-client.ts";
-import { EtcdError } from "./client/etcd-error.ts";
-import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxnAnswer } from "./client/messages.ts";
 import type { Delivery, EtcdProposal, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./health.ts";
 import type { BatchName, LogPlace } from "./layout.ts";
@@ -21,8 +24,6 @@ import type { LeaderClock } from "./leader-clock.ts";
 import { followsOn, lastBatchIn, lastBatchKey, oldestEpoch } from "./snapshots.ts";
 
 export interface AppenderOptions extends LogPlace {
-  /** How long a record may wait for etcd, in milliseconds. */
-  readonly withinMs?: number | undefined;
   readonly leaderClock: LeaderClock;
   /** The run of this process, in every batch id. */
   readonly run: string;
@@ -306,8 +307,8 @@ export class Appender {
 
   /** Waits for the snapshot that this member needs, because batches that it lacks are deleted. @throws {WalError} */
   async #afterReload({ sinceMs }: OwnBatch): Promise<void> {
-    const { clock, look, withinMs = defaultWithinMs } = this.#options;
-    if (clock.monotonicMs() - sinceMs > withinMs) {
+    const { clock, look, client } = this.#options;
+    if (clock.monotonicMs() - sinceMs > client.withinMs) {
       throw new WalError(
         "appendFailed",
         "Writing the log: this member is behind, and reads a snapshot; try again later",
@@ -344,13 +345,14 @@ export class Appender {
   }
 
   #send(batch: OwnBatch, { name, value, position }: NextBatch): Promise<EtcdTxnAnswer> {
-    const { client, clock, layout, withinMs = defaultWithinMs } = this.#options;
+    const { client, clock, layout } = this.#options;
+    const { tryMs, withinMs } = client;
     const { fence, leaderRevision, sinceMs } = batch;
     // A batch that waited for its turn has less time left, but enough for one whole try.
-    const leftMs = Math.max(Math.min(defaultTryMs, withinMs), withinMs - (clock.monotonicMs() - sinceMs));
+    const leftMs = Math.max(Math.min(tryMs, withinMs), withinMs - (clock.monotonicMs() - sinceMs));
     const key = layout.batch(name);
     const when: EtcdCompare[] = [
-      { key: layout.epoch, is: "equal", value: bytesOf(String(name.epoch)) },
+      { key: layout.epoch, is: "equal", value: String(name.epoch) },
       { key, is: "equal", createRevision: 0 },
       // In an etcd that was restored from a backup, this record would follow others than it was made for.
       { key: layout.head, is: "greater", version: position.place - 1 },
@@ -365,7 +367,7 @@ export class Appender {
       {
         when,
         // etcd refuses two writes of one key in a transaction, not of two keys.
-        success: [{ put: { key: layout.head, value: bytesOf(name.id), previous: true } }, { put: { key, value } }],
+        success: [{ put: { key: layout.head, value: name.id, previous: true } }, { put: { key, value } }],
         failure: [
           ...looks.map((each) => ({ range: { key: each } })),
           ...(last === undefined ? [] : [{ range: { key: last, keysOnly: true } }]),

@@ -16,7 +16,6 @@
 import { createHash } from "node:crypto";
 import { object, parsed, text, whole } from "../../lib/shape.ts";
 import { newerFormat, WalError } from "../core/log-port.ts";
-import { bytesOf } from "./client/messages.ts";
 import type { BatchName, LogPlace } from "./layout.ts";
 
 export type BatchKind = "records" | "term" | "large";
@@ -103,7 +102,7 @@ export async function saveLarge(
     pieces += 1;
   }
   const large = { pieces, sha256: hashOf([bytes]) };
-  return encodeBatch({ kind: "large", clock: frame.clock, records: [bytesOf(JSON.stringify(large))] });
+  return encodeBatch({ kind: "large", clock: frame.clock, records: [Buffer.from(JSON.stringify(large))] });
 }
 
 /** Reads the frame that `saveLarge` wrote. @throws {EtcdError}; {WalError} damaged. */

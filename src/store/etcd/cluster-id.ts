@@ -1,10 +1,9 @@
 /** The ids of a cluster, its members and their runs: 64 bits in lower-case hex, see `LogIdentity`. */
 
 import { createHash } from "node:crypto";
+import type { EtcdClient } from "../../../packages/etcd-client/src/etcd-client.ts";
 import { object, text } from "../../lib/shape.ts";
 import { WalError } from "../core/log-port.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
-import { bytesOf } from "./client/messages.ts";
 import { wentBack } from "./health.ts";
 import { Layout, storedIn } from "./layout.ts";
 
@@ -32,8 +31,8 @@ export async function clusterIdOf(
     {
       when: [{ key: meta, is: "equal", createRevision: 0 }],
       success: [
-        { put: { key: meta, value: bytesOf(JSON.stringify({ cluster: randomId(random) })) } },
-        { put: { key: epoch, value: bytesOf("0") } },
+        { put: { key: meta, value: JSON.stringify({ cluster: randomId(random) }) } },
+        { put: { key: epoch, value: "0" } },
       ],
     },
     { repeat: true },

@@ -3,10 +3,10 @@
  * member's own transaction, from the watch, and from a repair. A batch waits until every earlier one was delivered.
  */
 
+import { EtcdError } from "../../../packages/etcd-client/src/etcd-client.ts";
 import { assert } from "../../lib/errors.ts";
 import { type CommittedListener, type LogCounts, WalError } from "../core/log-port.ts";
 import { type BatchFrame, decodeBatch, type LeaderTime } from "./batches.ts";
-import { EtcdError } from "./client/etcd-error.ts";
 import type { BatchName } from "./layout.ts";
 
 /** How far the log was delivered. */

@@ -7,10 +7,9 @@
  * member asks every two seconds, by its own key, and as soon as another member leads.
  */
 
+import { EtcdError, type EtcdKey, type EtcdTxn } from "../../../packages/etcd-client/src/etcd-client.ts";
 import type { Log } from "../../lib/log.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { EtcdError } from "./client/etcd-error.ts";
-import { bytesOf, type EtcdKey, type EtcdTxn } from "./client/messages.ts";
 import { OwnMember, type OwnMemberOptions } from "./lease.ts";
 import { SeenMembers, type SeenMembersOptions } from "./members.ts";
 
@@ -184,7 +183,7 @@ export class Election {
     const { succeeded, header, answers } = await client.txn(
       {
         when: [{ key, is: "equal", createRevision: 0 }, this.#own.condition],
-        success: [{ put: { key, value: bytesOf(JSON.stringify({ id: self.id })), lease } }],
+        success: [{ put: { key, value: JSON.stringify({ id: self.id }), lease } }],
         failure: [{ range: { key } }],
       },
       { repeat: true },
@@ -267,14 +266,14 @@ export class Election {
     }
   }
 
-  #leaderValue(term: number): Uint8Array {
+  #leaderValue(term: number): string {
     const { self, leaderClock, clock, proof, place } = this.#options;
     const asked = Object.fromEntries([...this.#seen.all.values()].map(({ id, askedAtMs }) => [id, askedAtMs]));
     const provenAtMs = proof?.own();
     const atMs = leaderClock.ownMs;
     const provenBefore = provenAtMs === undefined ? undefined : clock.monotonicMs() - provenAtMs;
     const proven = provenBefore === undefined ? undefined : { atMs: Math.floor(atMs - provenBefore), place: place() };
-    return bytesOf(JSON.stringify({ id: self.id, term, atMs, asked, proof: proven }));
+    return JSON.stringify({ id: self.id, term, atMs, asked, proof: proven });
   }
 
   /**

@@ -11,6 +11,7 @@
  * every member.
  */
 
+import { EtcdClient, type EtcdClientOptions, EtcdError } from "../../../packages/etcd-client/src/etcd-client.ts";
 import { type Clock, steadyClock } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -28,8 +29,6 @@ import {
 } from "../core/log-port.ts";
 import { Appender } from "./appender.ts";
 import { fetchLarge } from "./batches.ts";
-import { EtcdClient, type EtcdClientOptions } from "./client/etcd-client.ts";
-import { EtcdError } from "./client/etcd-error.ts";
 import { type ClusterPlace, clusterIdOf, idOf, randomId } from "./cluster-id.ts";
 import { Delivery, type LogPosition, logStart, noBatches } from "./delivery.ts";
 import { Election } from "./election.ts";
@@ -216,7 +215,6 @@ export class EtcdLog implements LogPort {
     const appender = new Appender({
       ...shared,
       run: this.#run,
-      withinMs: this.#options.withinMs,
       epoch,
       delivery,
       leaderRevision: () => opened().election.fence,
@@ -231,7 +229,6 @@ export class EtcdLog implements LogPort {
     const tail: Tail = new Tail({
       ...shared,
       log,
-      withinMs: this.#options.withinMs,
       delivery,
       leftBehind: () => this.#reload(opened(), membership),
       wentBack: () => this.#lose(wentBack()),

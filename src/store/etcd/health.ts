@@ -1,8 +1,8 @@
 /** What a failure of etcd means for the log, in sentences for clients and operators. */
 
+import type { EtcdError, EtcdFailure } from "../../../packages/etcd-client/src/etcd-client.ts";
 import type { Log } from "../../lib/log.ts";
 import { type LogStatus, WalError, type WalFailure } from "../core/log-port.ts";
-import type { EtcdError, EtcdFailure } from "./client/etcd-error.ts";
 
 const reasons: Readonly<Record<EtcdFailure, WalFailure>> = {
   unavailable: "readOnly",

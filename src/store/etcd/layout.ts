@@ -16,11 +16,10 @@
  * and `members/`. It counts for nothing.
  */
 
+import type { EtcdClient, EtcdKey } from "../../../packages/etcd-client/src/etcd-client.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Decoder, parsed } from "../../lib/shape.ts";
 import { movedAway, movedName, WalError } from "../core/log-port.ts";
-import type { EtcdClient } from "./client/etcd-client.ts";
-import { type EtcdKey, prefixEnd } from "./client/messages.ts";
 
 /** Where a log is, and what reaches it. */
 export interface LogPlace {
@@ -137,6 +136,11 @@ export function storedIn<Value>(shape: Decoder<Value>, { key, value }: EtcdKey):
 /** The range of all keys that begin with a prefix. */
 export function below(prefix: string): KeyRange {
   return { key: prefix, end: prefixEnd(prefix) };
+}
+
+/** The end of the range of all keys that begin with an ASCII prefix. */
+export function prefixEnd(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 
 /** The warning about a key that this layout does not have, or about its value. */

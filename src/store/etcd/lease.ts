@@ -1,9 +1,13 @@
 /** Leases of this process, and the keys that end with them: those of a member, and that of a command. */
 
+import {
+  type EtcdCompare,
+  EtcdError,
+  type EtcdKey,
+  type EtcdTxn,
+} from "../../../packages/etcd-client/src/etcd-client.ts";
 import { object, optional, text } from "../../lib/shape.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { EtcdError } from "./client/etcd-error.ts";
-import { bytesOf, type EtcdCompare, type EtcdKey, type EtcdTxn } from "./client/messages.ts";
 import type { LogPlace } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 import { valueIn } from "./members.ts";
@@ -144,11 +148,11 @@ export class OwnMember {
     this.#leaseEndsMs = fromMs + ttlSeconds * 1_000 - marginMs;
   }
 
-  #value(): Uint8Array {
+  #value(): string {
     const { self, leaderClock, run } = this.#options;
     const askedAtMs = leaderClock.ownMs;
     this.#asked = [...this.#asked.slice(1 - keptQuestions), askedAtMs];
-    return bytesOf(JSON.stringify({ ...self, run, askedAtMs }));
+    return JSON.stringify({ ...self, run, askedAtMs });
   }
 
   /** True if another run wrote the key. This run overwrites a key that no davit wrote. */
@@ -183,7 +187,7 @@ export async function holdLog(options: LogPlace): Promise<HeldLog> {
   const answer = await client.txn(
     {
       when: [{ key: layout.leader, is: "equal", createRevision: 0 }],
-      success: [{ put: { key: layout.leader, value: bytesOf(JSON.stringify({ id: holder })), lease } }],
+      success: [{ put: { key: layout.leader, value: JSON.stringify({ id: holder }), lease } }],
       failure: [{ range: { key: layout.leader } }],
     },
     { repeat: true },

@@ -6,12 +6,10 @@
  * stands for no member, and no member ends because of it.
  */
 
+import { EtcdError, type EtcdKey, type EtcdWatchPart } from "../../../packages/etcd-client/src/etcd-client.ts";
 import type { Log } from "../../lib/log.ts";
 import { type Decoder, list, number, object, optional, parsed, record, text } from "../../lib/shape.ts";
 import { type LogMember, WalError } from "../core/log-port.ts";
-import { EtcdError } from "./client/etcd-error.ts";
-import type { EtcdKey } from "./client/messages.ts";
-import type { EtcdWatchPart } from "./client/watch.ts";
 import { type LogPlace, strangeKeyText } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 

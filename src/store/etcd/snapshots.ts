@@ -4,20 +4,13 @@
  */
 
 import { createHash } from "node:crypto";
+import type { EtcdClient, EtcdCompare, EtcdKey, EtcdTxn } from "../../../packages/etcd-client/src/etcd-client.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Decoder, number, object, optional, text } from "../../lib/shape.ts";
 import { type Snapshot, WalError } from "../core/log-port.ts";
 import type { LeaderTime } from "./batches.ts";
-import {
-  bytesOf,
-  type EtcdCompare,
-  type EtcdKey,
-  type EtcdOperation,
-  type EtcdRangeAnswer,
-  prefixEnd,
-} from "./client/messages.ts";
 import type { LogPosition } from "./delivery.ts";
-import { below, type KeyRange, type Layout, type LogPlace, storedIn } from "./layout.ts";
+import { below, type KeyRange, type Layout, type LogPlace, prefixEnd, storedIn } from "./layout.ts";
 
 /** The value of `snap/current`. */
 interface CurrentSnapshot {
@@ -128,9 +121,9 @@ export class EtcdSnapshots {
           { key: layout.head, is: "equal", createRevision: 0 },
         ],
         success: [
-          { put: { key: layout.meta, value: bytesOf(JSON.stringify({ cluster: clusterId })) } },
-          { put: { key: layout.epoch, value: bytesOf(String(position.epoch)) } },
-          { put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } },
+          { put: { key: layout.meta, value: JSON.stringify({ cluster: clusterId }) } },
+          { put: { key: layout.epoch, value: String(position.epoch) } },
+          { put: { key: layout.current, value: JSON.stringify(current) } },
         ],
         failure: [{ range: { key: layout.current } }],
       },
@@ -148,7 +141,7 @@ export class EtcdSnapshots {
   async *#pieces({ position: { sequence }, pieces, sha256 }: CurrentSnapshot): AsyncGenerator<Uint8Array> {
     const { client, layout } = this.#options;
     const hash = createHash("sha256");
-    const ahead: Promise<EtcdRangeAnswer>[] = [];
+    const ahead: ReturnType<EtcdClient["range"]>[] = [];
     for (let number = 0; number < pieces + piecesAhead; number++) {
       if (number < pieces) ahead.push(client.range({ key: layout.snapshotPiece(sequence, number) }));
       // An error is thrown when its piece is due, or nobody needs the piece any more.
@@ -210,7 +203,7 @@ export class EtcdSnapshots {
   }
 
   /** Or a former leader would change what the present one writes. @throws {EtcdError}; {WalError} deposed. */
-  async #asLeader(leaderRevision: number, operation: EtcdOperation): Promise<void> {
+  async #asLeader(leaderRevision: number, operation: EtcdTxn["success"][number]): Promise<void> {
     const { client, layout } = this.#options;
     const when = [{ key: layout.leader, is: "equal", createRevision: leaderRevision } as const];
     const { succeeded } = await client.txn({ when, success: [operation] }, { repeat: true });
@@ -226,13 +219,13 @@ export class EtcdSnapshots {
       {
         when: [
           { key: layout.leader, is: "equal", createRevision: leaderRevision },
-          { key: layout.epoch, is: "equal", value: bytesOf(String(present)) },
+          { key: layout.epoch, is: "equal", value: String(present) },
           // Not in an etcd that was restored from a backup, whose log has not come so far.
           { key: layout.head, is: "greater", version: current.position.place - 1 },
         ],
         success: [
-          { put: { key: layout.current, value: bytesOf(JSON.stringify(current)) } },
-          { put: { key: layout.epoch, value: bytesOf(String(present + 1)) } },
+          { put: { key: layout.current, value: JSON.stringify(current) } },
+          { put: { key: layout.epoch, value: String(present + 1) } },
         ],
         failure: [{ range: { key: layout.current } }],
       },

@@ -5,13 +5,10 @@
  * gap, and a look at the head every two seconds shows a missing end. Then the batches are read.
  */
 
+import { EtcdError, type EtcdKey, type EtcdWatchPart } from "../../../packages/etcd-client/src/etcd-client.ts";
 import { Deadline } from "../../lib/deadline.ts";
 import type { Log } from "../../lib/log.ts";
 import { WalError } from "../core/log-port.ts";
-import { defaultTryMs, defaultWithinMs } from "./client/etcd-client.ts";
-import { EtcdError } from "./client/etcd-error.ts";
-import type { EtcdKey } from "./client/messages.ts";
-import type { EtcdWatchPart } from "./client/watch.ts";
 import type { Delivery, LogPosition, PlacedBatch } from "./delivery.ts";
 import { etcdFailure } from "./health.ts";
 import { type BatchName, type LogPlace, strangeKeyText } from "./layout.ts";
@@ -20,8 +17,6 @@ import { lastBatchIn, lastBatchKey } from "./snapshots.ts";
 export interface TailOptions extends LogPlace {
   /** Gets a warning about each key that is no key of the log. Default: nobody. */
   readonly log?: Log;
-  /** The limit of a barrier, in milliseconds. */
-  readonly withinMs?: number | undefined;
   readonly delivery: () => Delivery;
   /** Called when batches that were not delivered are deleted. Resolves once delivery goes on from a snapshot. */
   readonly leftBehind: () => Promise<void>;
@@ -94,11 +89,11 @@ export class Tail {
 
   /**
    * Resolves once everything that was in the log at the call is delivered.
-   * @throws {WalError} when the log is lost, or after `withinMs`.
+   * @throws {WalError} when the log is lost, or after the client's `withinMs`.
    */
   async barrier(): Promise<void> {
-    const { clock, withinMs = defaultWithinMs, delivery } = this.#options;
-    const endsAtMs = clock.monotonicMs() + withinMs;
+    const { clock, client, delivery } = this.#options;
+    const endsAtMs = clock.monotonicMs() + client.withinMs;
     try {
       const place = await this.#head();
       if (place < delivery().nextPlace) await delivery().reached(place);
@@ -175,11 +170,11 @@ export class Tail {
 
   /** The place of the last batch, by a linearizable read. Calls that come before it is sent share it. */
   #head(): Promise<number> {
-    const { clock, withinMs = defaultWithinMs } = this.#options;
-    const endsAtMs = clock.monotonicMs() + withinMs;
+    const { clock, client } = this.#options;
+    const endsAtMs = clock.monotonicMs() + client.withinMs;
     this.#nextLook ??= this.#look.then(async () => {
       // The look before it may have used up its time: each has one more try.
-      const look = this.#readHead(Math.max(defaultTryMs, endsAtMs - clock.monotonicMs()));
+      const look = this.#readHead(Math.max(client.tryMs, endsAtMs - clock.monotonicMs()));
       this.#nextLook = undefined;
       this.#look = look.catch(() => undefined);
       return await look;

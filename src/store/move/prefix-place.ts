@@ -1,12 +1,10 @@
 /** A prefix in etcd as the place of a whole store, which is moved away, or begins there. */
 
+import { type EtcdClient, EtcdError } from "../../../packages/etcd-client/src/etcd-client.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { decodeRecord } from "../command/command-codec.ts";
 import { WalError } from "../core/log-port.ts";
 import { fetchLarge } from "../etcd/batches.ts";
-import type { EtcdClient } from "../etcd/client/etcd-client.ts";
-import { EtcdError } from "../etcd/client/etcd-error.ts";
-import { bytesOf } from "../etcd/client/messages.ts";
 import { readClusterId } from "../etcd/cluster-id.ts";
 import { Delivery, type LogPosition, logStart } from "../etcd/delivery.ts";
 import { etcdFailure } from "../etcd/health.ts";
@@ -40,7 +38,7 @@ export class PrefixPlace implements OldPlace, NewPlace {
   readonly #removed: KeyRange | undefined;
   #held: HeldLog | undefined;
   #end: LogPosition | undefined;
-  #mark = bytesOf("");
+  #mark = "";
 
   constructor({ client, clock, prefix, doing, removed }: PrefixPlaceOptions) {
     this.#doing = `${doing} "${prefix}" in etcd`;
@@ -66,7 +64,7 @@ export class PrefixPlace implements OldPlace, NewPlace {
 
   async mark(to: string): Promise<void> {
     const { client, layout } = this.#place;
-    this.#mark = bytesOf(to);
+    this.#mark = to;
     await this.#translated(async () => {
       const { succeeded } = await client.txn(
         {

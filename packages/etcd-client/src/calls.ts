@@ -1,11 +1,9 @@
 /** Requests over several endpoints: each try has a limit, and a failed one goes on at the next endpoint. */
 
 import type { CallOptions } from "@connectrpc/connect";
-import { backoffMs, jittered } from "../../../lib/backoff.ts";
-import type { Clock } from "../../../lib/clock.ts";
-import { Deadline } from "../../../lib/deadline.ts";
 import type { EtcdEndpoint, EtcdEndpoints } from "./endpoint.ts";
 import { asEtcdError, EtcdError, isAboutToken } from "./etcd-error.ts";
+import { type EtcdClock, timeLimit } from "./host.ts";
 import type { EtcdLogin } from "./login.ts";
 
 export interface EtcdCallOptions {
@@ -26,7 +24,7 @@ export interface EtcdCall<T> extends EtcdCallOptions {
 interface EtcdCallsOptions {
   readonly endpoints: EtcdEndpoints;
   readonly login: EtcdLogin;
-  readonly clock: Clock;
+  readonly clock: EtcdClock;
   readonly random: () => number;
   readonly tryMs: number;
   readonly withinMs: number;
@@ -94,7 +92,7 @@ export class EtcdCalls {
     signal: AbortSignal | undefined,
     work: (limit: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const limit = new Deadline({ clock: this.#options.clock, durationMs: limitMs });
+    const limit = timeLimit(this.#options.clock, limitMs);
     const any = new AbortController();
     const stop = () => any.abort();
     const signals = [limit.signal, this.#options.closed, ...(signal === undefined ? [] : [signal])];
@@ -174,7 +172,8 @@ export class EtcdCalls {
     const { clock, random, endpoints, closed } = this.#options;
     const rounds = of.tries / endpoints.all.length;
     if (Number.isInteger(rounds)) {
-      const waitMs = jittered(backoffMs(rounds - 1, { firstMs: firstWaitMs, capMs: longestWaitMs }) / 2, random);
+      const mostMs = Math.min(firstWaitMs * 2 ** (rounds - 1), longestWaitMs);
+      const waitMs = (mostMs / 2) * (1 + random());
       const leftMs = Math.max(0, of.endsAtMs - clock.monotonicMs());
       await this.within(Math.min(waitMs, leftMs), of.signal, (limit) => aborted(limit));
     }

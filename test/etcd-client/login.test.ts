@@ -1,11 +1,11 @@
 /** Users of etcd: the client fetches a token, and another one when etcd has lost it. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdClient } from "../../../src/store/etcd/client/etcd-client.ts";
-import { type EtcdMember, type EtcdMembers, startEtcdV3 } from "../../helpers/etcd-v3.ts";
-import { missing } from "../../helpers/requirements.ts";
-import { silentLog } from "../../helpers/test-store.ts";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type EtcdMember, type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 describe.skipIf(missing("etcd"))("EtcdClient with a user", () => {
   let members: EtcdMembers;

@@ -1,16 +1,14 @@
 /**
  * davit's client of etcd v3, over one or more endpoints. Reads are linearizable. A request that fails at one endpoint
- * goes on at the next one; a watch does not: its caller knows from where.
+ * goes on at the next one; a watch does not: its caller knows from where. Other code imports only this file.
  */
 
 import type { CallOptions } from "@connectrpc/connect";
-import type { Clock } from "../../../lib/clock.ts";
-import type { Log } from "../../../lib/log.ts";
 import { type EtcdCallOptions, EtcdCalls } from "./calls.ts";
 import type { EtcdTls } from "./connection.ts";
 import { EtcdEndpoint, EtcdEndpoints } from "./endpoint.ts";
 import { EtcdError } from "./etcd-error.ts";
-import { EtcdLeader } from "./leader.ts";
+import type { EtcdClock, EtcdWarnings } from "./host.ts";
 import { type EtcdCredentials, EtcdLogin } from "./login.ts";
 import {
   bytesOf,
@@ -30,14 +28,18 @@ import {
 import type { ResponseHeader } from "./rpc_pb.ts";
 import { type EtcdWatch, type EtcdWatchPart, watchAt } from "./watch.ts";
 
+export { EtcdError, type EtcdFailure } from "./etcd-error.ts";
+export type { EtcdCompare, EtcdKey, EtcdTxn, EtcdTxnAnswer } from "./messages.ts";
+export type { EtcdWatchPart } from "./watch.ts";
+
 export interface EtcdClientOptions {
   /** Origins, `http:` or `https:`; at least one. */
   readonly endpoints: readonly URL[];
   /** For `https:` endpoints. */
   readonly tls?: EtcdTls;
   readonly credentials?: EtcdCredentials | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
+  readonly clock: EtcdClock;
+  readonly log: EtcdWarnings;
   readonly random: () => number;
   /** The limit of one try at one endpoint; 1,000 unless given. */
   readonly tryMs?: number;
@@ -71,29 +73,34 @@ export interface EtcdStatus {
   readonly errors: readonly string[];
 }
 
-/** The limit of one try at one endpoint, unless given. */
-export const defaultTryMs = 1_000;
-/** The limit of all tries of a request, unless given. */
-export const defaultWithinMs = 7_000;
+const presetTryMs = 1_000;
+const presetWithinMs = 7_000;
+// How often it asks again which endpoint leads. This finds a leader that failed to answer once and works again.
+const leaderEveryMs = 30_000;
 
 export class EtcdClient {
   readonly #endpoints: EtcdEndpoints;
   readonly #calls: EtcdCalls;
-  readonly #leader: EtcdLeader;
-  readonly #clock: Clock;
-  readonly #tryMs: number;
+  readonly #clock: EtcdClock;
+  /** The limit of one try at one endpoint. */
+  readonly tryMs: number;
+  /** The limit of all tries of a request. */
+  readonly withinMs: number;
   readonly #closed = new AbortController();
+  #term = 0;
+  /** When it asks again which endpoint leads. */
+  #askAtMs = 0;
 
   private constructor(options: EtcdClientOptions) {
-    const { clock, log, random, tls = {}, tryMs = defaultTryMs, withinMs = defaultWithinMs } = options;
+    const { clock, log, random, tls = {}, tryMs = presetTryMs, withinMs = presetWithinMs } = options;
     const all = options.endpoints.map((url) => new EtcdEndpoint({ url, tls, clock }));
     const endpoints = new EtcdEndpoints(all, random);
     const login = new EtcdLogin({ credentials: options.credentials, clock, log, tryMs });
     this.#clock = clock;
-    this.#tryMs = tryMs;
+    this.tryMs = tryMs;
+    this.withinMs = withinMs;
     this.#endpoints = endpoints;
     this.#calls = new EtcdCalls({ endpoints, login, clock, random, tryMs, withinMs, closed: this.#closed.signal });
-    this.#leader = new EtcdLeader({ endpoints, calls: this.#calls, clock, tryMs });
   }
 
   /** A client that connects with its first request. */
@@ -186,7 +193,7 @@ export class EtcdClient {
     { everyMs, signal }: { readonly everyMs: number; readonly signal: AbortSignal },
   ): AsyncGenerator<EtcdRenewal, void> {
     while (!signal.aborted && !this.#closed.signal.aborted) {
-      const renewal = await this.#renewal(id, { signal, withinMs: Math.max(everyMs, this.#tryMs) });
+      const renewal = await this.#renewal(id, { signal, withinMs: Math.max(everyMs, this.tryMs) });
       if (renewal !== undefined) yield renewal;
       const sinceMs = renewal === undefined ? 0 : this.#clock.monotonicMs() - renewal.sentAtMs;
       if (renewal !== undefined) await this.#clock.sleep(Math.max(0, everyMs - sinceMs), signal);
@@ -209,7 +216,7 @@ export class EtcdClient {
   async *watch(watch: EtcdWatch, { signal }: { readonly signal: AbortSignal }): AsyncGenerator<EtcdWatchPart, void> {
     const endpoint = this.#endpoints.preferred;
     try {
-      yield* watchAt(watch, { endpoint, calls: this.#calls, tryMs: this.#tryMs, signal });
+      yield* watchAt(watch, { endpoint, calls: this.#calls, tryMs: this.tryMs, signal });
     } catch (error) {
       if (error instanceof EtcdError && error.isOfEndpoint) this.#endpoints.failed(endpoint);
       throw error;
@@ -218,8 +225,30 @@ export class EtcdClient {
 
   #heard(message: ResponseHeader | undefined): EtcdHeader {
     const header = headerOf(message);
-    this.#leader.heard(header);
+    const { all } = this.#endpoints;
+    const nowMs = this.#clock.monotonicMs();
+    // A new leader has a new term.
+    if (all.length > 1 && (header.raftTerm > this.#term || nowMs >= this.#askAtMs)) {
+      this.#term = Math.max(this.#term, header.raftTerm);
+      this.#askAtMs = nowMs + leaderEveryMs;
+      for (const endpoint of all) void this.#preferLeader(endpoint);
+    }
     return header;
+  }
+
+  /**
+   * Prefers an endpoint whose server leads etcd. It answers a write in about half the time of another endpoint, which
+   * forwards the write and learns with the next message that it is committed.
+   */
+  async #preferLeader(endpoint: EtcdEndpoint): Promise<void> {
+    try {
+      const asking = this.#calls.at(endpoint, this.tryMs, (call) => endpoint.maintenance.status({}, call));
+      const { header, leader } = await asking;
+      if (header !== undefined && header.memberId === leader) this.#endpoints.prefer(endpoint);
+    } catch (error) {
+      // Then another endpoint stays preferred.
+      if (!(error instanceof EtcdError)) throw error;
+    }
   }
 
   async #renewal(id: bigint, options: EtcdCallOptions): Promise<EtcdRenewal | undefined> {

@@ -1,13 +1,13 @@
 /** The client of etcd v3 against one server: requests, transactions, watches and leases. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdClient } from "../../../src/store/etcd/client/etcd-client.ts";
-import { prefixEnd } from "../../../src/store/etcd/client/messages.ts";
-import { startEtcdProxy } from "../../helpers/etcd-proxy.ts";
-import { type EtcdMembers, startEtcdV3 } from "../../helpers/etcd-v3.ts";
-import { missing } from "../../helpers/requirements.ts";
-import { silentLog } from "../../helpers/test-store.ts";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { prefixEnd } from "../../src/store/etcd/layout.ts";
+import { startEtcdProxy } from "../helpers/etcd-proxy.ts";
+import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 async function allOf<T>(parts: AsyncIterable<T>): Promise<readonly T[]> {
   const all: T[] = [];

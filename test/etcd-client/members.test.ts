@@ -1,11 +1,11 @@
 /** The client of etcd v3 over three members while some are killed, stand still or come back. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdClient, type EtcdClientOptions } from "../../../src/store/etcd/client/etcd-client.ts";
-import { type EtcdMember, type EtcdMembers, startEtcdV3 } from "../../helpers/etcd-v3.ts";
-import { missing } from "../../helpers/requirements.ts";
-import { silentLog } from "../../helpers/test-store.ts";
+import { EtcdClient, type EtcdClientOptions } from "../../packages/etcd-client/src/etcd-client.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type EtcdMember, type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 describe.skipIf(missing("etcd"))("EtcdClient over three members", () => {
   let members: EtcdMembers;

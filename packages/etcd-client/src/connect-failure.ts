@@ -1,7 +1,5 @@
 /** Why there is no connection to an endpoint, in a sentence with the cure. */
 
-import { codeOf } from "../../../lib/errors.ts";
-
 interface ConnectFailureDetails {
   readonly isDenied?: boolean;
   readonly isEarlyEnd?: boolean;
@@ -66,7 +64,7 @@ const sentences: readonly Sentence[] = [
 /** For an error before the first answer on a connection. */
 export function connectFailure(error: unknown, isTls: boolean): ConnectFailure {
   if (error instanceof ConnectFailure) return error;
-  const code = codeOf(error) ?? "";
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const known = sentences.find(({ codes }) => codes.test(code));
   if (known !== undefined) return new ConnectFailure(known.text, { isDenied: known.isDenied ?? false, cause: error });
   // The other side took the connection, and ended it or said something else than HTTP/2.

@@ -1,10 +1,8 @@
 /** Tokens of etcd's user: fetched with the first request, and again when an endpoint refuses one. */
 
-import type { Clock } from "../../../lib/clock.ts";
-import { Deadline } from "../../../lib/deadline.ts";
-import type { Log } from "../../../lib/log.ts";
 import type { EtcdEndpoint } from "./endpoint.ts";
 import { asEtcdError, serverText } from "./etcd-error.ts";
+import { type EtcdClock, type EtcdWarnings, timeLimit } from "./host.ts";
 
 export interface EtcdCredentials {
   readonly username: string;
@@ -14,8 +12,8 @@ export interface EtcdCredentials {
 
 interface EtcdLoginOptions {
   readonly credentials: EtcdCredentials | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
+  readonly clock: EtcdClock;
+  readonly log: EtcdWarnings;
   readonly tryMs: number;
 }
 
@@ -56,7 +54,7 @@ export class EtcdLogin {
   async #fetch(endpoint: EtcdEndpoint): Promise<void> {
     const { credentials, clock, log, tryMs } = this.#options;
     if (credentials === undefined) return;
-    const limit = new Deadline({ clock, durationMs: tryMs });
+    const limit = timeLimit(clock, tryMs);
     try {
       const request = { name: credentials.username, password: await credentials.password() };
       const { token } = await endpoint.auth.authenticate(request, { signal: limit.signal });

@@ -6,9 +6,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Clock } from "../../../lib/clock.ts";
-import { Deadline } from "../../../lib/deadline.ts";
 import { ConnectFailure, connectFailure } from "./connect-failure.ts";
+import { type EtcdClock, timeLimit } from "./host.ts";
 
 /** PEM texts, read anew for each connection; what is absent is Node's default. */
 export interface EtcdTls {
@@ -20,7 +19,7 @@ export interface EtcdTls {
 export interface EtcdConnectionOptions {
   readonly url: URL;
   readonly tls: EtcdTls;
-  readonly clock: Clock;
+  readonly clock: EtcdClock;
 }
 
 // etcd ends a connection whose pings are less than 5 s apart (--grpc-keepalive-min-time).
@@ -93,7 +92,7 @@ export class EtcdConnection {
   /** @param ended is called when the session takes no more requests. */
   async #connect(ended: () => void): Promise<ClientHttp2Session> {
     const { url, tls, clock } = this.#options;
-    const limit = new Deadline({ clock, durationMs: connectLimitMs });
+    const limit = timeLimit(clock, connectLimitMs);
     try {
       const socket = openSocket(url, tls);
       limit.signal.addEventListener("abort", () => socket.destroy(new ConnectFailure("no connection in time")));
@@ -153,7 +152,7 @@ export class EtcdConnection {
       if (!session.destroyed) await clock.sleep(pingEveryMs, closed.signal);
       if (session.destroyed) return;
       if (this.#streams === 0 && !this.#isSuspect) continue;
-      const limit = new Deadline({ clock, durationMs: pingLimitMs });
+      const limit = timeLimit(clock, pingLimitMs);
       limit.signal.addEventListener("abort", () => session.destroy(new ConnectFailure("it answers no ping")));
       // A session that ends cancels its ping.
       await new Promise<void>((resolve) => {

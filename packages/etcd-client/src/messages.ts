@@ -33,7 +33,7 @@ export interface EtcdKey {
 
 export interface EtcdRange {
   readonly key: string;
-  /** The key after the last one, see `prefixEnd`; one key only unless given. */
+  /** The key after the last one; one key only unless given. */
   readonly end?: string;
   /** The most keys in an answer; all unless given. */
   readonly limit?: number;
@@ -57,12 +57,13 @@ export type EtcdCompare = {
   | { readonly version: number }
   | { readonly createRevision: number }
   | { readonly modRevision: number }
-  | { readonly value: Uint8Array }
+  | { readonly value: Uint8Array | string }
 );
 
 export interface EtcdPut {
   readonly key: string;
-  readonly value: Uint8Array;
+  /** A text is written in UTF-8. */
+  readonly value: Uint8Array | string;
   /** None unless given. */
   readonly lease?: bigint;
   /** Gives the former key. */
@@ -92,11 +93,6 @@ export interface EtcdTxnAnswer {
   readonly header: EtcdHeader;
   readonly succeeded: boolean;
   readonly answers: readonly EtcdOperationAnswer[];
-}
-
-/** The end of the range of all keys that begin with an ASCII prefix. */
-export function prefixEnd(prefix: string): string {
-  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 
 const encoder = new TextEncoder();
@@ -183,8 +179,9 @@ function targetOf(compare: EtcdCompare): Pick<MessageInitShape<typeof CompareSch
 }
 
 /** protobuf-es wants bytes that are not shared between threads; a copy only where they are. */
-function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return isOwn(bytes) ? bytes : new Uint8Array(bytes);
+function owned(value: Uint8Array | string): Uint8Array<ArrayBuffer> {
+  if (typeof value === "string") return bytesOf(value);
+  return isOwn(value) ? value : new Uint8Array(value);
 }
 
 function isOwn(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {

@@ -18,7 +18,7 @@ type WatchRequestInit = MessageInitShape<typeof WatchRequestSchema>;
 
 export interface EtcdWatch {
   readonly key: string;
-  /** The key after the last one, see `prefixEnd`; one key only unless given. */
+  /** The key after the last one; one key only unless given. */
   readonly end?: string;
   /** The first revision to report; from now on unless given. */
   readonly startRevision?: number;

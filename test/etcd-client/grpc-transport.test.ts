@@ -5,12 +5,12 @@ import { createServer, type Http2Server, type ServerHttp2Stream } from "node:htt
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdConnection } from "../../../src/store/etcd/client/connection.ts";
-import { grpcTransport } from "../../../src/store/etcd/client/grpc-transport.ts";
-import { bytesOf } from "../../../src/store/etcd/client/messages.ts";
-import { KV, RangeResponseSchema, Watch, WatchResponseSchema } from "../../../src/store/etcd/client/rpc_pb.ts";
-import { servedPort } from "../../../tools/davit-process.ts";
+import { EtcdConnection } from "../../packages/etcd-client/src/connection.ts";
+import { grpcTransport } from "../../packages/etcd-client/src/grpc-transport.ts";
+import { bytesOf } from "../../packages/etcd-client/src/messages.ts";
+import { KV, RangeResponseSchema, Watch, WatchResponseSchema } from "../../packages/etcd-client/src/rpc_pb.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { servedPort } from "../../tools/davit-process.ts";
 
 type Answer = (stream: ServerHttp2Stream, request: Buffer) => void;
 

@@ -1,8 +1,8 @@
 /** Uses a client of etcd in every way, aborts all of it and closes the client: the process must end by itself. */
 
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdClient } from "../../../src/store/etcd/client/etcd-client.ts";
-import { silentLog } from "../../helpers/test-store.ts";
+import { EtcdClient } from "../../packages/etcd-client/src/etcd-client.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 const endpoints = [new URL(process.argv[2] ?? "")];
 const client = EtcdClient.open({ endpoints, clock: systemClock, log: silentLog, random: () => 0 });

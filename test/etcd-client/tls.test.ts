@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdClient, type EtcdClientOptions } from "../../../src/store/etcd/client/etcd-client.ts";
-import { type Authority, type Certificate, makeAuthority } from "../../helpers/certificates.ts";
-import { type EtcdMembers, startEtcdV3 } from "../../helpers/etcd-v3.ts";
-import { missing } from "../../helpers/requirements.ts";
-import { silentLog } from "../../helpers/test-store.ts";
+import { EtcdClient, type EtcdClientOptions } from "../../packages/etcd-client/src/etcd-client.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
+import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 describe.skipIf(missing("etcd", "openssl"))("EtcdClient over TLS", () => {
   let folder: string;

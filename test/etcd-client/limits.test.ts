@@ -4,13 +4,11 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { EtcdClient } from "../../../src/store/etcd/client/etcd-client.ts";
-import type { EtcdError } from "../../../src/store/etcd/client/etcd-error.ts";
-import type { EtcdWatchPart } from "../../../src/store/etcd/client/watch.ts";
-import { type EtcdMembers, startEtcdV3 } from "../../helpers/etcd-v3.ts";
-import { missing } from "../../helpers/requirements.ts";
-import { silentLog } from "../../helpers/test-store.ts";
+import { EtcdClient, type EtcdError, type EtcdWatchPart } from "../../packages/etcd-client/src/etcd-client.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type EtcdMembers, startEtcdV3 } from "../helpers/etcd-v3.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 const mebibyte = 1024 * 1024;
 
