@@ -148,9 +148,9 @@ export class Store {
     return this.#log.identity;
   }
 
-  /** The id of the run that made the last change (`Lineage`); undefined if an older davit made it. */
+  /** The id of the run that made the last change (`StateMachine`); undefined if an older davit made it. */
   get run(): string | undefined {
-    return this.#replica.state.lineage.origin.run;
+    return this.#replica.state.origin.run;
   }
 
   /** Whether the store can be written. Reads work in every status. */

@@ -1,7 +1,7 @@
 /** Backups on disk: a file under its name is a whole one, and what was there before is not lost for half of one. */
 
 import { describe, expect, it } from "vitest";
-import { type SaveBackupOptions, saveBackup } from "../../src/store/backup/file.ts";
+import { type SaveBackupOptions, saveBackup } from "../../src/store/backup/backup.ts";
 import { storePath } from "../../src/store/core/node.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
 import { memoryFiles, openStore } from "../helpers/test-store.ts";

@@ -123,9 +123,7 @@ describe("a snapshot that is read in large pieces", () => {
     '{"file":"/a","value":"secret","createdIndex":1}',
   ])("refuses the line %s", (line) => {
     const good = '{"file":"/b","value":"x","createdIndex":1,"modifiedIndex":1}';
-    expect(() => read(lines(good, line, good))).toThrow(
-      /^Reading the store: its .* is not what davit writes/,
-    );
+    expect(() => read(lines(good, line, good))).toThrow(/^Reading the store: its .* is not what davit writes/);
   });
 
   it("does not keep the piece in memory", () => {

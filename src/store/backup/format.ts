@@ -10,9 +10,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { nextTurn } from "../../lib/slices.ts";
+import { type Decoder, number, object, parsed, text } from "../../lib/shape.ts";
 import { newerFormat, WalError } from "../core/log-port.ts";
-import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
 
 export const backupVersion = 1;
 const maxHeadBytes = 1024;
@@ -29,19 +28,23 @@ export interface BackupHead {
   readonly atMs: number;
 }
 
-/**
- * The bytes of a backup: its first line, the state, and its last line. Other work runs after each slice, even an empty
- * one.
- */
-export async function* framedBackup(head: BackupHead, slices: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
+const headShape: Decoder<BackupHead> = object({
+  clusterId: text,
+  index: number,
+  raftIndex: number,
+  raftTerm: number,
+  atMs: number,
+});
+
+/** The bytes of a backup: its first line, the state, and its last line. */
+export async function* framedBackup(head: BackupHead, state: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const hash = createHash("sha256");
   const first = Buffer.from(`${JSON.stringify({ backup: backupVersion, ...head })}\n`);
   hash.update(first);
   yield first;
-  for (const slice of slices) {
+  for await (const slice of state) {
     hash.update(slice);
-    if (slice.length > 0) yield slice;
-    await nextTurn();
+    yield slice;
   }
   yield Buffer.from(lastLine(hash.digest("hex")));
 }
@@ -119,33 +122,17 @@ export class BackupReader {
   }
 
   #decodeHead(line: Buffer): BackupHead {
-    const fields = this.#fieldsOf(line);
-    const found = fields.backup;
-    if (typeof found !== "number") throw this.#damaged("it is no backup of davit");
+    const json = line.toString();
+    const found = parsed(object({ backup: number }), json)?.backup;
+    if (found === undefined) throw this.#damaged("it is no backup of davit");
     // The version is read before the sum is checked, because a later version may have its sum elsewhere.
     if (found > backupVersion) throw newerFormat(this.#name, found, backupVersion);
-    try {
-      return {
-        clusterId: textFrom(fields.clusterId),
-        index: numberFrom(fields.index),
-        raftIndex: numberFrom(fields.raftIndex),
-        raftTerm: numberFrom(fields.raftTerm),
-        atMs: numberFrom(fields.atMs),
-      };
-    } catch (error) {
-      throw this.#damaged("at byte 0 its first line is not what davit writes", error);
-    }
+    const head = parsed(headShape, json);
+    if (head === undefined) throw this.#damaged("at byte 0 its first line is not what davit writes");
+    return head;
   }
 
-  #fieldsOf(line: Buffer): StoredFields {
-    try {
-      return objectFrom(parseJson(line));
-    } catch (error) {
-      throw this.#damaged("it is no backup of davit", error);
-    }
-  }
-
-  #damaged(what: string, cause?: unknown): WalError {
-    return new WalError("damaged", `Reading ${this.#name}: ${what}`, { cause });
+  #damaged(what: string): WalError {
+    return new WalError("damaged", `Reading ${this.#name}: ${what}`);
   }
 }

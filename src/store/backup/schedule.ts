@@ -21,7 +21,7 @@ import { publicProblem } from "../../lib/files/private-path.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type LogIdentity, WalError } from "../core/log-port.ts";
-import { saveBackup } from "./file.ts";
+import { saveBackup } from "./backup.ts";
 
 export interface BackupScheduleOptions {
   readonly store: {
@@ -251,22 +251,22 @@ function backupName(clusterId: string, number: number, atMs: number): string {
 
 /** The whole backups of a cluster among the names of a directory, the oldest first. */
 function backupsAmong(names: readonly string[], clusterId: string): readonly NamedBackup[] {
-  return names.flatMap((name) => parsed(name, clusterId, ".backup")).toSorted((a, b) => a.number - b.number);
+  return names.flatMap((name) => parsed(name, clusterId)).toSorted((a, b) => a.number - b.number);
 }
 
 /** The unfinished backups of a cluster that a crash left. */
 function unfinishedAmong(names: readonly string[], clusterId: string): readonly string[] {
   return names.flatMap((name) => {
     const [, whole = ""] = /^(.*)\.[0-9a-f]{8}(\.tmp)?$/.exec(name) ?? [];
-    return parsed(whole, clusterId, ".backup").length === 0 ? [] : [name];
+    return parsed(whole, clusterId).length === 0 ? [] : [name];
   });
 }
 
-function parsed(name: string, clusterId: string, ending: string): readonly NamedBackup[] {
+function parsed(name: string, clusterId: string): readonly NamedBackup[] {
   const start = `davit-${clusterId}-`;
-  if (!name.startsWith(start) || !name.endsWith(ending)) return [];
+  if (!name.startsWith(start)) return [];
   const [, digits, ...time] =
-    /^(\d{8,15})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(name.slice(start.length, -ending.length)) ?? [];
+    /^(\d{8,15})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup$/.exec(name.slice(start.length)) ?? [];
   const [year, month, day, hour, minute, second] = time;
   const atMs = dateOf(Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)).getTime();
   const number = Number(digits);

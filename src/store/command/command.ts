@@ -94,8 +94,8 @@ export interface CommandRecord {
    */
   readonly atMs: number;
   /**
-   * The id of the run that proposed the command (`Lineage`). Only the first changes of a run carry it, and a record
-   * that begins a term.
+   * The id of the run that proposed the command, see `StateMachine`. Only the first changes of a run carry it, and a
+   * record that begins a term.
    */
   readonly run?: string | undefined;
   /**

@@ -17,7 +17,7 @@ export interface NewRun {
 }
 
 /**
- * True for a mark: a command that changes no node. It records its time alone, or another end of a node. `Lineage`
+ * True for a mark: a command that changes no node. It records its time alone, or another end of a node. The lineage
  * ignores a mark without a `run`.
  */
 export function isMark(command: Command): boolean {

@@ -20,6 +20,17 @@ export interface LogIdentity {
   readonly run: string;
 }
 
+/** Makes an id. It is not 0: for clients, 0 means that there is no id. @param random gives bytes that do not repeat. */
+export function randomId(random: (bytes: number) => Uint8Array): bigint {
+  return idIn(random(8));
+}
+
+/** The id in the first 8 of some random bytes, or of a hash. */
+export function idIn(bytes: Uint8Array): bigint {
+  const id = Buffer.from(bytes).readBigUInt64LE();
+  return id === 0n ? 1n : id;
+}
+
 /** A davit that writes a log with several members. */
 export interface LogMember {
   /** As `LogIdentity.memberId`. */

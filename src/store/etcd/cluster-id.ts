@@ -3,16 +3,14 @@
 import { createHash } from "node:crypto";
 import type { EtcdClient } from "../../../packages/etcd-client/src/etcd-client.ts";
 import { object, text } from "../../lib/shape.ts";
-import { WalError } from "../core/log-port.ts";
+import { idIn, randomId, WalError } from "../core/log-port.ts";
 import { wentBack } from "./health.ts";
 import { Layout, storedIn } from "./layout.ts";
-
-type RandomBytes = (bytes: number) => Uint8Array;
 
 export interface ClusterPlace {
   /** Of this cluster's keys; ends with a slash. */
   readonly prefix: string;
-  readonly random: RandomBytes;
+  readonly random: (bytes: number) => Uint8Array;
   /** False where a store was moved, so that none is begun. True unless given. */
   readonly mayBegin?: boolean;
 }
@@ -31,7 +29,7 @@ export async function clusterIdOf(
     {
       when: [{ key: meta, is: "equal", createRevision: 0 }],
       success: [
-        { put: { key: meta, value: JSON.stringify({ cluster: randomId(random) }) } },
+        { put: { key: meta, value: JSON.stringify({ cluster: randomId(random).toString(16) }) } },
         { put: { key: epoch, value: "0" } },
       ],
     },
@@ -54,17 +52,7 @@ export async function readClusterId(client: EtcdClient, meta: string): Promise<s
   return found === undefined ? undefined : storedIn(object({ cluster: text }), found).cluster;
 }
 
-/** A random number other than 0, 64 bits in lower-case hex without leading zeros. */
-export function randomId(random: RandomBytes): string {
-  return hexOf(Buffer.from(random(8)));
-}
-
-/** The id of a name, in the same form. */
+/** The id of a member, by a text that only this member has. */
 export function idOf(name: string): string {
-  return hexOf(createHash("sha256").update(name).digest());
-}
-
-function hexOf(bytes: Buffer): string {
-  const id = bytes.readBigUInt64LE();
-  return (id === 0n ? 1n : id).toString(16);
+  return idIn(createHash("sha256").update(name).digest()).toString(16);
 }

@@ -24,12 +24,13 @@ import {
   type LogStatus,
   type MembershipListener,
   type ProposeOptions,
+  randomId,
   type Snapshot,
   WalError,
 } from "../core/log-port.ts";
 import { Appender } from "./appender.ts";
 import { fetchLarge } from "./batches.ts";
-import { type ClusterPlace, clusterIdOf, idOf, randomId } from "./cluster-id.ts";
+import { type ClusterPlace, clusterIdOf, idOf } from "./cluster-id.ts";
 import { Delivery, type LogPosition, logStart, noBatches } from "./delivery.ts";
 import { Election } from "./election.ts";
 import { etcdFailure, LogHealth, wentBack } from "./health.ts";
@@ -97,7 +98,7 @@ export class EtcdLog implements LogPort {
     this.#snapshots = new EtcdSnapshots({ client, layout: this.#layout, compact, clock });
     this.#leaderClock = new LeaderClock(steadyClock(options.clock));
     this.#clusterId = clusterId;
-    this.#run = randomId(options.random);
+    this.#run = randomId(options.random).toString(16);
     const id = idOf([clusterId, ...options.member.clientUrls].join("\n"));
     this.#self = { ...options.member, id };
     const { leaseSeconds = presetLeaseSeconds } = options;

@@ -1,22 +1,18 @@
 /**
- * Reads everything in a data directory and finds all damage. A start, in contrast, stops at the first damage and skips
- * files that it does not need. An inspection writes nothing. No other process may use the directory meanwhile.
+ * Reads a data directory that no davit uses, and writes nothing. An inspection reads everything and finds all damage. A
+ * start, in contrast, stops at the first damage and skips files that it does not need.
  */
 
 import { join } from "node:path";
 import type { Files } from "../../lib/files/files.ts";
-import { nextTurn } from "../../lib/slices.ts";
 import { decodeRecord } from "../command/command-codec.ts";
 import { type CommittedListener, WalError } from "../core/log-port.ts";
 import { type StorePath, storePath } from "../core/node.ts";
-import { StateReader } from "../snapshot/snapshot.ts";
-import { Tree } from "../tree/tree.ts";
-import { readLogEnd } from "../wal/log-end.ts";
-import { firstSequenceOf, type LogEnd, listSegments, readSegment } from "../wal/recover.ts";
-import { SnapshotReader } from "../wal/snapshot-frame.ts";
-import { listSnapshots } from "../wal/snapshots.ts";
-import { EventRing } from "../watch/event-ring.ts";
-import { type DirectoryState, readDirectory } from "./read-directory.ts";
+import { StateMachine } from "../snapshot/state-machine.ts";
+import type { Tree } from "../tree/tree.ts";
+import { checkKnownEnd, readLogEnd } from "../wal/log-end.ts";
+import { checkGoesOnFrom, firstSequenceOf, type LogEnd, listSegments, readSegment, recover } from "../wal/recover.ts";
+import { listSnapshots, SnapshotFiles, wholeSnapshot } from "../wal/snapshots.ts";
 
 export interface Contents {
   readonly index: number;
@@ -26,6 +22,11 @@ export interface Contents {
   readonly directories: number;
   /** The bytes of names and values, as the quota counts them. */
   readonly bytes: number;
+}
+
+export interface DirectoryState {
+  readonly machine: StateMachine;
+  readonly end: LogEnd;
 }
 
 export interface DirectoryReport {
@@ -74,6 +75,28 @@ export async function inspectDirectory(
   return { segments, snapshots, found, damage: [...damage] };
 }
 
+/**
+ * Reads the state in a data directory into memory, like a start: from the newest whole snapshot and the later log. It
+ * writes nothing, not even the repairs of a start. It takes no lock, so the caller must keep other processes out of the
+ * directory.
+ * @param agelessRoot see `RunClock`.
+ * @throws {WalError} like a start; damaged when there is no log.
+ */
+export async function readDirectory(files: Files, directory: string, agelessRoot?: string): Promise<DirectoryState> {
+  const machine = new StateMachine(agelessRoot);
+  const snapshot = await new SnapshotFiles(files, directory).load();
+  if (snapshot !== undefined) await machine.restore(snapshot);
+  const onCommand = (_sequence: number, bytes: Uint8Array, term: number) => machine.replay(decodeRecord(bytes), term);
+  const end = await recover({ files, directory, after: snapshot?.sequence ?? 0, onCommand });
+  if (snapshot !== undefined) checkGoesOnFrom(snapshot, end, directory);
+  await checkKnownEnd({ files, directory }, end);
+  if (end === undefined) {
+    const cure = "correct the directory; if the store is in etcd, run davit backup --store URL";
+    throw new WalError("damaged", `Reading "${directory}": no segment of a log is in it: ${cure}`);
+  }
+  return { machine, end };
+}
+
 /** Checks every segment, even those that a start no longer needs because of a snapshot. */
 async function checkSegments(
   files: Files,
@@ -96,26 +119,9 @@ async function checkSegments(
 }
 
 async function checkSnapshot(files: Files, path: string, hasValue: ValueListener): Promise<void> {
-  const frame = new SnapshotReader(path);
-  let size = 0;
-  for await (const piece of files.readPieces(path)) {
-    frame.push(piece);
-    size += piece.length;
-  }
-  if (!frame.isWhole) {
-    const what =
-      frame.head === undefined ? "damaged at byte 0" : `bytes 0 to ${size - 1} are not what its checksum says`;
-    throw new WalError("damaged", `Reading "${path}": ${what}`);
-  }
-  const reader = new SnapshotReader(path);
-  const tree = new Tree();
-  const history = new EventRing();
-  const state = new StateReader(tree, history);
-  for await (const piece of files.readPieces(path)) {
-    for (const part of reader.push(piece)) state.push(part);
-    await nextTurn();
-  }
-  state.end();
+  const machine = new StateMachine(undefined);
+  const { tree, history } = machine;
+  await machine.restore(await wholeSnapshot(files, path));
   const nodes = [...history.all.flatMap(({ node, prevNode = node }) => [node, prevNode]), ...tree.walk(storePath("/"))];
   for (const { path: place, value } of nodes) if (value !== undefined) hasValue(place);
 }

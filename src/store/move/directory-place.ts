@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import { movedName, WalError } from "../core/log-port.ts";
-import { readDirectory } from "../inspect/read-directory.ts";
+import { readDirectory } from "../inspect/inspect.ts";
 import { type BeginLogOptions, beginLog, refuseMoved } from "../wal/begin-log.ts";
 import { startFailure } from "../wal/failures.ts";
 import { type DirectoryLock, type LockDirectory, lockName } from "../wal/lock.ts";

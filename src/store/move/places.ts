@@ -1,12 +1,11 @@
 /** The places where a whole store can be, and the two ways to begin it in another one: a move, and a restore. */
 
 import type { ReadBackup } from "../backup/backup.ts";
-import { type Snapshot, WalError } from "../core/log-port.ts";
+import { randomId, type Snapshot, WalError } from "../core/log-port.ts";
 import { encodeInTurns } from "../snapshot/snapshot.ts";
 import type { StateMachine } from "../snapshot/state-machine.ts";
 import type { Tree } from "../tree/tree.ts";
 import type { StoredNode } from "../tree/tree-walk.ts";
-import { randomId } from "../wal/begin-log.ts";
 
 /** A whole store, from which a log goes on in a new place. */
 export interface StoreImage extends Snapshot {

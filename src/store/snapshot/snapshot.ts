@@ -34,7 +34,7 @@ import type { EventRing } from "../watch/event-ring.ts";
 const version = 1;
 const encoder = new TextEncoder();
 
-/** Which start made the last change, see `Lineage`. */
+/** Which start made the last change, see `StateMachine`. */
 export interface Origin {
   /** Undefined before the first change, and if an older davit made the change. */
   readonly run: string | undefined;

@@ -11,42 +11,28 @@ import { EventRing } from "../watch/event-ring.ts";
 import { type Origin, StateReader, type StoreState } from "./snapshot.ts";
 
 /**
- * Records which start made the store's last change. The index and the term of the change are not enough: a volume that
- * is reset to an older copy reaches the same index and term again, with other changes. So each start has a random id,
- * its run. If two stores have the same run and index, their histories are equal up to that index.
+ * Its lineage says which start made the store's last change. The index and the term of the change are not enough: a
+ * volume that is reset to an older copy reaches the same index and term again, with other changes. So each start has a
+ * random id, its run. If two stores have the same run and index, their histories are equal up to that index.
  *
  * The first records of a start carry its run. As soon as one of them is in the log, later records do not carry it:
  * records of the same term belong to the same run. In a log with several members, the record that begins a leader's
  * term carries the run of that leader. If no record of a term carries a run, an older davit wrote them.
  */
-export class Lineage {
-  #origin: Origin = { run: undefined, term: 0 };
-
-  /** The origin of the last change. */
-  get origin(): Origin {
-    return this.#origin;
-  }
-
-  /** Continues from a snapshot. */
-  restore(origin: Origin): void {
-    this.#origin = origin;
-  }
-
-  /** Takes the origin of the next change. @param run the run in its record, undefined if the record has none. */
-  add(run: string | undefined, term: number): void {
-    if (run !== undefined || term !== this.#origin.term) this.#origin = { run, term };
-  }
-}
-
 export class StateMachine {
   readonly tree = new Tree();
   readonly history = new EventRing();
-  readonly lineage = new Lineage();
+  #origin: Origin = { run: undefined, term: 0 };
   readonly #runClock: RunClock;
 
   /** @param agelessRoot see `RunClock`. */
   constructor(agelessRoot: string | undefined) {
     this.#runClock = new RunClock(this.tree.timers, agelessRoot);
+  }
+
+  /** The origin of the last change. */
+  get origin(): Origin {
+    return this.#origin;
   }
 
   /** Time of the last record by the clock of its run; undefined before the first. */
@@ -64,7 +50,9 @@ export class StateMachine {
    * @returns its changes, or why it was refused.
    */
   apply(record: CommandRecord, term: number): readonly Change[] | StoreError {
-    if (!isMark(record.command) || record.run !== undefined) this.lineage.add(record.run, term);
+    const { command, run } = record;
+    const isKnown = run === undefined && (isMark(command) || term === this.#origin.term);
+    if (!isKnown) this.#origin = { run, term };
     const atMs = this.#runClock.record(term, record);
     try {
       return apply(this.tree, atMs === record.atMs ? record : { ...record, atMs });
@@ -94,8 +82,8 @@ export class StateMachine {
     reader.end();
     this.tree.adopt(tree);
     this.history.adopt(history);
-    if (reader.origin !== undefined) this.lineage.restore(reader.origin);
-    this.#runClock.restore(this.lineage.origin.term, reader.atMs);
+    if (reader.origin !== undefined) this.#origin = reader.origin;
+    this.#runClock.restore(this.#origin.term, reader.atMs);
   }
 
   /**
@@ -105,8 +93,8 @@ export class StateMachine {
   freeze(historyBytes = Number.POSITIVE_INFINITY): { readonly state: StoreState; readonly end: () => void } {
     const walk = this.tree.walkFrozen();
     const { oldestIndex, events } = this.history.newest(historyBytes);
-    const { origin } = this.lineage;
-    const state = { index: this.tree.index, oldestIndex, origin, atMs: this.lastAtMs, events, nodes: walk.steps() };
+    const { tree, origin, lastAtMs: atMs } = this;
+    const state = { index: tree.index, oldestIndex, origin, atMs, events, nodes: walk.steps() };
     return { state, end: () => walk.end() };
   }
 }

@@ -6,7 +6,7 @@ import { codeOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files/files.ts";
 import { removeUnfinishedFiles } from "../../lib/files/whole-file.ts";
 import type { Log } from "../../lib/log.ts";
-import { type CommittedListener, movedAway, movedName, WalError } from "../core/log-port.ts";
+import { type CommittedListener, movedAway, movedName, randomId, WalError } from "../core/log-port.ts";
 import type { LockDirectory } from "./lock.ts";
 import { checkKnownEnd } from "./log-end.ts";
 import { formatVersion, type SegmentHead, segmentHeadBytes } from "./record.ts";
@@ -60,12 +60,6 @@ export async function beginLog(
   const segment = await createSegment({ files, directory }, head);
   await syncParent(files, directory);
   return { head, segment };
-}
-
-/** A random 64-bit number that is not 0: for clients, 0 means that there is no id. */
-export function randomId(random: BeginLogOptions["random"]): bigint {
-  const id = Buffer.from(random(8)).readBigUInt64LE();
-  return id === 0n ? 1n : id;
 }
 
 /**

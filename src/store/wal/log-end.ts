@@ -12,8 +12,9 @@ import { crc32 } from "node:zlib";
 import type { Files } from "../../lib/files/files.ts";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
 import type { Log } from "../../lib/log.ts";
+import { number, object, parsed, text } from "../../lib/shape.ts";
 import { WalError } from "../core/log-port.ts";
-import { numberFrom, objectFrom, parseJson, textFrom, unreadable } from "../core/stored-json.ts";
+import { unreadable } from "../core/stored-json.ts";
 import { type LogEnd, startOverAdvice } from "./recover.ts";
 
 export const logEndName = "log-end";
@@ -63,9 +64,9 @@ export class EndNote {
 export async function readLogEnd(files: Files, directory: string): Promise<KnownEnd | undefined> {
   if (!(await files.list(directory)).includes(logEndName)) return undefined;
   const [line = "", crc] = (await files.read(join(directory, logEndName))).toString("latin1").split("\n");
-  if (crc32(`${line}\n`).toString(16) !== crc) throw unreadable("end of the log");
-  const { clusterId, sequence } = objectFrom(parseJson(Buffer.from(line)));
-  return { clusterId: BigInt(`0x${textFrom(clusterId)}`), sequence: numberFrom(sequence) };
+  const known = parsed(object({ clusterId: text, sequence: number }), line);
+  if (crc32(`${line}\n`).toString(16) !== crc || known === undefined) throw unreadable("end of the log");
+  return { clusterId: BigInt(`0x${known.clusterId}`), sequence: known.sequence };
 }
 
 /**

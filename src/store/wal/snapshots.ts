@@ -54,27 +54,29 @@ export class SnapshotFiles {
     return this.#passedOver;
   }
 
-  /**
-   * The newest whole snapshot; undefined if there is none. The file is read twice: first to check it, because no state
-   * must be built from a damaged snapshot.
-   * @throws {WalError} newerFormat.
-   */
+  /** The newest whole snapshot; undefined if there is none. @throws {WalError} newerFormat. */
   async load(): Promise<StoredSnapshot | undefined> {
     const names = await listSnapshots(this.#files, this.#directory);
     const unusable: Omit<PassedOver, "used">[] = [];
-    for (const name of names.toReversed()) {
-      const path = join(this.#directory, name);
-      const head = await this.#wholeHead(path);
-      if (typeof head === "string") {
-        unusable.push({ path, problem: head });
-        continue;
+    for (const path of names.toReversed().map((name) => join(this.#directory, name))) {
+      try {
+        const snapshot = await wholeSnapshot(this.#files, path);
+        this.#passedOver = unusable.map((each) => ({ ...each, used: path }));
+        this.#whole = [snapshot.sequence];
+        return snapshot;
+      } catch (error) {
+        unusable.push({ path, problem: this.#problemIn(error) });
       }
-      this.#passedOver = unusable.map((each) => ({ ...each, used: path }));
-      this.#whole = [head.sequence];
-      return { ...head, pieces: this.#bodyOf(path) };
     }
     this.#passedOver = unusable.map((each) => ({ ...each, used: undefined }));
     return undefined;
+  }
+
+  #problemIn(error: unknown): PassedOver["problem"] {
+    if (error instanceof WalError && error.reason === "damaged") return "damaged";
+    if (!(error instanceof Error) || codeOf(error) !== "EIO") throw error;
+    this.#readFailure = error;
+    return "unreadable";
   }
 
   /** Saves a state. Then it removes all snapshots, even damaged ones, except the two newest that are whole. */
@@ -86,29 +88,34 @@ export class SnapshotFiles {
       if (!kept.has(name)) await this.#files.remove(join(this.#directory, name));
     }
   }
+}
 
-  /** Reads a snapshot to its end and returns its head, or why it cannot be used. */
-  async #wholeHead(path: string): Promise<SnapshotHead | PassedOver["problem"]> {
-    const reader = new SnapshotReader(path);
-    try {
-      for await (const piece of this.#files.readPieces(path)) reader.push(piece);
-    } catch (error) {
-      if (!(error instanceof Error) || codeOf(error) !== "EIO") throw error;
-      this.#readFailure = error;
-      return "unreadable";
-    }
-    return (reader.isWhole ? reader.head : undefined) ?? "damaged";
+/**
+ * A snapshot whose file is whole. The file is read twice: first to check it, because no state must be built from a
+ * damaged snapshot.
+ * @throws {WalError} damaged, with the place; newerFormat. The disk's errors.
+ */
+export async function wholeSnapshot(files: Files, path: string): Promise<StoredSnapshot> {
+  const reader = new SnapshotReader(path);
+  let size = 0;
+  for await (const piece of files.readPieces(path)) {
+    reader.push(piece);
+    size += piece.length;
   }
+  const { head, isWhole } = reader;
+  if (head !== undefined && isWhole) return { ...head, pieces: bodyOf(files, path) };
+  const what = head === undefined ? "damaged at byte 0" : `bytes 0 to ${size - 1} are not what its checksum says`;
+  throw new WalError("damaged", `Reading "${path}": ${what}`);
+}
 
-  async *#bodyOf(path: string): AsyncIterable<Uint8Array> {
-    const reader = new SnapshotReader(path);
-    try {
-      for await (const piece of this.#files.readPieces(path)) yield* reader.push(piece);
-    } catch (error) {
-      throw startFailure("Reading", path, error);
-    }
-    if (!reader.isWhole) throw new WalError("damaged", `Reading "${path}": it was whole a moment ago; try again`);
+async function* bodyOf(files: Files, path: string): AsyncIterable<Uint8Array> {
+  const reader = new SnapshotReader(path);
+  try {
+    for await (const piece of files.readPieces(path)) yield* reader.push(piece);
+  } catch (error) {
+    throw startFailure("Reading", path, error);
   }
+  if (!reader.isWhole) throw new WalError("damaged", `Reading "${path}": it was whole a moment ago; try again`);
 }
 
 function nameOf(sequence: number): string {

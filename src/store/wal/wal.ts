@@ -19,11 +19,12 @@ import {
   type LogPort,
   type LogStatus,
   type ProposeOptions,
+  randomId,
   type Snapshot,
   soleMembership,
   WalError,
 } from "../core/log-port.ts";
-import { type FileLogOptions, randomId, readOrBegin } from "./begin-log.ts";
+import { type FileLogOptions, readOrBegin } from "./begin-log.ts";
 import { refusalOf, snapshotFailure, startFailure, statusAfter, troubleOf } from "./failures.ts";
 import type { DirectoryLock } from "./lock.ts";
 import { EndNote } from "./log-end.ts";
