@@ -13,13 +13,6 @@ export interface Boot {
   readonly how: string;
 }
 
-/** What it came to: `boots` is a Linux that found its own configs. */
-export interface BootRecord extends Boot {
-  readonly result: string;
-  /** From power on to power off. */
-  readonly seconds: number;
-}
-
 type Loader = keyof typeof loaders;
 
 interface Part {
@@ -96,13 +89,13 @@ export const boots = {
   },
 } as const satisfies Record<string, Boot>;
 
-const head = ["firmware", "boot loader", "how it is loaded", "result", "seconds", "versions"];
+const head = ["firmware", "boot loader", "how it is loaded", "versions"];
 
 /**
- * Puts a boot into the table, in the place of its last result; rows of boots that no suite has any more go.
+ * Puts a boot that reached Linux into the table, in the place of its last one; rows of boots that no suite has any more go.
  * @throws {Error} when `boots` does not have it.
  */
-export function recordBoot(record: BootRecord): void {
+export function recordBoot(record: Boot): void {
   const known: readonly Boot[] = Object.values(boots);
   if (!known.some((boot) => key(boot) === key(record))) throw new Error(`Not in the table of boots: ${key(record)}`);
   updateTable("loaders", head, (rows) => {
@@ -130,10 +123,10 @@ function keyOf(row: readonly string[]): string {
   return row.slice(0, 3).join(" | ");
 }
 
-function rowOf({ firmware, loader, how, result, seconds }: BootRecord): readonly string[] {
+function rowOf({ firmware, loader, how }: Boot): readonly string[] {
   const parts: readonly Part[] = [firmwares[firmware], loaders[loader]];
   const versions = parts.map((part) => `${part.package} ${versionOf(part)}`).join(", ");
-  return [firmwares[firmware].title, loaders[loader].title, how, result, seconds.toFixed(1), versions];
+  return [firmwares[firmware].title, loaders[loader].title, how, versions];
 }
 
 /** Of another architecture's package, which is not installed but unpacked, the file beside it tells. */
