@@ -103,6 +103,7 @@ export const moved: readonly Moved[] = [
   { file: "http/history-lost.test.ts", to: "integration", because: "sends a flood" },
   { file: "http/keys-listing.test.ts", to: "integration", because: "waits for slow readers" },
   { file: "http/preview.test.ts", to: "integration", because: cases },
+  { file: "http/console/try.test.ts", to: "integration", because: "starts threads" },
   { file: "http/guard/store-guard.test.ts", to: "integration", because: "needs openssl" },
   { file: "sources/kubernetes/attention.test.ts", to: "integration", because: "needs openssl" },
   { file: "sources/kubernetes/client-tls.test.ts", to: "integration", because: "needs openssl" },

@@ -1,11 +1,27 @@
 /** The Try screen: what a machine would get, beside another one, and with a manifest that is not applied. */
 
-import { describe, expect, it } from "vitest";
-import { TryThread } from "../../../src/app/boot/try-thread.ts";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import type * as tryThread from "../../../src/app/boot/try-thread.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { Holdings } from "../../../src/sources/directory/holdings.ts";
 import { machine } from "../fake-machines.ts";
 import { consoleListener, formTokenIn, origin, readToken } from "./console-listener.ts";
+
+const file = "../../../src/app/boot/try-thread.ts";
+const { TryThread } = await vi.importActual<typeof tryThread>(file);
+const over = new AbortController();
+afterAll(() => over.abort());
+
+// A thread compiles for a second of a processor, so all of these consoles ask one. It keeps nothing from job to job.
+let kept: tryThread.TryThread | undefined;
+vi.mock("../../../src/app/boot/try-thread.ts", () => ({
+  TryThread: class {
+    try(...job: Parameters<tryThread.TryThread["try"]>) {
+      kept ??= new TryThread({ clock: systemClock, signal: over.signal });
+      return kept.try(...job);
+    }
+  },
+}));
 
 const listener = consoleListener();
 const mac = "52:54:00:00:00:01";
