@@ -23,8 +23,9 @@ install: node_modules/.installed ## install what the lockfile names, Node 24 inc
 run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379, operations on 8081
 	@npm --silent start
 
-test: install ## run all that a push needs and this machine can run; PROJECT=integration (system, chart, firmware, console) runs one stage
-	@npm --silent test -- $(if $(PROJECT),--project $(PROJECT))
+# Suites start davit many hundred times. The bundle starts in half of the time that the sources take.
+test: install $(if $(DAVIT_TEST_PROGRAM),,bundle) ## run all that a push needs and this machine can run; PROJECT=integration (system, chart, firmware, console) runs one stage
+	@DAVIT_TEST_PROGRAM=$(or $(DAVIT_TEST_PROGRAM),bundle) npm --silent test -- $(if $(PROJECT),--project $(PROJECT))
 
 test-unit: install ## run what needs no other program, in under a minute
 	@npm --silent run test:unit
