@@ -4,9 +4,8 @@
  */
 
 import { inSlices } from "../lib/slices.ts";
-import type { Command, CommandRecord } from "./command/command.ts";
+import { type Command, type CommandRecord, type NewRun, newRunOf } from "./command/command.ts";
 import { decodeRecord, encodeBatchRecord, encodeRecord } from "./command/command-codec.ts";
-import { type NewRun, newRunOf } from "./command/run-clock.ts";
 import {
   type LogPort,
   type LogTime,
@@ -71,7 +70,7 @@ export class Replica {
   #isReplaying = true;
   readonly #observeFailure: (reason: WalFailure) => void;
 
-  /** @param agelessRoot see `RunClock`. @param observeFailure is called for each record that the log refuses. */
+  /** @param agelessRoot see `StateMachine`. @param observeFailure is called for each record that the log refuses. */
   constructor(log: LogPort, agelessRoot: string | undefined, observeFailure: (reason: WalFailure) => void = () => {}) {
     this.#log = log;
     this.#observeFailure = observeFailure;

@@ -6,7 +6,7 @@
  *
  * Reads skip a node whose ttl is over. Before a write that would find a due node, the store logs its end. Times are
  * by a clock that never steps during a run. A start keeps the remaining ttl of each node, even if the computer's clock
- * was changed (`RunClock`). Only nodes below `agelessRoot` get their whole ttl again. These are davit's tombstones:
+ * was changed (`StateMachine`). Only nodes below `agelessRoot` get their whole ttl again. These are davit's tombstones:
  * they must not end before davit has read its sources again.
  *
  * The store knows no documents and no HTTP. Its callers decide which client may write or read a key.

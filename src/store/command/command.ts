@@ -108,6 +108,28 @@ export interface CommandRecord {
   readonly command: Command;
 }
 
+/** The fields that the first records of a run carry. */
+export interface NewRun {
+  readonly run: string;
+  readonly beganAtMs: number;
+}
+
+/**
+ * True for a mark: a command that changes no node. It records its time alone, or another end of a node. The lineage
+ * ignores a mark without a `run`.
+ */
+export function isMark(command: Command): boolean {
+  return command.kind === "extend" || (command.kind === "batch" && command.commands.length === 0);
+}
+
+/**
+ * Returns the fields that the record of a command carries while its run is new. For a mark, `run` is left out: a mark
+ * makes no change, so it must not change the lineage.
+ */
+export function newRunOf({ run, beganAtMs }: NewRun, command: Command): Partial<NewRun> {
+  return isMark(command) ? { beganAtMs } : { run, beganAtMs };
+}
+
 /**
  * Applies a record. The tree's index grows by exactly one for each change.
  * @returns the changes; none for a mark, for an `extend`, and if every node that the record ends is gone already.

@@ -79,7 +79,7 @@ export async function inspectDirectory(
  * Reads the state in a data directory into memory, like a start: from the newest whole snapshot and the later log. It
  * writes nothing, not even the repairs of a start. It takes no lock, so the caller must keep other processes out of the
  * directory.
- * @param agelessRoot see `RunClock`.
+ * @param agelessRoot see `StateMachine`.
  * @throws {WalError} like a start; damaged when there is no log.
  */
 export async function readDirectory(files: Files, directory: string, agelessRoot?: string): Promise<DirectoryState> {

@@ -46,7 +46,7 @@ export interface StoppedStore {
 export interface OldPlace {
   /**
    * Locks the place, and reads its store.
-   * @param agelessRoot see `RunClock`. @throws {WalError} locked, unusable, damaged, newerFormat.
+   * @param agelessRoot see `StateMachine`. @throws {WalError} locked, unusable, damaged, newerFormat.
    */
   read(agelessRoot: string): Promise<StoppedStore>;
   /** Marks the place, if nothing was written since `read`. @param to the new place, for people. @throws {WalError} */

@@ -1,9 +1,9 @@
 /** The state that the records of a log build: the tree, its history, its lineage, and the times of its runs. */
 
 import { nextTurn } from "../../lib/slices.ts";
-import { apply, type CommandRecord } from "../command/command.ts";
-import { isMark, RunClock } from "../command/run-clock.ts";
+import { apply, type CommandRecord, isMark } from "../command/command.ts";
 import type { Snapshot } from "../core/log-port.ts";
+import type { StorePath } from "../core/node.ts";
 import { StoreError } from "../core/refusal.ts";
 import type { Change } from "../tree/change.ts";
 import { Tree } from "../tree/tree.ts";
@@ -18,16 +18,24 @@ import { type Origin, StateReader, type StoreState } from "./snapshot.ts";
  * The first records of a start carry its run. As soon as one of them is in the log, later records do not carry it:
  * records of the same term belong to the same run. In a log with several members, the record that begins a leader's
  * term carries the run of that leader. If no record of a term carries a run, an older davit wrote them.
+ *
+ * It carries the remaining time of each timer from one run to the next. In a log with several members, each leader's
+ * term counts as a run here. Each run has its own clock, which may be wrong, so davit never compares times of two runs.
+ * For timers, no time passes between the last record of a run and the beginning of the next run. When a replay reaches
+ * the first record of a run, it adjusts the timers as that run did at its start.
  */
 export class StateMachine {
   readonly tree = new Tree();
   readonly history = new EventRing();
   #origin: Origin = { run: undefined, term: 0 };
-  readonly #runClock: RunClock;
+  readonly #isAgeless: (path: StorePath) => boolean;
+  /** The term of the present run; undefined before the first. */
+  #term: number | undefined;
+  #lastAtMs: number | undefined;
 
-  /** @param agelessRoot see `RunClock`. */
+  /** @param agelessRoot the nodes below it get their whole ttl again at each start; undefined for no nodes. */
   constructor(agelessRoot: string | undefined) {
-    this.#runClock = new RunClock(this.tree.timers, agelessRoot);
+    this.#isAgeless = (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`);
   }
 
   /** The origin of the last change. */
@@ -37,12 +45,13 @@ export class StateMachine {
 
   /** Time of the last record by the clock of its run; undefined before the first. */
   get lastAtMs(): number | undefined {
-    return this.#runClock.lastAtMs;
+    return this.#lastAtMs;
   }
 
-  /** See `RunClock.begin`. */
+  /** Begins the run of a leader's term. @param beganAtMs when, by the clock of that run. */
   beginRun(term: number, beganAtMs: number): void {
-    this.#runClock.begin(term, beganAtMs);
+    this.tree.timers.beginRun(beganAtMs, this.#lastAtMs, this.#isAgeless);
+    this.#term = term;
   }
 
   /**
@@ -53,7 +62,7 @@ export class StateMachine {
     const { command, run } = record;
     const isKnown = run === undefined && (isMark(command) || term === this.#origin.term);
     if (!isKnown) this.#origin = { run, term };
-    const atMs = this.#runClock.record(term, record);
+    const atMs = this.#timeOf(record, term);
     try {
       return apply(this.tree, atMs === record.atMs ? record : { ...record, atMs });
     } catch (error) {
@@ -83,7 +92,21 @@ export class StateMachine {
     this.tree.adopt(tree);
     this.history.adopt(history);
     if (reader.origin !== undefined) this.#origin = reader.origin;
-    this.#runClock.restore(this.#origin.term, reader.atMs);
+    this.#term = this.#origin.term;
+    this.#lastAtMs = reader.atMs;
+  }
+
+  /**
+   * Takes the times of the next record.
+   * @returns the record's time by the clock of its run. A member may have stamped the record by the clock of an earlier
+   * leader. Then the result is the time of the previous record, because the clocks of two leaders may differ by any
+   * amount.
+   */
+  #timeOf({ atMs, beganAtMs = atMs, clockTerm }: CommandRecord, term: number): number {
+    if (term !== this.#term) this.beginRun(term, beganAtMs);
+    else if (clockTerm !== undefined && clockTerm !== term) return this.#lastAtMs ?? atMs;
+    this.#lastAtMs = atMs;
+    return atMs;
   }
 
   /**
