@@ -66,8 +66,6 @@ const headers = {
   "x-content-type-options": "nosniff",
 };
 
-const method = ["GET", "HEAD"];
-
 export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (app, options) => {
   const { visitors, context, files } = options;
   app.removeAllContentTypeParsers();
@@ -79,9 +77,14 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRoutesOptions> = async (ap
     reply.headers(headers);
     done();
   });
-  for (const url of ["/", consolePath]) app.route({ method, url, handler: (_request, reply) => toFleet(reply) });
-  addFile(app, "console.css", { type: "text/css; charset=utf-8", text: files.style });
-  addFile(app, "console.js", { type: "text/javascript; charset=utf-8", text: files.script });
+  for (const url of ["/", consolePath]) app.get(url, (_request, reply) => toFleet(reply));
+  for (const [name, type, text] of [
+    ["console.css", "text/css; charset=utf-8", files.style],
+    ["console.js", "text/javascript; charset=utf-8", files.script],
+  ] as const) {
+    const body = Buffer.from(text);
+    app.get(`${consolePath}/${name}`, (_request, reply) => reply.type(type).send(body));
+  }
   const live = new Shares({ limit: maxLive });
   for (const screen of shownScreens) addScreen(app, screen, { ...options, live });
   addForm(app, { url: `${consolePath}/actions`, visitors }, async (reply, { form, visitor }) =>
@@ -94,15 +97,6 @@ function toFleet(reply: FastifyReply): FastifyReply {
   return reply.redirect(`${consolePath}/`, 303);
 }
 
-function addFile(
-  app: FastifyInstance,
-  name: string,
-  { type, text }: { readonly type: string; readonly text: string },
-): void {
-  const body = Buffer.from(text);
-  app.route({ method, url: `${consolePath}/${name}`, handler: (_request, reply) => reply.type(type).send(body) });
-}
-
 interface ScreenOptions extends ConsoleRoutesOptions {
   /** The places of live pages. */
   readonly live: Shares;
@@ -110,26 +104,22 @@ interface ScreenOptions extends ConsoleRoutesOptions {
 
 function addScreen(app: FastifyInstance, { url, page, post }: Screen, options: ScreenOptions): void {
   const { visitors, context } = options;
-  app.route<{ Params: { "*"?: string } }>({
-    method,
-    url,
-    handler: async (request, reply) => {
-      const visit = async () => {
-        const visitor = await visitors.of(request.raw);
-        const query = new URLSearchParams(rawQueryOf(request));
-        return { visitor, rest: request.params["*"] ?? "", query };
-      };
-      const first = await visit();
-      const { visitor } = first;
-      const shown = await page(first, context);
-      const isRead = request.method === "GET" && !reply.raw.destroyed;
-      const wantsEvents = isRead && request.headers.accept === "text/event-stream" && shown.isLive === true;
-      if (!wantsEvents) return sendPage(reply, shown, { visitor, context });
-      return sendLive(reply, visitor.user, options, async () => {
-        const next = await visit().catch(() => undefined);
-        return next && String(html`${(await page(next, context)).body}`);
-      });
-    },
+  app.get<{ Params: { "*"?: string } }>(url, async (request, reply) => {
+    const visit = async () => {
+      const visitor = await visitors.of(request.raw);
+      const query = new URLSearchParams(rawQueryOf(request));
+      return { visitor, rest: request.params["*"] ?? "", query };
+    };
+    const first = await visit();
+    const { visitor } = first;
+    const shown = await page(first, context);
+    const isRead = request.method === "GET" && !reply.raw.destroyed;
+    const wantsEvents = isRead && request.headers.accept === "text/event-stream" && shown.isLive === true;
+    if (!wantsEvents) return sendPage(reply, shown, { visitor, context });
+    return sendLive(reply, visitor.user, options, async () => {
+      const next = await visit().catch(() => undefined);
+      return next && String(html`${(await page(next, context)).body}`);
+    });
   });
   if (post === undefined) return;
   // Its body can be long, so its visitor is known before davit reads it.
@@ -158,38 +148,28 @@ function addForm(
   { url, maxBytes = maxFormBytes, visitors, isChecked = false }: FormRoute,
   answer: (reply: FastifyReply, sent: SentForm) => FastifyReply | Promise<FastifyReply>,
 ): void {
-  app.route({
-    method: "POST",
-    url,
-    bodyLimit: maxBytes,
-    onRequest: async ({ raw }) => {
-      if (!isChecked) return;
-      await visitors.of(raw);
-      visitors.checkOrigin(raw);
-    },
-    handler: async (request, reply) => {
-      const visitor = await visitors.of(request.raw);
-      const form = formOf(request);
-      visitors.checkForm(request.raw, visitor, form.get("form"));
-      return await answer(reply, { form, visitor, request: request.raw });
-    },
+  const onRequest = async ({ raw }: FastifyRequest) => {
+    if (!isChecked) return;
+    await visitors.of(raw);
+    visitors.checkOrigin(raw);
+  };
+  app.post(url, { bodyLimit: maxBytes, onRequest }, async (request, reply) => {
+    const visitor = await visitors.of(request.raw);
+    const form = formOf(request);
+    visitors.checkForm(request.raw, visitor, form.get("form"));
+    return await answer(reply, { form, visitor, request: request.raw });
   });
 }
 
 /** Sign-in and sign-out. A sign-in needs no form token: who can send one already has a token. */
 function addSessionRoutes(app: FastifyInstance, { visitors, context, isHttps }: ConsoleRoutesOptions): void {
   const url = `${consolePath}/sign-in`;
-  app.route({ method, url, handler: (_request, reply) => sendSignIn(reply, "", context) });
-  app.route({
-    method: "POST",
-    url,
-    bodyLimit: maxFormBytes,
-    handler: async (request, reply) => {
-      visitors.checkOrigin(request.raw);
-      const session = await visitors.signIn(formOf(request).get("token")?.trim() ?? "", request.raw);
-      setCookie(reply, session, isHttps(request.raw));
-      return toFleet(reply);
-    },
+  app.get(url, (_request, reply) => sendSignIn(reply, "", context));
+  app.post(url, { bodyLimit: maxFormBytes }, async (request, reply) => {
+    visitors.checkOrigin(request.raw);
+    const session = await visitors.signIn(formOf(request).get("token")?.trim() ?? "", request.raw);
+    setCookie(reply, session, isHttps(request.raw));
+    return toFleet(reply);
   });
   addForm(app, { url: `${consolePath}/sign-out`, visitors }, (reply, { request }) => {
     visitors.signOut(request);

@@ -35,20 +35,16 @@ const maxMachines = 50;
 const askedLabels: ReadonlySet<string> = new Set(["mac", "uuid", "hostname", "serial"]);
 
 export const historyRoutes: FastifyPluginAsync<HistoryRoutesOptions> = async (app, { history, bootFilesOf }) => {
-  app.route({
-    method: ["GET", "HEAD"],
-    url: "/history",
-    handler: async (request, reply) => {
-      const rawQuery = rawQueryOf(request);
-      const view = await history.current();
-      const report = rawQuery === "" ? listReport : machinesReport;
-      const machines = rawQuery === "" ? view.recent(maxMachines) : find(view, rawQuery);
-      const stageOf = stagesBy(bootFilesOf);
-      return show(reply, {
-        json: () => `${JSON.stringify({ ...lacksJson(view), ...report.json(machines, stageOf) })}\n`,
-        text: () => `${lacksText(view)}${report.text(machines, stageOf)}`,
-      });
-    },
+  app.get("/history", async (request, reply) => {
+    const rawQuery = rawQueryOf(request);
+    const view = await history.current();
+    const report = rawQuery === "" ? listReport : machinesReport;
+    const machines = rawQuery === "" ? view.recent(maxMachines) : find(view, rawQuery);
+    const stageOf = stagesBy(bootFilesOf);
+    return show(reply, {
+      json: () => ({ ...lacksJson(view), ...report.json(machines, stageOf) }),
+      text: () => `${lacksText(view)}${report.text(machines, stageOf)}`,
+    });
   });
 };
 

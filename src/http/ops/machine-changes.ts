@@ -30,17 +30,13 @@ const maxAdoptionMs = 90 * 24 * hourMs;
 export const machineChanges: FastifyPluginAsync<MachineChangesOptions> = async (app, { book, office, log, audit }) => {
   jsonBodies(app, maxBodyBytes);
   for (const action of ["adopt", "forget"] as const) {
-    app.route({
-      method: "POST",
-      url: `/machines/${action}`,
-      handler: async ({ body }, reply) => {
-        if (!isJsonObject(body)) throw new RequestError("badBody");
-        if (office === undefined) throw new RequestError("notTheWriter");
-        const done = await correctLedger(action, body, { book, office });
-        log.info({ action, ...done }, "an operator changed the ledger");
-        audit?.acted({ action, via: "operations", done });
-        return show(reply, { json: () => `${JSON.stringify(done)}\n` });
-      },
+    app.post(`/machines/${action}`, async ({ body }, reply) => {
+      if (!isJsonObject(body)) throw new RequestError("badBody");
+      if (office === undefined) throw new RequestError("notTheWriter");
+      const done = await correctLedger(action, body, { book, office });
+      log.info({ action, ...done }, "an operator changed the ledger");
+      audit?.acted({ action, via: "operations", done });
+      return show(reply, { json: () => done });
     });
   }
 };

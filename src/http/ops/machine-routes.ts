@@ -5,7 +5,7 @@
  */
 
 import { Readable } from "node:stream";
-import type { FastifyPluginAsync, FastifyReply } from "fastify";
+import type { FastifyPluginAsync } from "fastify";
 import { toRfc3339 } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import type { Labels } from "../../model/labels/labels.ts";
@@ -39,32 +39,19 @@ export interface MachineRoutesOptions {
 const sliceMachines = 200;
 
 export const machineRoutes: FastifyPluginAsync<MachineRoutesOptions> = async (app, { book, history }) => {
-  const method = ["GET", "HEAD"];
-  app.route({
-    method,
-    url: "/machines",
-    handler: async (request, reply) => {
-      const view = await history.current();
-      // A HEAD request has no body to make.
-      return show(reply, { json: () => (request.method === "HEAD" ? "" : Readable.from(listText(book, view))) });
-    },
+  app.get("/machines", async (request, reply) => {
+    const view = await history.current();
+    // A HEAD request has no body to make.
+    return show(reply, { json: () => (request.method === "HEAD" ? "" : Readable.from(listText(book, view))) });
   });
-  app.route<{ Params: { "*": string } }>({
-    method,
-    url: "/machines/*",
-    handler: async (request, reply) => {
-      const view = await history.current();
-      return sendJson(reply, namedMachineJson(book, view, request.params["*"]));
-    },
+  app.get<{ Params: { "*": string } }>("/machines/*", async (request, reply) => {
+    const view = await history.current();
+    return show(reply, { json: () => namedMachineJson(book, view, request.params["*"]), indent: 2 });
   });
-  app.route({
-    method,
-    url: "/ledger",
-    handler: async (request, reply) => {
-      const key = new URLSearchParams(rawQueryOf(request)).get("grant");
-      const grant = key === null ? undefined : await grantDetails(book, key);
-      return sendJson(reply, { ...ledgerJson(book.ledger), grant });
-    },
+  app.get("/ledger", async (request, reply) => {
+    const key = new URLSearchParams(rawQueryOf(request)).get("grant");
+    const grant = key === null ? undefined : await grantDetails(book, key);
+    return show(reply, { json: () => ({ ...ledgerJson(book.ledger), grant }), indent: 2 });
   });
 };
 
@@ -109,10 +96,6 @@ async function grantDetails(book: MachineBook, key: string): Promise<object> {
     spentGeneration: highest,
     object: grant && grantJson(ledger, { key, grant }),
   };
-}
-
-function sendJson(reply: FastifyReply, value: object): FastifyReply {
-  return show(reply, { json: () => `${JSON.stringify(value, undefined, 2)}\n` });
 }
 
 /** How many machines with the same uuid, serial number or host name this looks at. */

@@ -13,8 +13,8 @@ import { type HistoryRoutesOptions, historyRoutes } from "./history-routes.ts";
 import { type MachineChangesOptions, machineChanges } from "./machine-changes.ts";
 import { machineRoutes } from "./machine-routes.ts";
 import type { Previews } from "./preview.ts";
-import { previewRoutes } from "./preview-routes.ts";
-import { rawQueryOf } from "./server.ts";
+import { previewText } from "./preview-text.ts";
+import { rawQueryOf, show } from "./server.ts";
 
 /** One thing that must hold before machines are answered. */
 export interface ReadyCheck {
@@ -35,36 +35,25 @@ export interface OpsRoutesOptions {
 const plainText = "text/plain; charset=utf-8";
 
 export const opsRoutes: FastifyPluginAsync<OpsRoutesOptions> = async (app, { version, checks, attention, metrics }) => {
-  const method = ["GET", "HEAD"];
   // If davit cannot continue, it ends itself. So a process that answers is alive.
-  app.route({ method, url: "/livez", handler: (_request, reply) => reply.type(plainText).send("ok\n") });
-  app.route({
-    method,
-    url: "/readyz",
-    handler: (request, reply) => {
-      const failures = checks.map(({ name, check }) => ({ name, failure: check() }));
-      const isReady = failures.every(({ failure }) => failure === undefined);
-      const lines = failures.map(({ name, failure }) =>
-        failure === undefined ? `[+] ${name} ok` : `[-] ${name}: ${failure}`,
-      );
-      const isVerbose = /^([^?]*&)?verbose([=&?]|$)/.test(rawQueryOf(request));
-      if (!isReady) reply.code(notReadyStatus);
-      const details = isVerbose || !isReady ? lines : [];
-      const notes = isVerbose ? (attention?.() ?? []).map((line) => `[!] ${line}`) : [];
-      const verdict = isReady ? "ok" : "not ready";
-      return reply.type(plainText).send(`${[...details, ...notes, verdict].join("\n")}\n`);
-    },
+  app.get("/livez", (_request, reply) => reply.type(plainText).send("ok\n"));
+  app.get("/readyz", (request, reply) => {
+    const failures = checks.map(({ name, check }) => ({ name, failure: check() }));
+    const isReady = failures.every(({ failure }) => failure === undefined);
+    const lines = failures.map(({ name, failure }) =>
+      failure === undefined ? `[+] ${name} ok` : `[-] ${name}: ${failure}`,
+    );
+    const isVerbose = /^([^?]*&)?verbose([=&?]|$)/.test(rawQueryOf(request));
+    if (!isReady) reply.code(notReadyStatus);
+    const details = isVerbose || !isReady ? lines : [];
+    const notes = isVerbose ? (attention?.() ?? []).map((line) => `[!] ${line}`) : [];
+    const verdict = isReady ? "ok" : "not ready";
+    return reply.type(plainText).send(`${[...details, ...notes, verdict].join("\n")}\n`);
   });
-  app.route({
-    method,
-    url: "/version",
-    handler: (_request, reply) => reply.type("application/json").send(Buffer.from(`${JSON.stringify({ version })}\n`)),
-  });
-  app.route({
-    method,
-    url: "/metrics",
-    handler: async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
-  });
+  app.get("/version", (_request, reply) =>
+    reply.type("application/json").send(Buffer.from(`${JSON.stringify({ version })}\n`)),
+  );
+  app.get("/metrics", async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
 };
 
 export interface GuardedRoutesOptions {
@@ -87,7 +76,11 @@ export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (ap
   }
   // Must come before the routes: routes that were added before are not guarded.
   guardRoutes(app, guard, "read");
-  await app.register(previewRoutes, { previews });
+  // The whole query is what the machine would send, so a preview cannot take options from it.
+  app.get("/preview", async (request, reply) => {
+    const preview = await previews.of(rawQueryOf(request));
+    return show(reply, { json: () => preview, indent: 2, text: () => previewText(preview) });
+  });
   await app.register(historyRoutes, history);
   if (machines !== undefined) await app.register(machineRoutes, { ...machines, history: history.history });
   if (documents !== undefined) await app.register(documentsRoutes, documents);

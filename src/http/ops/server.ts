@@ -3,7 +3,7 @@
  * rest.
  */
 
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { codeOf } from "../../lib/errors.ts";
 import { parseJsonObject } from "../../model/json.ts";
@@ -20,8 +20,6 @@ export interface OpsServer extends HttpServer {
 /** Makes a server that does not listen yet. */
 export function createOpsServer(options: Omit<ServerOptions<undefined>, "handler">): OpsServer {
   const app = fastify({
-    // davit's routes name HEAD themselves. Node leaves out the body, and the headers are the same.
-    exposeHeadRoutes: false,
     logger: false,
     return503OnClosing: false,
     // Without these two, Fastify loads ajv and more. The bundle does not have them (rolldown.config.js).
@@ -121,15 +119,20 @@ function toRequestError(thrown: unknown): unknown {
 
 /** What a route shows. */
 interface ShownFacts {
-  readonly json: () => string | Readable;
+  /** A stream or a text is sent as it is. */
+  readonly json: () => object | Readable | string;
+  /** How many blanks a level of the JSON is indented by. Without it, the JSON is one line. */
+  readonly indent?: number;
   /** For a person. Absent: JSON is all there is. */
   readonly text?: () => string;
 }
 
 /** Answers in JSON, or in text if there is one that the client does not prefer JSON to. */
-export function show(reply: FastifyReply, { json, text }: ShownFacts): FastifyReply {
+export function show(reply: FastifyReply, { json, indent, text }: ShownFacts): FastifyReply {
   const isText = text !== undefined && !prefersJson(reply.request.headers.accept);
-  const body = isText ? text() : json();
+  const shown = isText ? text() : json();
+  const isWhole = typeof shown === "string" || shown instanceof Readable;
+  const body = isWhole ? shown : `${JSON.stringify(shown, undefined, indent)}\n`;
   return (
     reply
       .headers({
