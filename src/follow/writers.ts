@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
 import { assert } from "../lib/errors.ts";
-import { FairQueue } from "../lib/fair-queue.ts";
+import { Places } from "../lib/fair-queue.ts";
 import type { Log } from "../lib/log.ts";
 import { Shares } from "../lib/shares.ts";
 import { networkOf } from "../lib/text/address.ts";
@@ -49,15 +49,14 @@ export class Writers {
   #credentials: { readonly readAtMs: number; readonly value: Promise<StoreCredentials> } | undefined;
   /** Index of the member that is asked first. */
   #at = 0;
-  readonly #places: Shares;
-  /** Questions that wait for a connection. */
-  readonly #queue = new FairQueue<() => void>();
-  #running = 0;
+  /** The questions, by client. */
+  readonly #asked: Shares;
+  readonly #connections = new Places(maxConnections);
   #problem = "";
 
   constructor(options: WritersOptions) {
     this.#options = options;
-    this.#places = new Shares({ limit: options.maxAsking ?? presetMaxAsking });
+    this.#asked = new Shares({ limit: options.maxAsking ?? presetMaxAsking });
   }
 
   /** Asks for a machine. @returns the answer of the first member that answers; undefined if none does in time. */
@@ -80,36 +79,23 @@ export class Writers {
 
   async #ask(path: string, body: string | (() => string), client: string | undefined): Promise<string | undefined> {
     const { clock, limitMs = presetLimitMs } = this.#options;
-    if (this.#stopping.signal.aborted || !this.#places.take(client)) return undefined;
+    if (this.#stopping.signal.aborted || !this.#asked.take(client)) return undefined;
     const deadline = new Deadline({ clock, durationMs: limitMs });
     const signal = AbortSignal.any([deadline.signal, this.#stopping.signal]);
     const over = new Promise<undefined>((resolve) => {
       signal.addEventListener("abort", () => resolve(undefined), { once: true });
     });
     try {
-      return await Promise.race([this.#inTurn(client, () => this.#askEach(path, body, signal)), over]);
+      return await Promise.race([this.#connections.run([client ?? ""], () => this.#askEach(path, body, signal)), over]);
     } finally {
       deadline.cancel();
-      this.#places.release(client);
-    }
-  }
-
-  /** Runs `work` when a connection is free. */
-  async #inTurn<Result>(client: string | undefined, work: () => Promise<Result>): Promise<Result> {
-    if (this.#running < maxConnections) this.#running += 1;
-    else await new Promise<void>((resolve) => this.#queue.push([client ?? ""], resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#queue.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
+      this.#asked.release(client);
     }
   }
 
   /** How many questions wait for an answer. */
   get asking(): number {
-    return this.#places.total;
+    return this.#asked.total;
   }
 
   /** Ends every question. Idempotent. */

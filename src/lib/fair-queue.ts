@@ -40,6 +40,64 @@ export class FairQueue<Item> {
   }
 }
 
+/** A limited number of places. Those who wait for one take turns, as in a `FairQueue`. */
+export class Places {
+  readonly #waiting = new FairQueue<() => void>();
+  #free: number;
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** How many wait for a place. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Takes a free place. @returns false if there is none. Otherwise the caller must call `leave`. */
+  tryEnter(): boolean {
+    if (this.#free === 0) return false;
+    this.#free -= 1;
+    return true;
+  }
+
+  /** Takes a place, after a wait if necessary. The caller must call `leave`. @param names as of `FairQueue.push`. */
+  async enter(names: readonly string[]): Promise<void> {
+    if (!this.tryEnter()) await this.#turn(names);
+  }
+
+  /** As `enter`. @returns a function that calls `leave`. Idempotent. */
+  async hold(names: readonly string[]): Promise<() => void> {
+    if (!this.tryEnter()) await this.#turn(names);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.leave();
+      isHeld = false;
+    };
+  }
+
+  /** Gives a place to the next one that waits. */
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
+
+  /** Does work in a place. @param names as of `FairQueue.push`. */
+  async run<Result>(names: readonly string[], work: () => Promise<Result>): Promise<Result> {
+    if (!this.tryEnter()) await this.#turn(names);
+    try {
+      return await work();
+    } finally {
+      this.leave();
+    }
+  }
+
+  #turn(names: readonly string[]): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(names, resolve));
+  }
+}
+
 function take<Item>(line: ClientLine<Item>): Item | undefined {
   if (line.items.length > 0) return line.items.shift();
   for (const [name, next] of line.below) {

@@ -3,15 +3,18 @@
  * job. If it dies or a job takes too long, the job gets no answer, and the next job gets a new thread.
  */
 
-import { Worker } from "node:worker_threads";
+import { parentPort, Worker } from "node:worker_threads";
 import type { Clock } from "./clock.ts";
+import { assert } from "./errors.ts";
+import { Places } from "./fair-queue.ts";
 import { type ThreadLimits, threadLimits } from "./memory-limit.ts";
+import type { Soon } from "./soon.ts";
 
 export interface JobThreadOptions {
   /** The thread's program. It answers each message with one message. */
   readonly worker: URL;
   /** Passed to the thread at its start. */
-  readonly workerData: unknown;
+  readonly workerData?: unknown;
   /** At this limit, V8 ends the thread, not the process. */
   readonly resourceLimits: ThreadLimits;
   /** The longest time for one job; undefined for no limit. */
@@ -29,6 +32,7 @@ export type JobEnd<Answer> =
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions;
   readonly #stopping = new AbortController();
+  readonly #turns = new Places(1);
   #worker: Worker | undefined;
   #ended: Promise<unknown> = Promise.resolve();
   /** Changes with each job that begins or ends. */
@@ -40,8 +44,12 @@ export class JobThread<Job, Answer> {
     this.#options = options;
   }
 
-  /** Runs a job. The previous job must have ended. */
-  async run(job: Job): Promise<JobEnd<Answer>> {
+  /** Runs a job when its turn has come. @param names whose job it is, as of `FairQueue.push`. */
+  async run(job: Job, names: readonly string[] = []): Promise<JobEnd<Answer>> {
+    return await this.#turns.run(names, () => this.#run(job));
+  }
+
+  async #run(job: Job): Promise<JobEnd<Answer>> {
     if (this.#stopping.signal.aborted) return { kind: "lost" };
     this.#setBusy(true);
     this.#worker ??= this.#startWorker();
@@ -52,7 +60,7 @@ export class JobThread<Job, Answer> {
     return end;
   }
 
-  /** Ends the thread. A running job is `lost`. Idempotent. */
+  /** Ends the thread. A running job is `lost`, and so is each that waits. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#end();
@@ -103,6 +111,22 @@ export class JobThread<Job, Answer> {
     settled.abort();
     return end;
   }
+}
+
+/**
+ * Returns the place of a thread's program beside a module. Node runs the sources as they are, by type stripping. A build
+ * has the same file compiled.
+ * @param module its `import.meta.url`.
+ */
+export function workerBeside(module: string, name: string): URL {
+  return new URL(`./${name}${module.endsWith(".ts") ? ".ts" : ".js"}`, module);
+}
+
+/** The program of a thread for jobs: it answers each job. */
+export function answerJobs<Job, Answer>(answer: (job: Job) => Soon<Answer>): void {
+  const port = parentPort;
+  assert(port !== null, "Jobs are done in a worker thread");
+  port.on("message", async (job: Job) => port.postMessage(await answer(job)));
 }
 
 /** Sends a job and returns its end. @param settled when it aborts, the listeners of this job are removed. */

@@ -6,8 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { KeyAnswers } from "../../src/http/keys/answers.ts";
-import { keysErrors } from "../../src/http/keys/errors.ts";
+import { keysErrors } from "../../src/http/keys/reply.ts";
 import { keysHandler, keysLimits } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
@@ -47,13 +46,12 @@ export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "max
 export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promise<DavitKeys> {
   const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes = 1024 * 1024 } = keysOptions;
   const store = keysOptions.store ?? (await openStore(undefined, { clock, quotaBytes, maxWatchers }));
-  const answers = new KeyAnswers(store, maxValueBytes);
   const server = createServer({
     log: silentLog,
     clock: systemClock,
     answerError: keysErrors(store),
     limits: keysLimits,
-    handler: keysHandler({ store, answers, clock, advertiseUrl: () => "http://keys.example:2379" }),
+    handler: keysHandler({ store, maxValueBytes, clock, advertiseUrl: () => "http://keys.example:2379" }),
   });
   const { port } = await server.listen({
     host: "127.0.0.1",

@@ -86,6 +86,7 @@ export function bookOf(fake: FakeMachines): MachineBook {
     pending: () => fake.pending,
     bootOf: (identities) => identities.map((identity) => boots.get(identity)).find((boot) => boot !== undefined),
     grantOf: (key) => (grants.has(key) ? { kind: "object", grant: grants.get(key) } : { kind: "missing" }),
+    problems: fake.problems,
     ledger: {
       get id() {
         return fake.id;
@@ -97,7 +98,6 @@ export function bookOf(fake: FakeMachines): MachineBook {
       },
       ended: fake.ended,
       adopted: fake.adopted,
-      problems: fake.problems,
       endedGeneration: (key) => fake.ended.get(key) ?? 0,
       adoptedUntilMs: (group) => fake.adopted.get(group) ?? 0,
       entriesOf: (identities) =>

@@ -5,7 +5,6 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { type SecretsGuard, secretsGuard } from "../../src/http/guard/store-guard.ts";
-import { KeyAnswers } from "../../src/http/keys/answers.ts";
 import { keysHandler } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { followAnswer } from "../../src/http/store/follow-routes.ts";
@@ -56,7 +55,7 @@ async function start(
   const admitting = { refusalOf: () => undefined, follow: () => undefined };
   const keys = keysHandler({
     store,
-    answers: new KeyAnswers(store, 1024 * 1024),
+    maxValueBytes: 1024 * 1024,
     clock,
     advertiseUrl: () => "http://x:1",
   });

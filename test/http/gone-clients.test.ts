@@ -5,7 +5,6 @@ import { connect, type Socket } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
-import { KeyAnswers } from "../../src/http/keys/answers.ts";
 import { keysHandler } from "../../src/http/keys/routes.ts";
 import { LargeBodies } from "../../src/http/large-bodies.ts";
 import { createServer, type Handler, type HttpServer } from "../../src/http/server.ts";
@@ -77,7 +76,7 @@ it.each([
     storeHandler({
       store,
       guard: { refusalOf: wait, follow: () => undefined },
-      keys: keysHandler({ store, answers: new KeyAnswers(store, 1), clock: systemClock, advertiseUrl: () => "" }),
+      keys: keysHandler({ store, maxValueBytes: 1, clock: systemClock, advertiseUrl: () => "" }),
       follow: followAnswer({ store, streams, log: silentLog, guard: () => undefined, isReady: () => true }),
       backup: () => undefined,
     }),

@@ -1,8 +1,7 @@
 /** What no client should send to the store, and what the reference has no answer to; see also test/conformance. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KeyAnswers } from "../../src/http/keys/answers.ts";
-import { keysErrors } from "../../src/http/keys/errors.ts";
+import { keysErrors } from "../../src/http/keys/reply.ts";
 import { keysHandler } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -182,8 +181,12 @@ describe("with short limits for a request", () => {
 
   beforeEach(async () => {
     const { store } = listener;
-    const answers = new KeyAnswers(store, 1024 * 1024);
-    const handler = keysHandler({ store, answers, clock: systemClock, advertiseUrl: () => "http://x:1" });
+    const handler = keysHandler({
+      store,
+      maxValueBytes: 1024 * 1024,
+      clock: systemClock,
+      advertiseUrl: () => "http://x:1",
+    });
     const answerError = keysErrors(store);
     server = createServer({ log: silentLog, clock: systemClock, answerError, limits: hasty, handler });
     ({ port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" }));

@@ -1,6 +1,6 @@
 import type { Agent } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { toGoDuration } from "../../src/http/keys/stats.ts";
+import { toGoDuration } from "../../src/http/keys/endpoints.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { type DavitKeys, startDavitKeys } from "../helpers/keys-servers.ts";
 import { agentFor, sendRaw } from "../helpers/raw-request.ts";

@@ -10,10 +10,9 @@ import { setTimeout } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { BootThread } from "../../src/app/threads/boot-thread.ts";
-import { BootThreads } from "../../src/app/threads/boot-threads.ts";
+import { BootThreads, type ThreadStart } from "../../src/app/threads/boot-threads.ts";
 import { FirstThread } from "../../src/app/threads/first-thread.ts";
-import { ThreadRequests } from "../../src/app/threads/thread-answers.ts";
-import type { ThreadStart } from "../../src/app/threads/thread-start.ts";
+import { threadRequests } from "../../src/app/threads/thread-answers.ts";
 import type { FromThread, ThreadState, ToThread } from "../../src/app/threads/wire.ts";
 import { WantedAssets } from "../../src/assets/wanted-assets.ts";
 import { encodeMeta, metaPath } from "../../src/installs/ledger/ledger-documents.ts";
@@ -222,9 +221,9 @@ it("reports labels that match no Group as they were sent", async () => {
   expect(await ask(`/ipxe?${query}`)).toBe("404 404 no matching group");
   await thread.take({ kind: "stop" });
   const report = vi.fn<(labels: Labels) => void>();
-  const requests = new ThreadRequests({ follow: () => () => {}, nearMisses: { report } });
+  const takeRequest = threadRequests({ follow: () => () => {}, nearMisses: { report } });
   for (const message of posted.map((each) => structuredClone(each))) {
-    if (message.kind === "events") for (const event of message.events) requests.take(event);
+    if (message.kind === "events") for (const event of message.events) takeRequest(event);
   }
   expect(report.mock.calls.map(([labels]) => sentLabels(labels))).toEqual([sentLabels(labelsFromQuery(query))]);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FairQueue } from "../../src/lib/fair-queue.ts";
+import { FairQueue, Places } from "../../src/lib/fair-queue.ts";
 
 function drained(queue: FairQueue<string>): string {
   const items: string[] = [];
@@ -35,4 +35,34 @@ it("who comes later than others of a name waits behind them, and who comes new g
 
 it("is empty when it is", () => {
   expect(new FairQueue<string>().shift()).toBeUndefined();
+});
+
+it("lets no more in than there are places, and the next one as soon as one has left", async () => {
+  const places = new Places(2);
+  const entered: number[] = [];
+  const enter = async (name: number) => {
+    const leave = await places.hold([]);
+    entered.push(name);
+    return leave;
+  };
+  const [first, second] = [await enter(1), await enter(2)];
+  expect(places.tryEnter()).toBe(false);
+  const others = [enter(3), enter(4)];
+  await Promise.resolve();
+  expect([entered, places.waiting]).toEqual([[1, 2], 2]);
+  first();
+  first();
+  await others[0];
+  expect(entered).toEqual([1, 2, 3]);
+  second();
+  await others[1];
+  expect([entered, places.waiting]).toEqual([[1, 2, 3, 4], 0]);
+  for (const _ of [3, 4]) places.leave();
+  expect([places.tryEnter(), places.tryEnter(), places.tryEnter()]).toEqual([true, true, false]);
+});
+
+it("frees the place of work that fails", async () => {
+  const places = new Places(1);
+  await expect(places.run([], () => Promise.reject(new Error("failed")))).rejects.toThrow("failed");
+  expect(await places.run([], async () => "done")).toBe("done");
 });

@@ -4,26 +4,22 @@ import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { Clients } from "../../http/client-shares.ts";
-import type { ConsoleContext, FollowedStore, Health, StoreHealth } from "../../http/console/pages/context.ts";
+import type { ConsoleContext, Health, StoreHealth } from "../../http/console/pages/context.ts";
 import type { ConsoleFiles, ConsoleRoutesOptions } from "../../http/console/routes.ts";
 import { Fleet } from "../../http/console/state/fleet.ts";
 import { ConsoleObjects, type KnownStatuses, problemOf } from "../../http/console/state/objects.ts";
-import { RequestRates, type RequestRatesOptions } from "../../http/console/state/request-rates.ts";
+import { type RequestRatesOptions, sampleRequests } from "../../http/console/state/request-rates.ts";
 import type { TryManifest } from "../../http/console/state/trying.ts";
 import { Visitors } from "../../http/console/state/visitors.ts";
 import type { OpsGuard } from "../../http/guard/ops-guard.ts";
 import { isForwarded } from "../../http/guard/senders.ts";
-import { type BootFilesOf, stagesBy } from "../../http/ops/history-routes.ts";
-import type { LedgerOffice, MachineBook } from "../../http/ops/machine-book.ts";
-import type { Previews } from "../../http/ops/preview.ts";
+import { stagesBy } from "../../http/ops/history-routes.ts";
+import type { MachineChangesOptions } from "../../http/ops/machine-changes.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
 import { packageRoot } from "../../lib/package-root.ts";
 import { isLoopback } from "../../lib/text/address.ts";
 import type { ClusterCallers } from "../../model/cluster-callers.ts";
-import type { ActionAudit } from "../../model/objects/audit.ts";
 import type { SourceView } from "../../model/objects/source.ts";
-import type { History } from "../../records/history/history.ts";
 import { type TryGround, TryThread } from "./try-thread.ts";
 
 /** What only `davit serve` knows. */
@@ -37,35 +33,19 @@ export interface ServedConsole {
   readonly store: StoreHealth;
 }
 
-export interface ConsoleOptions {
+export interface ConsoleOptions
+  extends Pick<ConsoleContext, "history" | "previews" | "bootFilesOf" | "followed" | "log">,
+    Omit<Health, "rates" | "store"> {
   readonly index: BootIndex;
-  readonly history: History;
-  readonly previews: Pick<Previews, "of">;
-  readonly bootFilesOf: BootFilesOf;
-  readonly machines:
-    | {
-        readonly book: MachineBook;
-        readonly office: LedgerOffice | undefined;
-        readonly audit?: ActionAudit | undefined;
-      }
-    | undefined;
+  readonly machines: Pick<MachineChangesOptions, "book" | "office" | "audit"> | undefined;
   /** Undefined in a follower. */
   readonly served: ServedConsole | undefined;
-  /** Undefined in `davit serve`. */
-  readonly followed: FollowedStore | undefined;
-  /** As of `/readyz`. */
-  readonly checks: Health["checks"];
-  readonly attention: Health["attention"];
-  /** The latest warnings and errors. */
-  readonly lines: Health["lines"];
   readonly metrics: RequestRatesOptions["metrics"];
-  readonly version: string;
   /** How this davit renders. @throws {BootError} notReady. */
   readonly rendering: () => TryGround["rendering"];
   readonly guard: OpsGuard;
   readonly clients: Clients;
   readonly clock: Clock;
-  readonly log: Log;
   /** Ends server-sent events. */
   readonly signal: AbortSignal;
 }
@@ -100,7 +80,7 @@ export async function openConsole(options: ConsoleOptions): Promise<ConsoleRoute
       checks,
       attention,
       lines,
-      rates: new RequestRates({ metrics, clock, signal }),
+      rates: sampleRequests({ metrics, clock, signal }),
       store: served?.store,
     },
     get callers() {

@@ -2,7 +2,7 @@
 
 import type { TriedManifest, TryOutcome } from "../../http/console/state/trying.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { JobThread } from "../../lib/job-thread.ts";
+import { JobThread, workerBeside } from "../../lib/job-thread.ts";
 import { jobLimits } from "../../lib/memory-limit.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import type { ObjectKind, SourceView } from "../../model/objects/source.ts";
@@ -31,16 +31,13 @@ const sliceLength = 200_000;
 
 const kinds: readonly ObjectKind[] = ["Profile", "Group", "Machine", "ConfigMap", "Secret"];
 
-// Node's type stripping runs the sources as they are. A build has the same file, compiled.
-const workerUrl = new URL(`./try-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
-
 export class TryThread {
   readonly #thread: JobThread<TryJob, TriedManifest>;
   #isBusy = false;
 
   constructor({ clock, signal, limitMs = presetLimitMs }: TryThreadOptions) {
-    const options = { workerData: undefined, resourceLimits, limitMs, idleMs, clock };
-    this.#thread = new JobThread({ worker: workerUrl, ...options });
+    const worker = workerBeside(import.meta.url, "try-worker");
+    this.#thread = new JobThread({ worker, resourceLimits, limitMs, idleMs, clock });
     signal.addEventListener("abort", () => void this.#thread.stop(), { once: true });
   }
 

@@ -1,9 +1,6 @@
-/** The program of the thread that tries manifests. Each message is a job, and the jobs are answered in order. */
+/** The program of the thread that tries manifests. */
 
-import { parentPort } from "node:worker_threads";
-import { assert } from "../../lib/errors.ts";
-import { type TryJob, tryManifest } from "./try-manifest.ts";
+import { answerJobs } from "../../lib/job-thread.ts";
+import { tryManifest } from "./try-manifest.ts";
 
-const port = parentPort;
-assert(port !== null, "Manifests are tried in a worker thread");
-port.on("message", async (job: TryJob) => port.postMessage(await tryManifest(job)));
+answerJobs(tryManifest);

@@ -3,7 +3,7 @@
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import type { RequestedMachine } from "../../http/boot/access-log.ts";
-import type { LedgerBook, MachineBook, MachineBoot, PendingMachine } from "../../http/ops/machine-book.ts";
+import type { MachineBook, MachineBoot, PendingMachine } from "../../http/ops/machine-book.ts";
 import type { KnownLedger } from "../../installs/ledger/known-ledger.ts";
 import { entryIdOf } from "../../installs/ledger/report-token.ts";
 import { type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
@@ -27,7 +27,10 @@ export function machineBook({ index, known, problems, pending }: MachineBookOpti
     get revision() {
       return revision;
     },
-    ledger: ledgerBook(known, problems),
+    ledger: known,
+    get problems() {
+      return problems();
+    },
     *machines() {
       for (const [name, document] of index.machines()) yield { name, document };
     },
@@ -37,35 +40,6 @@ export function machineBook({ index, known, problems, pending }: MachineBookOpti
     },
     bootOf: (identities) => bootOf(index, identities),
     ...(pending && { pending }),
-  };
-}
-
-function ledgerBook(known: KnownLedger, problems: () => readonly string[]): LedgerBook {
-  return {
-    get id() {
-      return known.id;
-    },
-    get nowMs() {
-      return known.nowMs;
-    },
-    get isFull() {
-      return known.isFull;
-    },
-    get entries() {
-      return known.entries;
-    },
-    get ended() {
-      return known.ended;
-    },
-    get adopted() {
-      return known.adopted;
-    },
-    get problems() {
-      return problems();
-    },
-    endedGeneration: (key) => known.endedGeneration(key),
-    adoptedUntilMs: (group) => known.adoptedUntilMs(group),
-    entriesOf: (identities) => known.entriesOf(identities),
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * The port to a source of objects and to the place of their statuses. `directory-objects.ts` implements it with files,
+ * The port to a source of objects and to the place of their statuses. `open-objects.ts` implements it with files,
  * `cluster-objects.ts` with a cluster.
  */
 

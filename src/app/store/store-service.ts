@@ -2,11 +2,10 @@
 
 import type { AssetRoute } from "../../http/assets/assets.ts";
 import { Clients } from "../../http/client-shares.ts";
-import type { ConnectedFollower } from "../../http/connected-follower.ts";
+import type { ConnectedFollower } from "../../http/console/pages/context.ts";
 import { Guard } from "../../http/guard/guard.ts";
 import { type SecretsGuard, type StoreGuard, secretsGuard, storeRow } from "../../http/guard/store-guard.ts";
-import { KeyAnswers } from "../../http/keys/answers.ts";
-import { keysErrors } from "../../http/keys/errors.ts";
+import { keysErrors } from "../../http/keys/reply.ts";
 import { keysHandler, keysLimits } from "../../http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../http/server.ts";
 import type { TlsFiles } from "../../http/server-tls.ts";
@@ -106,7 +105,6 @@ export class StoreService {
     const log = this.#options.log.child({ part: "keys" });
     const guard = await this.#openGuard(log);
     this.#guard = guard;
-    const answers = new KeyAnswers(store, config.storeMaxValueBytes);
     const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const unsent = new UnsentAnswers({ clients, stallMs: unreadLimitMs });
     this.#unsent = unsent;
@@ -118,7 +116,10 @@ export class StoreService {
     const handler = storeHandler({
       store,
       guard,
-      keys: keysHandler({ store, answers, clients, unsent, clock, advertiseUrl: () => this.#url }),
+      keys: keysHandler({
+        ...{ store, clients, unsent, clock, maxValueBytes: config.storeMaxValueBytes },
+        advertiseUrl: () => this.#url,
+      }),
       follow: followAnswer({ store, streams: this.#streams, log, guard: secrets, isReady }),
       backup: backupAnswer({ store, streams: this.#backups, guard: secrets }),
       assets: this.#options.assets,

@@ -18,9 +18,9 @@ import { SecretKeys } from "../core/secret-keys.ts";
 import { ledgerFreshness } from "../ledger/ledger-freshness.ts";
 import { BootListener } from "../listener/boot-listener.ts";
 import { BootTls } from "../listener/boot-tls.ts";
+import type { ThreadStart } from "./boot-threads.ts";
 import type { FirstThread } from "./first-thread.ts";
 import { PortFeed } from "./port-feed.ts";
-import type { ThreadStart } from "./thread-start.ts";
 import { feedNames, signerNames, type ThreadState, type ToThread } from "./wire.ts";
 
 /** The longest time without news. The first thread sends its state each second. */

@@ -12,6 +12,7 @@ import type { WantedAssets } from "../../assets/wanted-assets.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
+import { workerBeside } from "../../lib/job-thread.ts";
 import type { Log } from "../../lib/log.ts";
 import { firstThreadLimits } from "../../lib/memory-limit.ts";
 import type { CountedChange } from "../../lib/metrics/boot-metrics.ts";
@@ -19,13 +20,17 @@ import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Answers } from "../../lib/questions.ts";
 import type { Feed, FeedListener } from "../../model/feed.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
+import type { PermitDesk } from "../../model/permits/permit-desk.ts";
+import type { ServiceConfig } from "../../options/serve.ts";
+import { type BoundAddresses, listenerConfig } from "../listener/boot-listener.ts";
+import type { OpenedSigners } from "../listener/open-signers.ts";
 import { Outbox } from "./outbox.ts";
-import { answerTo, ThreadRequests, type ThreadRequestsOptions } from "./thread-answers.ts";
-import type { ThreadStart } from "./thread-start.ts";
+import { answerTo, type ThreadRequestsOptions, threadRequests } from "./thread-answers.ts";
 import {
   type FeedName,
   type FromThread,
   feedNames,
+  type ThreadEvent,
   type ThreadQuestion,
   type ThreadQuestions,
   type ThreadState,
@@ -58,8 +63,7 @@ const soundMs = 60_000;
 /** The longest wait for the end of a thread. Its server closes within 5 s. */
 const stopLimitMs = 7_000;
 
-// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
-const workerUrl = new URL(`./boot-thread-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+const workerUrl = workerBeside(import.meta.url, "boot-thread-worker");
 
 export class BootThreads {
   readonly #options: BootThreadsOptions;
@@ -146,7 +150,7 @@ class RunningThread {
   readonly #options: BootThreadsOptions;
   readonly #isOpen: () => boolean;
   readonly #worker: Worker;
-  readonly #requests: ThreadRequests;
+  readonly #takeRequest: (event: ThreadEvent) => void;
   readonly #unfollow: readonly (() => void)[];
   /** What this thread has added to each gauge. `#end` subtracts it. */
   readonly #gauges = new Map<string, CountedChange>();
@@ -159,7 +163,7 @@ class RunningThread {
     this.#isOpen = isOpen;
     const { feeds, wanted, worker = workerUrl } = options;
     this.#worker = new Worker(worker, { workerData: options.start, resourceLimits: firstThreadLimits() });
-    this.#requests = new ThreadRequests(options);
+    this.#takeRequest = threadRequests(options);
     this.outbox = new Outbox((message: ToThread) => this.#worker.postMessage(message));
     this.#worker.on("message", (message: FromThread) => this.#take(message));
     this.#worker.on("error", (error) => {
@@ -211,7 +215,7 @@ class RunningThread {
         this.#options.metrics.bootThreads.inc();
         return;
       case "events":
-        for (const event of message.events) this.#requests.take(event);
+        for (const event of message.events) this.#takeRequest(event);
         return;
       case "question":
         void answerTo(this.#options.answers, message, this.#answering(message));
@@ -246,4 +250,38 @@ class RunningThread {
     for (const gauge of this.#gauges.values()) this.#options.metrics.add({ ...gauge, by: -gauge.by });
     if (this.#isListening) this.#options.metrics.bootThreads.dec();
   }
+}
+
+export interface ThreadStartOptions {
+  readonly config: ServiceConfig;
+  /** Where the first thread listens. */
+  readonly bound: BoundAddresses;
+  readonly desk: PermitDesk | undefined;
+  readonly fetchesAssets: boolean;
+  readonly signers: OpenedSigners;
+  /** Undefined: davit does not listen for HTTPS. */
+  readonly certificate: { readonly certFile: string; readonly keyFile: string } | undefined;
+}
+
+/** What a boot thread gets at its start. It contains no secret. */
+export type ThreadStart = ReturnType<typeof threadStart>;
+
+/** Selects what a thread needs. Most options are not for threads, and passphrases stay in the first thread. */
+export function threadStart({ config, bound, desk, fetchesAssets, signers, certificate }: ThreadStartOptions) {
+  return {
+    config: {
+      ...listenerConfig(config),
+      // The addresses and the certificate of the first thread.
+      ...bound,
+      bootTlsCertFile: certificate?.certFile,
+      bootTlsKeyFile: certificate?.keyFile,
+      secretsKeyFile: config.secretsKeyFile,
+    },
+    /** The armored public key of each signer that davit has. */
+    publicKeys: { signer: signers.signer?.publicKey, grubSigner: signers.grubSigner?.publicKey },
+    /** False if the first thread has no desk. Then installs that need a permit are refused. */
+    hasDesk: desk !== undefined,
+    /** True if davit fetches the assets of Profiles. Then it serves only these under their names. */
+    fetchesAssets,
+  };
 }

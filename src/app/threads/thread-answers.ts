@@ -94,32 +94,26 @@ export interface ThreadRequestsOptions {
   readonly nearMisses: Pick<NearMisses, "report">;
 }
 
-export class ThreadRequests {
-  readonly #options: ThreadRequestsOptions;
+/** Returns a function that records what a boot thread reports of its requests. */
+export function threadRequests({ follow, nearMisses }: ThreadRequestsOptions): (event: ThreadEvent) => void {
   /** The functions to call when requests end. The key is the number of the request in its thread. */
-  readonly #running = new Map<number, (ended: EndedRequest) => void>();
-
-  constructor(options: ThreadRequestsOptions) {
-    this.#options = options;
-  }
-
-  take(event: ThreadEvent): void {
-    const { follow, nearMisses } = this.#options;
+  const running = new Map<number, (ended: EndedRequest) => void>();
+  return (event) => {
     switch (event.on) {
       case "begun":
-        this.#running.set(event.id, follow(event.request));
+        running.set(event.id, follow(event.request));
         return;
       case "ended": {
         const machine = event.machine && withLabels(event.machine);
-        this.#running.get(event.id)?.({ ...event.request, machine });
-        this.#running.delete(event.id);
+        running.get(event.id)?.({ ...event.request, machine });
+        running.delete(event.id);
         return;
       }
       case "noMatch":
         nearMisses.report(Object.assign(new Map(event.labels), event.flaws && { flaws: event.flaws }));
         return;
     }
-  }
+  };
 }
 
 /** Reads the labels from the query, as the thread did: cloning a map costs more. */

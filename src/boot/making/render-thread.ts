@@ -6,8 +6,7 @@
  */
 
 import type { Clock } from "../../lib/clock.ts";
-import { FairQueue } from "../../lib/fair-queue.ts";
-import { JobThread } from "../../lib/job-thread.ts";
+import { JobThread, workerBeside } from "../../lib/job-thread.ts";
 import { jobLimits } from "../../lib/memory-limit.ts";
 import { Shares } from "../../lib/shares.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -68,25 +67,16 @@ const maxWaiting = 64;
 const idleMs = 60_000;
 const resourceLimits = jobLimits.render;
 
-// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
-const workerUrl = new URL(`./render-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
-
-interface WaitingRender {
-  readonly sent: SentJob;
-  readonly resolve: (outcome: JobOutcome) => void;
-  readonly reject: (error: BootError) => void;
-}
+const workerUrl = workerBeside(import.meta.url, "render-worker");
 
 export class RenderThread {
   readonly #thread: JobThread<SentJob, RenderAnswer>;
-  readonly #queue = new FairQueue<WaitingRender>();
   readonly #tenants = new Shares({ limit: maxWaiting });
   readonly #clients = new Shares({ limit: maxWaiting });
-  #isBusy = false;
   #isStopped = false;
 
   constructor({ clock, worker = workerUrl }: RenderThreadOptions) {
-    this.#thread = new JobThread({ worker, workerData: undefined, resourceLimits, limitMs, idleMs, clock });
+    this.#thread = new JobThread({ worker, resourceLimits, limitMs, idleMs, clock });
   }
 
   /**
@@ -107,10 +97,9 @@ export class RenderThread {
     this.#tenants.add(namespace, 1);
     this.#clients.add(client, 1);
     try {
-      const { promise, resolve, reject } = Promise.withResolvers<JobOutcome>();
-      this.#queue.push([namespace, client], { sent, resolve, reject });
-      if (!this.#isBusy) void this.#work();
-      return await promise;
+      const end = await this.#thread.run(sent, [namespace, client]);
+      if (this.#isStopped) throw new BootError("notReady");
+      return { ...outcomeOf(end), isOfRequest: Atomics.load(sent.asked, 0) === 1 };
     } finally {
       this.#tenants.release(namespace);
       this.#clients.release(client);
@@ -121,17 +110,6 @@ export class RenderThread {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#thread.stop();
-  }
-
-  async #work(): Promise<void> {
-    this.#isBusy = true;
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      const { sent, resolve, reject } = next;
-      const end = await this.#thread.run(sent);
-      if (this.#isStopped) reject(new BootError("notReady"));
-      else resolve({ ...outcomeOf(end), isOfRequest: Atomics.load(sent.asked, 0) === 1 });
-    }
-    this.#isBusy = false;
   }
 }
 

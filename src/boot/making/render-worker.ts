@@ -4,8 +4,7 @@
  */
 
 import { hash } from "node:crypto";
-import { parentPort } from "node:worker_threads";
-import { assert } from "../../lib/errors.ts";
+import { answerJobs } from "../../lib/job-thread.ts";
 import { parseJsonObject } from "../../model/json.ts";
 import { RenderError } from "../../render/core/render-error.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
@@ -13,10 +12,8 @@ import { RequestReads } from "../../render/template/request-reads.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
 import type { RenderAnswer, SentJob } from "./render-thread.ts";
 
-const port = parentPort;
-assert(port !== null, "Configs that take long are made in a worker thread");
 const maker = new BootMaker({ sha256: (text) => hash("sha256", text, "hex") });
-port.on("message", (sent: SentJob) => port.postMessage(answer(sent)));
+answerJobs(answer);
 
 function answer({ job, metadataText, defaultsText, asked }: SentJob): RenderAnswer {
   const group = { ...job.group, metadata: parseJsonObject(metadataText) ?? {} };

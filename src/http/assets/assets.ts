@@ -11,6 +11,7 @@ import type { IncomingMessage } from "node:http";
 import { extname } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
+import { Places } from "../../lib/fair-queue.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
@@ -26,7 +27,7 @@ import { type AssetDigests, wantedDigest } from "./digests.ts";
 import { type Asset, AssetChanged, decodedPath, hasDirectory, openAsset } from "./file.ts";
 import { AssetPieces, ReadBuffers } from "./pieces.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
-import { AssetStreams, Openings, sendPieces } from "./streams.ts";
+import { AssetStreams, sendPieces } from "./streams.ts";
 
 export interface AssetsOptions {
   /** The assets directory; undefined: every asset is 404. */
@@ -112,7 +113,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   const { maxStreams = maxOpen - opening } = options;
   const streams = new AssetStreams({ limit: maxStreams, maxWaitMs, clock, running: metrics.assetStreams });
   const sending: DownloadContext = {
-    openings: new Openings(opening),
+    openings: new Places(opening),
     digests,
     wanted,
     cache: new AssetCache({ limitBytes, clock, metrics }),
@@ -157,7 +158,11 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
 
 /** What all downloads share. */
 interface DownloadContext {
-  readonly openings: Openings;
+  /**
+   * The assets that are opened, checked or closed. Without this limit, thousands of requests at once would open all
+   * their files before the first of them waits for a place among the downloads.
+   */
+  readonly openings: Places;
   readonly digests: AssetDigests;
   readonly wanted: ListedAssets;
   readonly cache: AssetCache;
@@ -183,7 +188,7 @@ async function withUnchanged<Result>(
   use: (once: OneDownload) => Promise<Result>,
 ): Promise<Result> {
   for (let look = 0; look < maxLooks; look++) {
-    const opened = await sending.openings.enter();
+    const opened = await sending.openings.hold([]);
     try {
       return await use({ ...sending, opened });
     } catch (error) {
@@ -197,7 +202,7 @@ async function withUnchanged<Result>(
 }
 
 interface OneDownload extends DownloadContext {
-  /** Lets the next request open its asset. */
+  /** Lets the next request open its asset. Idempotent. */
   readonly opened: () => void;
 }
 

@@ -1,14 +1,12 @@
 /** The program of the thread that hashes files. The sender keeps the descriptor open until the answer has come. */
 
 import { createReadStream } from "node:fs";
-import { parentPort } from "node:worker_threads";
-import { assert, codeOf } from "../../lib/errors.ts";
+import { codeOf } from "../../lib/errors.ts";
 import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
+import { answerJobs } from "../../lib/job-thread.ts";
 import type { DigestAnswer, DigestJob } from "./digests.ts";
 
-const port = parentPort;
-assert(port !== null, "Files are hashed in a worker thread");
-port.on("message", async (job: DigestJob) => port.postMessage(await digestOf(job)));
+answerJobs(digestOf);
 
 async function digestOf({ descriptor: fd }: DigestJob): Promise<DigestAnswer> {
   try {

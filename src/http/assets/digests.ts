@@ -9,7 +9,7 @@
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
-import { JobThread } from "../../lib/job-thread.ts";
+import { JobThread, workerBeside } from "../../lib/job-thread.ts";
 import type { Log } from "../../lib/log.ts";
 import { jobLimits } from "../../lib/memory-limit.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
@@ -43,9 +43,6 @@ const logEveryMs = 60_000;
 const idleMs = 60_000;
 const resourceLimits = jobLimits.digest;
 
-// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
-const workerUrl = new URL(`./digest-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
-
 export class AssetDigests {
   readonly #options: AssetDigestsOptions;
   readonly #thread: JobThread<DigestJob, DigestAnswer>;
@@ -55,12 +52,12 @@ export class AssetDigests {
   readonly #pending = new Map<string, Promise<string>>();
   /** By file: one path has many spellings. */
   readonly #logged: LRUCache<string, true>;
-  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: AssetDigestsOptions) {
     this.#options = options;
     const { clock } = options;
-    this.#thread = new JobThread({ worker: workerUrl, workerData: undefined, resourceLimits, idleMs, clock });
+    const worker = workerBeside(import.meta.url, "digest-worker");
+    this.#thread = new JobThread({ worker, resourceLimits, idleMs, clock });
     this.#logged = new LRUCache({ max: maxKnown, ttl: logEveryMs, perf: { now: () => clock.monotonicMs() } });
   }
 
@@ -92,9 +89,7 @@ export class AssetDigests {
    */
   async hash(descriptor: number): Promise<string> {
     if (this.#options.hash !== undefined) return await this.#options.hash(descriptor);
-    const hashed = this.#turn.then(() => this.#thread.run({ descriptor }));
-    this.#turn = hashed.catch(() => undefined);
-    const end = await hashed;
+    const end = await this.#thread.run({ descriptor });
     if (end.kind === "answered" && "sha256" in end.answer) return end.answer.sha256;
     const code = end.kind === "answered" && "code" in end.answer ? end.answer.code : end.kind;
     throw Object.assign(new Error(`A file cannot be hashed (${code})`), { code });

@@ -22,7 +22,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { hasValidCertificate } from "../server-tls.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
-import { TokenFile, tokenOf } from "./tokens.ts";
+import { holdsToken, openTokens, type TokenFile, tokenOf } from "./tokens.ts";
 
 /** The parts of a request that the guard looks at. */
 export type GuardedRequest = Pick<IncomingMessage, "headers" | "method" | "url" | "socket">;
@@ -184,8 +184,8 @@ export class Guard<Reason extends string, Refusal extends Error> {
 
   #inFile(token: string, need: Access): boolean {
     const { read, write } = this.#tokens;
-    if (write?.holds(token) === true) return true;
-    return need === "read" && read !== write && read?.holds(token) === true;
+    if (holdsToken(write?.value, token)) return true;
+    return need === "read" && read !== write && holdsToken(read?.value, token);
   }
 
   /** TLS lets no connection in without a client certificate, but does not see that the certificate expires later. */
@@ -222,10 +222,10 @@ export class Guard<Reason extends string, Refusal extends Error> {
     if (accounts !== undefined || asksForCertificate === true) void this.#watchExpiry();
     const changed = () => this.#cutRevoked();
     const { read, write } = tokenFiles;
-    if (read !== undefined) this.#tokens.read = await TokenFile.open({ path: read, emptied, changed, ...around });
+    const open = (path: string) => openTokens({ path, emptied, changed, ...around });
+    if (read !== undefined) this.#tokens.read = await open(read);
     if (read === write) this.#tokens.write = this.#tokens.read;
-    else if (write !== undefined)
-      this.#tokens.write = await TokenFile.open({ path: write, emptied, changed, ...around });
+    else if (write !== undefined) this.#tokens.write = await open(write);
   }
 }
 

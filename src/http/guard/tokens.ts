@@ -16,52 +16,32 @@ export interface TokenFileOptions extends Pick<WatchedFilesOptions<unknown>, "cl
   /** The warning to log when a change removes the last token. From then on every token is refused. */
   readonly emptied: string;
   /** Called after each change of the tokens. */
-  readonly changed?: () => void;
+  readonly changed: () => void;
 }
 
+/** The tokens of a file. */
+export type TokenFile = WatchedFiles<readonly TokenDigest[]>;
+
 /**
- * The tokens of a file. davit reads the file again when it changes, and checks later requests against the new tokens.
+ * Reads the tokens of a file. davit reads the file again when it changes, and checks later requests against the new
+ * tokens.
+ * @throws {StartError} when the file cannot be used, or has no token.
  */
-export class TokenFile {
-  readonly #files: WatchedFiles<readonly TokenDigest[]>;
-  #tokens: readonly TokenDigest[] = [];
-
-  private constructor({ path, emptied, changed, clock, log }: TokenFileOptions) {
-    this.#files = new WatchedFiles<readonly TokenDigest[]>({
-      paths: [path],
-      secretPaths: [path],
-      parse: ([text = ""]) => readTokens(text).map(tokenDigest),
-      changed: (tokens) => {
-        this.#tokens = tokens;
-        if (tokens.length === 0) log.warn({ path }, emptied);
-        changed?.();
-      },
-      clock,
-      log,
-    });
-  }
-
-  /**
-   * Reads the file, and watches it for changes.
-   * @throws {StartError} when the file cannot be used, or has no token.
-   */
-  static async open(options: TokenFileOptions): Promise<TokenFile> {
-    const file = new TokenFile(options);
-    file.#tokens = await file.#files.start();
-    if (file.#tokens.length > 0) return file;
-    file.stop();
-    throw new StartError(`Cannot use "${options.path}": it has no token`);
-  }
-
-  /** True if the file has this token. */
-  holds(token: string): boolean {
-    return holdsToken(this.#tokens, token);
-  }
-
-  /** Stops watching the file. Idempotent. */
-  stop(): void {
-    this.#files.stop();
-  }
+export async function openTokens({ path, emptied, changed, clock, log }: TokenFileOptions): Promise<TokenFile> {
+  const file = new WatchedFiles<readonly TokenDigest[]>({
+    paths: [path],
+    secretPaths: [path],
+    parse: ([text = ""]) => readTokens(text).map(tokenDigest),
+    changed: (tokens) => {
+      if (tokens.length === 0) log.warn({ path }, emptied);
+      changed();
+    },
+    clock,
+    log,
+  });
+  if ((await file.start()).length > 0) return file;
+  file.stop();
+  throw new StartError(`Cannot use "${path}": it has no token`);
 }
 
 /** Returns the token of an `Authorization` header: the Bearer token, or the password of Basic with any user name. */
@@ -78,7 +58,8 @@ export function tokenOf(authorization = ""): string | undefined {
  * True if `token` is one of `tokens`. It always compares with all of them, so its duration does not depend on the
  * match.
  */
-export function holdsToken(tokens: readonly TokenDigest[], token: string): boolean {
+export function holdsToken(tokens: readonly TokenDigest[] | undefined, token: string): boolean {
+  if (tokens === undefined) return false;
   const digest = tokenDigest(token);
   return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
 }

@@ -1,12 +1,14 @@
-/** Answers to reads and writes of a key. */
+/**
+ * Answers to reads and writes of a key. Clients can neither write davit's own documents, nor read templates of Secrets.
+ */
 
-import type { StorePath } from "../../store/core/node.ts";
+import { davitRoot, secretsRoot } from "../../model/objects/documents.ts";
+import { isAtOrBelow, type StorePath, storePath } from "../../store/core/node.ts";
 import { refusals, StoreError, type StoreRefusal } from "../../store/core/refusal.ts";
 import type { StoreIndexes } from "../../store/replica.ts";
 import type { Store } from "../../store/store.ts";
 import type { Listing } from "../../store/tree/listing.ts";
 import type { Answer } from "../exchange.ts";
-import { isSecret, mayHaveDocuments, refuseReserved, refuseSecret } from "./guard.ts";
 import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
 import type { KeysRequest } from "./request.ts";
 
@@ -18,8 +20,8 @@ export interface BegunListing {
   readonly listing: Listing;
 }
 
-export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
-export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
+type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
+type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 
 // The limit that docs/reference/api-kv.md gives to users. etcd limits only its request line.
 const maxKeyBytes = 32 * 1024;
@@ -27,55 +29,73 @@ const maxKeyBytes = 32 * 1024;
 // its request line has at most 4,096 bytes.
 const maxKeyDepth = 2_048;
 
-export class KeyAnswers {
-  readonly #store: Store;
-  readonly #maxValueBytes: number;
+// `/machines` is reserved for the state of machines. davit writes nothing there so far.
+const documentsRoot = storePath(davitRoot);
+const reservedRoots = [documentsRoot, storePath("/machines")];
+const hiddenRoot = storePath(secretsRoot);
 
-  /** @param maxValueBytes the longest value that a client may write. */
-  constructor(store: Store, maxValueBytes: number) {
-    this.#store = store;
-    this.#maxValueBytes = maxValueBytes;
-  }
+/** @throws {StoreError} reserved, for a path to which only davit may write. */
+function refuseReserved(path: StorePath, index: number): void {
+  if (reservedRoots.some((root) => isAtOrBelow(path, root))) throw new StoreError("reserved", path, index);
+}
 
-  /**
-   * Begins the answer to a read.
-   * @throws {StoreError} keyNotFound, notDirectory.
-   */
-  read(request: ReadRequest): BegunListing {
-    const { path, recursive, sorted } = request;
-    const { indexes } = this.#store;
-    refuseSecret(path, indexes.storeIndex);
-    const listing = this.#store.list(path, { recursive, sorted });
-    return { request, headers: successHeaders(this.#store, indexes, path), listing };
-  }
+/** True for a path whose answer may have davit's own documents: that of a document, or of a directory above it. */
+function mayHaveDocuments(path: StorePath, store: Pick<Store, "hasDirectory">): boolean {
+  return isAtOrBelow(path, documentsRoot) || (isAtOrBelow(documentsRoot, path) && store.hasDirectory(documentsRoot));
+}
 
-  /** Answers the read of a file. Undefined for anything else, which `read` answers. */
-  readFile(path: ReadRequest["path"]): Answer | undefined {
-    const { indexes } = this.#store;
-    if (isSecret(path)) return undefined;
-    const node = this.#store.getFile(path);
-    if (node === undefined) return undefined;
-    return { status: 200, headers: successHeaders(this.#store, indexes, path), body: readBody(node) };
-  }
+/** True for a path that clients must see as absent. */
+export function isSecret(path: StorePath): boolean {
+  return isAtOrBelow(path, hiddenRoot);
+}
 
-  /** Resolves when the write is on disk. @throws {StoreError} */
-  async write({ command, hidesNode }: WriteRequest): Promise<Answer> {
-    if ("value" in command && Buffer.byteLength(command.value) > this.#maxValueBytes) {
-      throw new StoreError("invalidForm", `value is longer than ${this.#maxValueBytes} bytes`, 0);
-    }
-    refuseReserved(command.path, this.#store.indexes.storeIndex);
-    const { event, indexes } = await this.#store.submit(command);
-    const isNew = event.action === "create" || (event.action === "set" && event.prevNode === undefined);
-    return {
-      status: isNew ? 201 : 200,
-      headers: successHeaders(this.#store, indexes, command.path),
-      body: hidesNode ? actionBody(event) : eventBody(event),
-    };
-  }
+/** @throws {StoreError} keyNotFound, as for a path that was never written. */
+function refuseSecret(path: StorePath, index: number): void {
+  if (isSecret(path)) throw new StoreError("keyNotFound", hiddenRoot, index);
+}
 
-  refusal(error: StoreError): Answer {
-    return refusalAnswer(this.#store, error);
+/**
+ * Begins the answer to a read.
+ * @throws {StoreError} keyNotFound, notDirectory.
+ */
+export function beginRead(store: Store, request: ReadRequest): BegunListing {
+  const { path, recursive, sorted } = request;
+  const { indexes } = store;
+  refuseSecret(path, indexes.storeIndex);
+  const listing = store.list(path, { recursive, sorted });
+  return { request, headers: successHeaders(store, indexes, path), listing };
+}
+
+/** Answers the read of a file. Undefined for anything else, which `beginRead` answers. */
+export function readFile(store: Store, path: StorePath): Answer | undefined {
+  const { indexes } = store;
+  if (isSecret(path)) return undefined;
+  const node = store.getFile(path);
+  if (node === undefined) return undefined;
+  return { status: 200, headers: successHeaders(store, indexes, path), body: readBody(node) };
+}
+
+/**
+ * Resolves when the write is on disk.
+ * @param maxValueBytes the longest value that a client may write.
+ * @throws {StoreError}
+ */
+export async function write(
+  store: Store,
+  { command, hidesNode }: WriteRequest,
+  maxValueBytes: number,
+): Promise<Answer> {
+  if ("value" in command && Buffer.byteLength(command.value) > maxValueBytes) {
+    throw new StoreError("invalidForm", `value is longer than ${maxValueBytes} bytes`, 0);
   }
+  refuseReserved(command.path, store.indexes.storeIndex);
+  const { event, indexes } = await store.submit(command);
+  const isNew = event.action === "create" || (event.action === "set" && event.prevNode === undefined);
+  return {
+    status: isNew ? 201 : 200,
+    headers: successHeaders(store, indexes, command.path),
+    body: hidesNode ? actionBody(event) : eventBody(event),
+  };
 }
 
 /** Headers of every answer of the API, so that web pages of other origins can read it. */

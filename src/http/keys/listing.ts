@@ -10,7 +10,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
-import { FairQueue } from "../../lib/fair-queue.ts";
+import { Places } from "../../lib/fair-queue.ts";
 import { Turns } from "../../lib/slices.ts";
 import { Clients } from "../client-shares.ts";
 import { type Answer, begin as beginAnswer, type Exchange } from "../exchange.ts";
@@ -46,12 +46,10 @@ const crowdedMs = 1_000;
 export class OpenListings {
   readonly #clock: Clock;
   readonly #clients: Clients;
-  readonly #maxOpen: number;
   readonly #stallMs: number;
   readonly #turns = new Turns();
-  /** Listings that wait for the place of an open one. Clients take turns. */
-  readonly #waiting = new FairQueue<() => void>();
-  #openCount = 0;
+  /** Of the open listings. Clients take turns. */
+  readonly #places: Places;
   /** How many listings gave up their places and are about to end. */
   #leaving = 0;
 
@@ -63,7 +61,7 @@ export class OpenListings {
   }: OpenListingsOptions) {
     this.#clock = clock;
     this.#clients = clients;
-    this.#maxOpen = maxOpen;
+    this.#places = new Places(maxOpen);
     this.#stallMs = stallMs;
   }
 
@@ -76,13 +74,9 @@ export class OpenListings {
     const stream = this.#started(begin());
     if (stream.first.done === true) return wholeAnswer(stream);
     if (exchange.request.method === "HEAD") return headAnswer(stream);
-    if (this.#openCount < this.#maxOpen) {
-      this.#openCount += 1;
-      return this.#send(exchange, stream);
-    }
+    if (this.#places.tryEnter()) return this.#send(exchange, stream);
     stream.listing.end();
-    const client = this.#clients.ofRequest(exchange.request) ?? "";
-    await new Promise<void>((resolve) => this.#waiting.push([client], resolve));
+    await this.#places.enter([this.#clients.ofRequest(exchange.request) ?? ""]);
     return this.#sendLate(exchange, begin);
   }
 
@@ -148,7 +142,7 @@ export class OpenListings {
       await this.#clock.sleep(stepMs, over.signal);
       waitedMs += stepMs;
       // For each waiting listing, one slow listing gives up its place.
-      if (this.#waiting.length > this.#leaving) {
+      if (this.#places.waiting > this.#leaving) {
         this.#leaving += 1;
         break;
       }
@@ -159,9 +153,7 @@ export class OpenListings {
 
   #leave(): void {
     this.#leaving = Math.max(this.#leaving - 1, 0);
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#openCount -= 1;
-    else next();
+    this.#places.leave();
   }
 }
 

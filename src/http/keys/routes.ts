@@ -13,23 +13,21 @@ import type { Answer, Exchange, Handled } from "../exchange.ts";
 import { RouteTable } from "../route-table.ts";
 import type { Handler } from "../server.ts";
 import { UnsentAnswers } from "../unsent-answers.ts";
-import { corsHeaders, type KeyAnswers, refusalAnswer, refuseLongKey } from "./answers.ts";
+import { beginRead, corsHeaders, isSecret, readFile, refusalAnswer, refuseLongKey, write } from "./answers.ts";
 import { BodyReader } from "./body.ts";
-import { endpointsOf, type KeysEndpoint } from "./endpoints.ts";
-import { isSecret } from "./guard.ts";
+import { endpointsOf, type KeysEndpoint, uptimeSince } from "./endpoints.ts";
 import { OpenListings } from "./listing.ts";
 import { memberViewOf } from "./members.ts";
 import { notAllowedAnswer, outsideAnswer, plainAnswer } from "./reply.ts";
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./request.ts";
-import { uptimeSince } from "./stats.ts";
 import { keyOf, parseTarget } from "./target.ts";
 import { OpenWatches } from "./watches.ts";
 
 export interface KeysHandlerOptions {
   readonly store: Store;
   readonly clock: Clock;
-  /** Answers for the same store. */
-  readonly answers: KeyAnswers;
+  /** The longest value that a client may write. */
+  readonly maxValueBytes: number;
   /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
   /** Counts the unread answers of the listener. */
@@ -49,15 +47,16 @@ interface Context {
   readonly watches: OpenWatches;
   readonly listings: OpenListings;
   readonly bodies: BodyReader;
-  readonly answers: KeyAnswers;
+  readonly maxValueBytes: number;
 }
 
 /** Makes the handler of a listener for keys. */
 export function keysHandler(options: KeysHandlerOptions): Handler<undefined> {
-  const { store, answers, clients = new Clients(), unsent = new UnsentAnswers({ clients }) } = options;
+  const { store, maxValueBytes, clients = new Clients(), unsent = new UnsentAnswers({ clients }) } = options;
   const bodies = new BodyReader(clients);
   const listings = new OpenListings({ clock: options.clock, clients });
-  const context: Context = { store, answers, watches: new OpenWatches(store, unsent), listings, bodies };
+  const watches = new OpenWatches(store, unsent);
+  const context: Context = { store, maxValueBytes, watches, listings, bodies };
   const uptime = uptimeSince(options.clock);
   const members = () => memberViewOf(store, options.advertiseUrl());
   const table = new RouteTable(endpointsOf({ store, bodies, members, uptime }));
@@ -72,7 +71,7 @@ export function keysHandler(options: KeysHandlerOptions): Handler<undefined> {
       if (method === "OPTIONS") return outsideAnswer(method);
       return answerTarget(context, table, exchange);
     },
-    end: () => context.watches.endAll(),
+    end: () => watches.endAll(),
   };
 }
 
@@ -94,7 +93,7 @@ function answerTarget(context: Context, table: RouteTable<KeysEndpoint>, exchang
 function answerMethod(context: Context, exchange: Exchange, path: StorePath, query: string): Handled {
   const method = keysMethods.find((each) => each === exchange.request.method);
   if (method === undefined) return notAllowedAnswer(keysMethods);
-  const known = method === "GET" && query === "" ? context.answers.readFile(path) : undefined;
+  const known = method === "GET" && query === "" ? readFile(context.store, path) : undefined;
   return known ?? answerKey(context, exchange, { method, path, query });
 }
 
@@ -105,7 +104,7 @@ interface KeyRequest {
 }
 
 async function answerKey(context: Context, exchange: Exchange, asked: KeyRequest): Promise<Answer | undefined> {
-  const { answers, bodies, listings, store, watches } = context;
+  const { bodies, listings, store, watches, maxValueBytes } = context;
   try {
     const hasForm = asked.method === "PUT" || asked.method === "POST";
     const form = hasForm ? await bodies.form(exchange.request) : undefined;
@@ -114,12 +113,12 @@ async function answerKey(context: Context, exchange: Exchange, asked: KeyRequest
     switch (parsed.kind) {
       case "read":
         if (parsed.quorum) await store.catchUp();
-        return answers.readFile(parsed.path) ?? (await listings.answer(exchange, () => answers.read(parsed)));
+        return readFile(store, parsed.path) ?? (await listings.answer(exchange, () => beginRead(store, parsed)));
       case "watch":
         watches.answer(exchange, { ...parsed, accepts: ({ node }) => !isSecret(node.path) });
         return undefined;
       case "write":
-        return await answers.write(parsed);
+        return await write(store, parsed, maxValueBytes);
       default:
         return unreachable(parsed);
     }

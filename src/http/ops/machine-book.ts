@@ -16,6 +16,8 @@ export interface MachineBook {
   pending?(): Iterable<PendingMachine>;
   /** In a follower this is its copy. */
   readonly ledger: LedgerBook;
+  /** Why nothing installs now, one line each; empty without a problem. */
+  readonly problems: readonly string[];
   /** Returns what a machine with these identities gets now; undefined if no Group takes it. */
   bootOf(identities: readonly string[]): MachineBoot | undefined;
   /** Returns the grant of an object as it is now. @param key as in `NamedGrant`. */
@@ -48,8 +50,6 @@ export interface LedgerBook extends LedgerView {
   readonly ended: ReadonlyMap<string, number>;
   /** Until when machines of a Group count as installed, by the Group's name. */
   readonly adopted: ReadonlyMap<string, number>;
-  /** Why nothing installs now, one line each; empty without a problem. */
-  readonly problems: readonly string[];
 }
 
 /** What a machine gets by the present objects. */

@@ -6,13 +6,14 @@ import { identity as identityText, phaseOf } from "../../model/objects/machine.t
 import {
   grantRefusal,
   type LedgerEntry,
+  type LedgerView,
   type NamedGrant,
   type PermitAsk,
   type Verdict,
   verdictOf,
 } from "../../model/permits/permit.ts";
 import { permitRefusals } from "../../model/refusals.ts";
-import type { LedgerBook, MachineBook, MachineBoot, NamedMachine, PendingMachine } from "./machine-book.ts";
+import type { MachineBook, MachineBoot, NamedMachine, PendingMachine } from "./machine-book.ts";
 
 /** A machine: its object if it has one, and the ledger's entries of its identities. */
 export interface MachineSubject {
@@ -112,7 +113,7 @@ export function machineDetailsJson(book: MachineBook, subject: MachineSubject) {
 }
 
 /** Returns the ledger's totals. */
-export function ledgerJson({ id, nowMs, entries, ended, adopted, problems }: LedgerBook): object {
+export function ledgerJson({ ledger: { id, nowMs, entries, ended, adopted }, problems }: MachineBook): object {
   const health = id === undefined ? [permitRefusals.noLedger, ...problems] : problems;
   return {
     id: id ?? null,
@@ -127,7 +128,7 @@ export function ledgerJson({ id, nowMs, entries, ended, adopted, problems }: Led
 }
 
 /** Returns a grant as the ledger sees it. */
-export function grantJson(ledger: LedgerBook, named: NamedGrant) {
+export function grantJson(ledger: LedgerView, named: NamedGrant) {
   const { key, grant } = named;
   const why = grantRefusal(named, ledger);
   return {

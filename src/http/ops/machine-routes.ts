@@ -51,7 +51,7 @@ export const machineRoutes: FastifyPluginAsync<MachineRoutesOptions> = async (ap
   app.get("/ledger", async (request, reply) => {
     const key = new URLSearchParams(rawQueryOf(request)).get("grant");
     const grant = key === null ? undefined : await grantDetails(book, key);
-    return show(reply, { json: () => ({ ...ledgerJson(book.ledger), grant }), indent: 2 });
+    return show(reply, { json: () => ({ ...ledgerJson(book), grant }), indent: 2 });
   });
 };
 

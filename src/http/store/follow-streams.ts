@@ -10,7 +10,6 @@ import type { Clock } from "../../lib/clock.ts";
 import { encodeFollowLine, type FollowPlace, heartbeatMs } from "../../model/follow-line.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import type { Store } from "../../store/store.ts";
-import type { ConnectedFollower } from "../connected-follower.ts";
 import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 
 /** What a follower already has. */
@@ -94,7 +93,7 @@ export class FollowStreams {
   }
 
   /** The followers that are connected, the longest first. */
-  get followers(): readonly ConnectedFollower[] {
+  get followers() {
     return [...this.#streams].map(({ name, address, sinceMs, dump, position, isFlowing }) => {
       const behind = dump === undefined ? this.#history.end - position : undefined;
       return { name, address, sinceMs, behind, isReading: isFlowing };

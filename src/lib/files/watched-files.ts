@@ -51,6 +51,7 @@ export class WatchedFiles<Value> {
   readonly #stopping = new AbortController();
   #stirred = new AbortController();
   #texts: readonly string[] = [];
+  #value: Value | undefined;
   #problem = "";
 
   constructor(options: WatchedFilesOptions<Value>) {
@@ -66,13 +67,18 @@ export class WatchedFiles<Value> {
     this.#watch();
     try {
       this.#texts = await this.#read();
-      const value = await this.#options.parse(this.#texts);
+      this.#value = await this.#options.parse(this.#texts);
       void this.#follow();
-      return value;
+      return this.#value;
     } catch (error) {
       this.stop();
       throw new StartError(this.#describe(error), { cause: error });
     }
+  }
+
+  /** The last good value; undefined before `start`. */
+  get value(): Value | undefined {
+    return this.#value;
   }
 
   /** A sentence that says why the files cannot be used now; empty while they can. The last good value stays. */
@@ -118,6 +124,7 @@ export class WatchedFiles<Value> {
       this.#problem = "";
       if (value === undefined) return;
       this.#texts = texts;
+      this.#value = value;
       log.info({ paths }, "files read again");
       changed(value);
     } catch (error) {

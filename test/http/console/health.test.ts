@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { plotHtml } from "../../../src/http/console/pages/health-page.ts";
-import { maxSamples, RequestRates, sampleMs } from "../../../src/http/console/state/request-rates.ts";
+import { maxSamples, sampleMs, sampleRequests } from "../../../src/http/console/state/request-rates.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { createMetrics } from "../../../src/lib/metrics/metrics.ts";
 import { nextTurn } from "../../../src/lib/slices.ts";
@@ -104,7 +104,7 @@ describe("the rates of requests", () => {
     const metrics = createMetrics("1");
     const clock = new FakeClock();
     const stop = new AbortController();
-    const rates = new RequestRates({ metrics, clock, signal: stop.signal });
+    const samples = sampleRequests({ metrics, clock, signal: stop.signal });
     const pass = async (count = 1) => {
       for (let at = 0; at < count; at++) {
         while (clock.sleeping === 0) await nextTurn();
@@ -112,11 +112,11 @@ describe("the rates of requests", () => {
       }
       while (clock.sleeping === 0) await nextTurn();
     };
-    return { metrics, rates, pass, stop: () => stop.abort() };
+    return { metrics, samples, pass, stop: () => stop.abort() };
   }
 
   it("are those of each ten seconds, and slow assets are no slow answers", async () => {
-    const { metrics, rates, pass, stop } = sampled();
+    const { metrics, samples, pass, stop } = sampled();
     await pass();
     for (let at = 0; at < 20; at++) {
       metrics.bootRequests.inc({ endpoint: "ipxe", code: at < 5 ? 503 : 200 });
@@ -125,7 +125,7 @@ describe("the rates of requests", () => {
     metrics.bootRequestSeconds.observe({ endpoint: "assets" }, 100);
     await pass();
     await pass();
-    expect(rates.samples).toEqual([
+    expect(samples).toEqual([
       { rate: 0, failedRate: 0, p99Seconds: undefined },
       { rate: 2, failedRate: 0.5, p99Seconds: 0.0025 },
       { rate: 0, failedRate: 0, p99Seconds: undefined },
@@ -134,9 +134,9 @@ describe("the rates of requests", () => {
   });
 
   it("are kept for an hour", async () => {
-    const { rates, pass, stop } = sampled();
+    const { samples, pass, stop } = sampled();
     await pass(maxSamples + 3);
-    expect(rates.samples).toHaveLength(maxSamples);
+    expect(samples).toHaveLength(maxSamples);
     stop();
   });
 });

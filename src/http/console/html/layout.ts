@@ -106,7 +106,7 @@ ${rows}</tbody>
 </table></div>`;
 }
 
-/** Returns a row of a table. @param head the place of the cell that names the row. */
+/** Returns a row of a table. @param head the place of the cell that names the row; -1 for none. */
 export function tableRow(cells: readonly HtmlValue[], { id, head = 0 }: RowOptions = {}): Html {
   const shown = cells.map((cell, at) =>
     at === head ? html`<th scope="row">${cell}</th>\n` : html`<td>${cell}</td>\n`,

@@ -7,7 +7,6 @@ import type { ClusterCallers } from "../../../model/cluster-callers.ts";
 import type { ActionAudit } from "../../../model/objects/audit.ts";
 import type { History } from "../../../records/history/history.ts";
 import type { Store } from "../../../store/store.ts";
-import type { ConnectedFollower } from "../../connected-follower.ts";
 import type { BootFilesOf } from "../../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../../ops/machine-book.ts";
 import type { Previews } from "../../ops/preview.ts";
@@ -69,10 +68,23 @@ export interface Health {
   readonly checks: readonly ReadyCheck[];
   /** As in `/readyz?verbose`. */
   readonly attention: () => readonly string[];
-  readonly rates: { readonly samples: readonly RateSample[] };
+  /** The latest is last. */
+  readonly rates: readonly RateSample[];
   readonly lines: { readonly latestFirst: readonly RecentLine[] };
   /** Undefined in a follower. */
   readonly store: StoreHealth | undefined;
+}
+
+/** A follower that is connected now, for people. */
+export interface ConnectedFollower {
+  readonly name: string | undefined;
+  readonly address: string | undefined;
+  /** Monotonic. */
+  readonly sinceMs: number;
+  /** How many steps it has not been sent yet; undefined while it gets everything. */
+  readonly behind: number | undefined;
+  /** False while it has not taken what was sent. */
+  readonly isReading: boolean;
 }
 
 /** The store of `davit serve`. */

@@ -3,11 +3,10 @@
 import { toRfc3339 } from "../../../lib/clock.ts";
 import type { HistoryView } from "../../../records/history/history-view.ts";
 import type { LogStatus } from "../../../store/core/log-port.ts";
-import type { ConnectedFollower } from "../../connected-follower.ts";
 import { type Html, type HtmlValue, html } from "../html/html.ts";
 import { age, ageText, consolePath, facts, table, tableRow } from "../html/layout.ts";
 import type { RateSample } from "../state/request-rates.ts";
-import type { ConsoleContext, FollowedStore, Health, Screen, StoreHealth } from "./context.ts";
+import type { ConnectedFollower, ConsoleContext, FollowedStore, Health, Screen, StoreHealth } from "./context.ts";
 
 export const healthScreen: Screen = {
   url: `${consolePath}/health`,
@@ -16,7 +15,7 @@ export const healthScreen: Screen = {
     const body = html`<h1>Health</h1>
 ${readyHtml(health)}
 <h2>Requests of machines in the last hour</h2>
-${requestsHtml(health.rates.samples)}
+${requestsHtml(health.rates)}
 ${health.store && storeHtml(health.store, context)}
 ${followed && followedHtml(followed, context)}
 ${ledgerHtml(context)}
@@ -173,7 +172,8 @@ ${facts([
 
 function ledgerHtml({ book }: ConsoleContext): HtmlValue {
   if (book === undefined) return undefined;
-  const { id, entries, problems, isFull } = book.ledger;
+  const { id, entries, isFull } = book.ledger;
+  const { problems } = book;
   return html`<h2>Ledger of installs</h2>
 ${facts([
   ["Ledger", id ?? html`<span class="problem">none is known: nothing installs</span>`],

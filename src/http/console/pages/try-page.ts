@@ -6,7 +6,7 @@
 import { LabelError } from "../../../model/labels/labels.ts";
 import type { Preview, Rendering } from "../../ops/preview.ts";
 import { type Html, type HtmlValue, html, lines } from "../html/html.ts";
-import { consolePath, type Page, table } from "../html/layout.ts";
+import { consolePath, type Page, table, tableRow } from "../html/layout.ts";
 import { type PreviewPlace, previewHtml } from "../html/preview-html.ts";
 import { maxManifestLength, type TriedManifest, type TryOutcome } from "../state/trying.ts";
 import type { Visitor } from "../state/visitors.ts";
@@ -178,15 +178,10 @@ ${findingsHtml(tried)}`;
 
 function findingsHtml({ findings, preview }: TriedManifest): Html {
   if (findings.length === 0) return html`<p id="findings">davit finds nothing wrong with it.</p>`;
-  const rows = findings.slice(0, maxFindings).map(
-    ({ line, column, severity, code, message }) => html`<tr>
-<td>${line}:${column}</td>
-<td><span class="state ${severity === "error" ? "failed" : "waiting"}">${severity}</span></td>
-<td>${message}</td>
-<td><code>${code}</code></td>
-</tr>
-`,
-  );
+  const rows = findings.slice(0, maxFindings).map(({ line, column, severity, code, message }) => {
+    const shown = html`<span class="state ${severity === "error" ? "failed" : "waiting"}">${severity}</span>`;
+    return tableRow([`${line}:${column}`, shown, message, html`<code>${code}</code>`], { head: -1 });
+  });
   const hasError = findings.some(({ severity }) => severity === "error");
   return html`${table("What davit finds in the manifest", ["Line", "Severity", "Finding", "Code"], rows)}
 ${hasError && preview === undefined && html`<p>Correct the manifest to see what it changes.</p>`}`;
@@ -251,13 +246,7 @@ function pathRow(path: string, one: Preview, other: Preview): Html {
 
 function rowHtml(what: string, { left, right, isSame }: Pair): Html {
   const verdict = isSame === undefined ? "not compared" : isSame ? "same" : html`<b>differs</b>`;
-  return html`<tr>
-<th scope="row">${what}</th>
-<td>${left}</td>
-<td>${right}</td>
-<td>${verdict}</td>
-</tr>
-`;
+  return tableRow([what, left, right, verdict]);
 }
 
 function renderingText(rendering: Rendering | undefined): string {

@@ -36,49 +36,40 @@ interface Totals {
   readonly within: ReadonlyMap<number, number>;
 }
 
-export class RequestRates {
-  readonly #options: RequestRatesOptions;
-  readonly #samples: RateSample[] = [];
+/** Begins to sample. @returns the samples, to which it adds: at most `maxSamples`; the latest is last. */
+export function sampleRequests(options: RequestRatesOptions): readonly RateSample[] {
+  const samples: RateSample[] = [];
+  void fill(samples, options);
+  return samples;
+}
 
-  constructor(options: RequestRatesOptions) {
-    this.#options = options;
-    void this.#run();
+async function fill(samples: RateSample[], options: RequestRatesOptions): Promise<void> {
+  const { clock, signal } = options;
+  let before = await totalsIn(options);
+  for (;;) {
+    await clock.sleep(sampleMs, signal);
+    if (signal.aborted) return;
+    const now = await totalsIn(options);
+    samples.push(sampleOf(before, now));
+    if (samples.length > maxSamples) samples.shift();
+    before = now;
   }
+}
 
-  /** At most `maxSamples`; the latest is last. */
-  get samples(): readonly RateSample[] {
-    return this.#samples;
+async function totalsIn({ metrics, clock }: RequestRatesOptions): Promise<Totals> {
+  const atMs = clock.monotonicMs();
+  const requests = (await metrics.bootRequests.get()).values;
+  const sum = (values: typeof requests) => values.reduce((total, { value }) => total + value, 0);
+  const within = new Map<number, number>();
+  for (const { labels, value } of (await metrics.bootRequestSeconds.get()).values) {
+    // prom-client's types do not know the label of buckets.
+    const { le, endpoint } = labels as { readonly le?: string | number; readonly endpoint?: string | number };
+    if (le === undefined || endpoint === "assets") continue;
+    const bound = le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le);
+    within.set(bound, (within.get(bound) ?? 0) + value);
   }
-
-  async #run(): Promise<void> {
-    const { clock, signal } = this.#options;
-    let before = await this.#totals();
-    for (;;) {
-      await clock.sleep(sampleMs, signal);
-      if (signal.aborted) return;
-      const now = await this.#totals();
-      this.#samples.push(sampleOf(before, now));
-      if (this.#samples.length > maxSamples) this.#samples.shift();
-      before = now;
-    }
-  }
-
-  async #totals(): Promise<Totals> {
-    const { metrics, clock } = this.#options;
-    const atMs = clock.monotonicMs();
-    const requests = (await metrics.bootRequests.get()).values;
-    const sum = (values: typeof requests) => values.reduce((total, { value }) => total + value, 0);
-    const within = new Map<number, number>();
-    for (const { labels, value } of (await metrics.bootRequestSeconds.get()).values) {
-      // prom-client's types do not know the label of buckets.
-      const { le, endpoint } = labels as { readonly le?: string | number; readonly endpoint?: string | number };
-      if (le === undefined || endpoint === "assets") continue;
-      const bound = le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le);
-      within.set(bound, (within.get(bound) ?? 0) + value);
-    }
-    const failed = requests.filter(({ labels }) => Number(labels.code) >= 500);
-    return { atMs, all: sum(requests), failed: sum(failed), within };
-  }
+  const failed = requests.filter(({ labels }) => Number(labels.code) >= 500);
+  return { atMs, all: sum(requests), failed: sum(failed), within };
 }
 
 function sampleOf(before: Totals, now: Totals): RateSample {

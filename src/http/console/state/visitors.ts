@@ -15,7 +15,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../lib/clock.ts";
-import { FairQueue } from "../../../lib/fair-queue.ts";
+import { Places } from "../../../lib/fair-queue.ts";
 import { Shares } from "../../../lib/shares.ts";
 import type { CallerReview, ClusterCallers } from "../../../model/cluster-callers.ts";
 import type { Holder } from "../../client-shares.ts";
@@ -272,9 +272,8 @@ class TokenReviews {
   readonly #known: LRUCache<string, CallerReview>;
   /** Reviews that wait or run. */
   readonly #pending = new Map<string, Promise<CallerReview>>();
-  readonly #queue = new FairQueue<() => void>();
+  readonly #places = new Places(maxRunning);
   readonly #newOnes = new Shares({ limit: maxNew });
-  #running = 0;
 
   constructor({ clock }: { readonly clock: Pick<Clock, "monotonicMs"> }) {
     const perf = { now: () => clock.monotonicMs() };
@@ -292,7 +291,7 @@ class TokenReviews {
     if (found !== undefined) return await found;
     const isNew = this.#known.peek(key, { allowStale: true })?.kind !== "admitted";
     if (isNew && !this.#newOnes.take(client)) return undefined;
-    const review = this.#inTurn([isNew ? "new" : "admitted", client ?? ""], () => callers.review(token));
+    const review = this.#places.run([isNew ? "new" : "admitted", client ?? ""], () => callers.review(token));
     this.#pending.set(key, review);
     try {
       const { kind } = await review;
@@ -302,18 +301,6 @@ class TokenReviews {
     } finally {
       this.#pending.delete(key);
       if (isNew) this.#newOnes.release(client);
-    }
-  }
-
-  async #inTurn(names: readonly string[], ask: () => Promise<CallerReview>): Promise<CallerReview> {
-    if (this.#running < maxRunning) this.#running += 1;
-    else await new Promise<void>((resolve) => this.#queue.push(names, resolve));
-    try {
-      return await ask();
-    } finally {
-      const next = this.#queue.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
     }
   }
 }
