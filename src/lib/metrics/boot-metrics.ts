@@ -3,7 +3,8 @@
  * thread adds these counts to its own.
  */
 
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Histogram, Registry } from "prom-client";
+import { type Define, definingIn } from "./define.ts";
 
 /** How much a counter or a gauge of a boot thread has changed. */
 export interface CountedChange {
@@ -33,7 +34,7 @@ function countedValues({ name, type, values }: MetricValues) {
 /** Makes the metrics that a further boot thread counts itself. The first thread adds their changes to its own. */
 export function createThreadMetrics() {
   const registry = new Registry();
-  const registers = [registry];
+  const define = definingIn(registry);
   const known = new Map<string, number>();
   /** Returns what has changed since the last call. */
   const changes = async (): Promise<readonly CountedChange[]> => {
@@ -46,133 +47,104 @@ export function createThreadMetrics() {
     }
     return found;
   };
-  return { ...bootMetrics(registers), ...assetMetrics(registers), ...listenerMetrics(registers), changes };
+  return { ...bootMetrics(define), ...assetMetrics(define), ...listenerMetrics(define), changes };
 }
 
-export function bootMetrics(registers: Registry[]) {
-  const historyWritable = new Gauge({
-    name: "davit_boot_history_writable",
-    help: "1 while the history of boots is written to disk, 0 while it is only in memory; absent without a directory.",
-    registers,
-  });
-  historyWritable.remove();
-  const auditWritable = new Gauge({
-    name: "davit_audit_writable",
-    help: "1 while the audit log is written to its file, 0 while its lines wait; absent without a file.",
-    registers,
-  });
-  auditWritable.remove();
+export function bootMetrics(define: Define) {
+  const { gauge, counter, absent } = define;
   return {
-    historyWritable,
-    auditWritable,
-    ...requestMetrics(registers),
-    bootRefusals: new Counter({
-      name: "davit_boot_refusals_total",
-      help: "Configs and signatures that machines asked for and did not get, by reason.",
-      labelNames: ["reason"],
-      registers,
-    }),
-    installDoubt: new Gauge({
-      name: "davit_install_doubt",
-      help: "1 while Profiles with effect Install are answered 503, by why; those of one object are no part of it.",
-      labelNames: ["doubt"],
-      registers,
-    }),
-    sourceStalenessSeconds: new Gauge({
-      name: "davit_source_staleness_seconds",
-      help: "Time since the source confirmed what is served; since the start while it has not. See --max-staleness.",
-      registers,
-    }),
-    auditLost: new Counter({
-      name: "davit_audit_lost_total",
-      help: "Lines of the audit log that were dropped, because its file could not be written, or davit failed on them.",
-      registers,
-    }),
-    historyLost: new Counter({
-      name: "davit_boot_history_lost_total",
-      help: "Answered requests of machines that came faster than the history could record them, and are not in it.",
-      registers,
-    }),
-    bootThreads: new Gauge({
-      name: "davit_boot_threads",
-      help: "Threads that answer machines now; see --boot-threads.",
-      registers,
-    }),
-    bootThreadsLost: new Counter({
-      name: "davit_boot_threads_lost_total",
-      help: "Threads that ended by a fault of davit or because memory ran out, and were replaced.",
-      registers,
-    }),
-    stuckMachines: new Gauge({
-      name: "davit_boot_stuck_machines",
-      help: "Machines that boot again and again (looping), or were refused with 5xx for half an hour (waiting).",
-      labelNames: ["state"],
-      registers,
-    }),
-    opsUnauthorized: new Counter({
-      name: "davit_ops_unauthorized_total",
-      help: "Requests for what the operations port shows behind its door that were refused.",
-      registers,
-    }),
+    historyWritable: absent(
+      "davit_boot_history_writable",
+      "1 while the history of boots is written to disk, 0 while it is only in memory; absent without a directory.",
+    ),
+    auditWritable: absent(
+      "davit_audit_writable",
+      "1 while the audit log is written to its file, 0 while its lines wait; absent without a file.",
+    ),
+    ...requestMetrics(define),
+    bootRefusals: counter(
+      "davit_boot_refusals_total",
+      "Configs and signatures that machines asked for and did not get, by reason.",
+      "reason",
+    ),
+    installDoubt: gauge(
+      "davit_install_doubt",
+      "1 while Profiles with effect Install are answered 503, by why; those of one object are no part of it.",
+      "doubt",
+    ),
+    sourceStalenessSeconds: gauge(
+      "davit_source_staleness_seconds",
+      "Time since the source confirmed what is served; since the start while it has not. See --max-staleness.",
+    ),
+    auditLost: counter(
+      "davit_audit_lost_total",
+      "Lines of the audit log that were dropped, because its file could not be written, or davit failed on them.",
+    ),
+    historyLost: counter(
+      "davit_boot_history_lost_total",
+      "Answered requests of machines that came faster than the history could record them, and are not in it.",
+    ),
+    bootThreads: gauge("davit_boot_threads", "Threads that answer machines now; see --boot-threads."),
+    bootThreadsLost: counter(
+      "davit_boot_threads_lost_total",
+      "Threads that ended by a fault of davit or because memory ran out, and were replaced.",
+    ),
+    stuckMachines: gauge(
+      "davit_boot_stuck_machines",
+      "Machines that boot again and again (looping), or were refused with 5xx for half an hour (waiting).",
+      "state",
+    ),
+    opsUnauthorized: counter(
+      "davit_ops_unauthorized_total",
+      "Requests for what the operations port shows behind its door that were refused.",
+    ),
   };
 }
 
-export function assetMetrics(registers: Registry[]) {
+export function assetMetrics({ gauge, counter }: Define) {
   return {
-    assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
-    assetMismatches: new Counter({
-      name: "davit_boot_asset_mismatches_total",
-      help: "Requests that were refused because the asset has another SHA-256 than they name.",
-      registers,
-    }),
-    profileAssets: new Gauge({
-      name: "davit_profile_assets",
-      help: "Files that Profiles list as assets, by the state that the condition AssetsReady has for each.",
-      labelNames: ["state"],
-      registers,
-    }),
-    assetCacheBytes: new Gauge({
-      name: "davit_boot_asset_cache_bytes",
-      help: "Memory of assets that are kept, or being sent from there.",
-      registers,
-    }),
-    assetCacheHits: new Counter({
-      name: "davit_boot_asset_cache_hits_total",
-      help: "Pieces of assets, of up to 1 MiB, that were in memory or already being read.",
-      registers,
-    }),
-    assetCacheMisses: new Counter({
-      name: "davit_boot_asset_cache_misses_total",
-      help: "Pieces of assets, of up to 1 MiB, that were read from their file.",
-      registers,
-    }),
+    assetStreams: gauge("davit_boot_asset_streams", "Downloads of assets running now."),
+    assetMismatches: counter(
+      "davit_boot_asset_mismatches_total",
+      "Requests that were refused because the asset has another SHA-256 than they name.",
+    ),
+    profileAssets: gauge(
+      "davit_profile_assets",
+      "Files that Profiles list as assets, by the state that the condition AssetsReady has for each.",
+      "state",
+    ),
+    assetCacheBytes: gauge("davit_boot_asset_cache_bytes", "Memory of assets that are kept, or being sent from there."),
+    assetCacheHits: counter(
+      "davit_boot_asset_cache_hits_total",
+      "Pieces of assets, of up to 1 MiB, that were in memory or already being read.",
+    ),
+    assetCacheMisses: counter(
+      "davit_boot_asset_cache_misses_total",
+      "Pieces of assets, of up to 1 MiB, that were read from their file.",
+    ),
   };
 }
 
 /** Metrics of all three listeners: for machines, for the store's clients, and for operators. */
-export function listenerMetrics(registers: Registry[]) {
+export function listenerMetrics({ gauge, counter }: Define) {
   return {
-    bootConnectionsRefused: new Counter({
-      name: "davit_boot_connections_refused_total",
-      help: "Connections of machines that were turned away.",
-      registers,
-    }),
-    storeConnectionsRefused: new Counter({
-      name: "davit_store_connections_refused_total",
-      help: "Connections of the store's clients that were turned away.",
-      registers,
-    }),
-    opsConnectionsRefused: new Counter({
-      name: "davit_ops_connections_refused_total",
-      help: "Connections to the operations port that were turned away, or closed for others.",
-      registers,
-    }),
-    unsentBytes: new Gauge({
-      name: "davit_unsent_bytes",
-      help: "Memory of answers that clients have not read yet, by listener: boot, store, ops.",
-      labelNames: ["listener"],
-      registers,
-    }),
+    bootConnectionsRefused: counter(
+      "davit_boot_connections_refused_total",
+      "Connections of machines that were turned away.",
+    ),
+    storeConnectionsRefused: counter(
+      "davit_store_connections_refused_total",
+      "Connections of the store's clients that were turned away.",
+    ),
+    opsConnectionsRefused: counter(
+      "davit_ops_connections_refused_total",
+      "Connections to the operations port that were turned away, or closed for others.",
+    ),
+    unsentBytes: gauge(
+      "davit_unsent_bytes",
+      "Memory of answers that clients have not read yet, by listener: boot, store, ops.",
+      "listener",
+    ),
   };
 }
 
@@ -186,7 +158,7 @@ const batchSize = 256;
  * The metrics of machines' requests, counted in batches. For each value prom-client makes a key of the labels and looks
  * it up: for the two metrics this took as long as finding a machine's Group. A batch takes a fifth of it.
  */
-function requestMetrics(registers: Registry[]) {
+function requestMetrics({ registers }: Define) {
   const flushes: (() => void)[] = [];
   const collect = () => {
     for (const flush of flushes) flush();
