@@ -13,7 +13,7 @@ import { FileError } from "../lib/files/watched-files.ts";
 import type { Log } from "../lib/log.ts";
 import { RecentLines } from "../lib/logging/recent-lines.ts";
 import { createMetrics, type Metrics } from "../lib/metrics/metrics.ts";
-import { random } from "../lib/random.ts";
+import { random } from "../lib/ports.ts";
 import { StartError } from "../lib/start-error.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import type { Address } from "../lib/text/address.ts";

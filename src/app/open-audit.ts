@@ -1,4 +1,4 @@
-/** Opens the audit log of `davit serve`, over what davit knows of machines. */
+/** Opens the audit log of `davit serve`, over the machines that davit has seen. */
 
 import { mergedLabels, selectingPart } from "../boot/core/known-machines.ts";
 import type { BootIndex } from "../boot/selection/boot-index.ts";
@@ -12,10 +12,10 @@ import type { ServeConfig } from "../options/serve.ts";
 import { AuditFile } from "../records/audit/audit-file.ts";
 import { AuditLog } from "../records/audit/audit-log.ts";
 import type { KnownMachine } from "../records/audit/reach.ts";
+import type { RecordedMachine } from "../records/history/history-view.ts";
 import type { BootService } from "./boot/boot-service.ts";
 import type { LedgerService } from "./ledger/ledger-service.ts";
 import { bootOf, labelsOf } from "./ledger/machine-book.ts";
-import { seenMachines } from "./seen-machines.ts";
 
 /** What the audit log reads, once it is open. */
 export interface AuditGround {
@@ -89,4 +89,23 @@ function* withObjects(seen: Iterable<KnownMachine>, index: Pick<BootIndex, "mach
   };
   for (const { labels, group } of seen) yield { labels: labelled(labels), group };
   for (const [, { spec }] of index.machines()) yield { labels: labelled(labelsOf(spec.identities)), group: undefined };
+}
+
+interface SeenGround {
+  readonly boot: Pick<BootService, "recordedMachines">;
+  readonly ledger: Pick<LedgerService, "ledger">;
+}
+
+/**
+ * Returns the machines of the history, which have the most labels, then those of the ledger. Many are in both.
+ * @returns undefined while davit stops.
+ */
+export async function seenMachines({ boot, ledger }: SeenGround): Promise<Iterable<KnownMachine> | undefined> {
+  const recorded = await boot.recordedMachines();
+  return recorded && joined(recorded, ledger);
+}
+
+function* joined(recorded: Iterable<RecordedMachine>, { ledger }: SeenGround["ledger"]): Generator<KnownMachine> {
+  for (const { labels, group } of recorded) yield { labels, group };
+  for (const { identities, group } of ledger.known.entries.values()) yield { labels: labelsOf(identities), group };
 }

@@ -4,13 +4,21 @@
  * which Node would otherwise answer itself. It trusts `X-Forwarded-For` only from configured proxies.
  */
 
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import { type AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Clock } from "../lib/clock.ts";
+import { codeOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
-import { answerClientError, refuse } from "./client-errors.ts";
 import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit.ts";
-import { type AnswerError, RequestError } from "./errors.ts";
+import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
 import { type Exchange, exchangeOf, type Handled, send, TurnAnswers, withoutToken } from "./exchange.ts";
 import { answerOf, type ListenOptions, OpenConnections } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
@@ -200,4 +208,79 @@ function sendFailure<Visit>(thrown: unknown, exchange: Exchange, options: Server
 function cut(response: Exchange["response"], status: number): void {
   response.statusCode = status;
   response.destroy();
+}
+
+interface ClientErrorOptions {
+  readonly log: Pick<Log, "debug">;
+  readonly answerError: AnswerError;
+  readonly hasTls: boolean;
+}
+
+/**
+ * Answers Node's `clientError` event: unreadable bytes, or a request that arrives too slowly. The event has only the
+ * socket and an error, and no response. If an earlier request still waits for its answer, that answer is sent first.
+ * The connection ends.
+ */
+function answerClientError(error: Error, socket: Socket, options: ClientErrorOptions): void {
+  const code = codeOf(error);
+  if (code === "ECONNRESET" || socket.destroyed) return;
+  options.log.debug({ code }, "unreadable request");
+  const current = answerOf(socket);
+  if (options.hasTls && !code?.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT") {
+    // The TLS handshake failed, so the client could not read an answer.
+    socket.destroy();
+  } else if (!(current instanceof ServerResponse)) {
+    refuse(socket, headRefusal(code), options);
+  } else if (isDue(current)) {
+    // Without the pause, every further byte would cause another error.
+    socket.pause();
+    current.once("finish", () => socket.writable && answerClientError(error, socket, options));
+  } else if (current.headersSent) {
+    // Part of the current answer is sent: an error answer would land in the middle of its body.
+    socket.destroy();
+  } else {
+    refuse(socket, bodyRefusal(code), options);
+  }
+}
+
+/**
+ * True if the client must still get this answer, because the answer can confirm a write. This is so if the request has
+ * arrived whole, and the answer has not begun or is complete. davit cuts an answer that has begun and is not complete,
+ * because it can be a watch, which has no end.
+ */
+function isDue({ req, headersSent, writableEnded }: ServerResponse): boolean {
+  return req.complete && (!headersSent || writableEnded);
+}
+
+/** Writes a whole answer to a socket without a response object, and closes the socket. */
+function refuse(
+  socket: Duplex,
+  refusal: RequestRefusal,
+  { answerError }: Pick<ClientErrorOptions, "answerError">,
+): void {
+  if (socket.writable) socket.write(rawAnswer(answerError(new RequestError(refusal), "")));
+  socket.destroy();
+}
+
+function headRefusal(code: string | undefined): RequestRefusal {
+  if (code === "HPE_HEADER_OVERFLOW") return "headersTooLarge";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badRequest";
+}
+
+/** The refusal of a request whose head was read, but whose body is unreadable. */
+function bodyRefusal(code: string | undefined): RequestRefusal {
+  if (code === "HPE_INVALID_EOF_STATE") return "bodyCut";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badBody";
+}
+
+function rawAnswer({ status, headers, body }: ReturnType<AnswerError>): string {
+  const type = headers["content-type"] ?? "text/plain";
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Type: ${type}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+    "",
+    body,
+  ].join("\r\n");
 }

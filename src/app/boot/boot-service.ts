@@ -29,7 +29,7 @@ import { diskFiles } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { RecentLines } from "../../lib/logging/recent-lines.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
-import { random } from "../../lib/random.ts";
+import { random } from "../../lib/ports.ts";
 import type { Address } from "../../lib/text/address.ts";
 import type { Feed } from "../../model/feed.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";

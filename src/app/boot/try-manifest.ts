@@ -4,7 +4,7 @@
  */
 
 import { BootConfigs, type BootConfigsOptions } from "../../boot/boot-configs.ts";
-import type { TriedManifest } from "../../http/console/state/trying.ts";
+import type { TriedManifest } from "../../http/console/pages/context.ts";
 import { type Preview, Previews } from "../../http/ops/preview.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { objectKey, referencesOf, type SourceObject } from "../../model/objects/source.ts";

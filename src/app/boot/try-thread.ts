@@ -1,6 +1,6 @@
 /** Tries manifests in another thread, one at a time. The present objects are copied for it in slices. */
 
-import type { TriedManifest, TryOutcome } from "../../http/console/state/trying.ts";
+import type { TriedManifest, TryOutcome } from "../../http/console/pages/context.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { JobThread, workerBeside } from "../../lib/job-thread.ts";
 import { jobLimits } from "../../lib/memory-limit.ts";

@@ -2,7 +2,7 @@
 
 import { systemClock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
-import { random } from "../../lib/random.ts";
+import { random } from "../../lib/ports.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Environment } from "../../options/parsing.ts";

@@ -16,3 +16,14 @@ export function visible(text: string): string {
 function escaped(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
+
+/**
+ * Returns a value as JSON in one line. Every character outside ASCII, and DEL, is escaped as `\uXXXX`: terminals obey
+ * some of them, and the text's length is its bytes.
+ */
+export function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -9,7 +9,7 @@
 
 import { type Clock, toRfc3339 } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { asciiJson } from "../../lib/text/ascii-json.ts";
+import { asciiJson } from "../../lib/text/visible.ts";
 import type { ActionAudit, DocumentEdit, EditAudit, OperatorAction } from "../../model/objects/audit.ts";
 import type { Group } from "../../model/objects/group.ts";
 import type { Effect } from "../../model/objects/profile.ts";

@@ -5,7 +5,7 @@
  */
 
 import { crc32 } from "node:zlib";
-import { asciiJson } from "../../lib/text/ascii-json.ts";
+import { asciiJson } from "../../lib/text/visible.ts";
 import { reservedLabels } from "../../model/labels/labels.ts";
 import type { SeenRequest } from "./request.ts";
 import { keptValue } from "./sent-labels.ts";

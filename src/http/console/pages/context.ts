@@ -5,17 +5,17 @@ import type { Log } from "../../../lib/log.ts";
 import type { RecentLine } from "../../../lib/logging/recent-lines.ts";
 import type { ClusterCallers } from "../../../model/cluster-callers.ts";
 import type { ActionAudit } from "../../../model/objects/audit.ts";
+import type { FindingSeverity } from "../../../model/objects/findings.ts";
 import type { History } from "../../../records/history/history.ts";
 import type { Store } from "../../../store/store.ts";
 import type { BootFilesOf } from "../../ops/history-routes.ts";
 import type { LedgerOffice, MachineBook } from "../../ops/machine-book.ts";
-import type { Previews } from "../../ops/preview.ts";
+import type { Preview, Previews } from "../../ops/preview.ts";
 import type { ReadyCheck } from "../../ops/routes.ts";
 import type { Page } from "../html/layout.ts";
 import type { Fleet } from "../state/fleet.ts";
 import type { ConsoleObjects, KnownStatuses } from "../state/objects.ts";
 import type { RateSample } from "../state/request-rates.ts";
-import type { TryManifest } from "../state/trying.ts";
 import type { Visitor } from "../state/visitors.ts";
 
 export interface ConsoleContext {
@@ -106,4 +106,42 @@ export interface FollowedStore {
     readonly ageSeconds: number | undefined;
     readonly provenAtMs: number | undefined;
   };
+}
+
+/**
+ * Tries a manifest over the present objects.
+ * @param rawQuery what the machine would send; undefined for the findings alone.
+ */
+export type TryManifest = (manifest: string, rawQuery: string | undefined) => Promise<TryOutcome>;
+
+/**
+ * `busy`: another manifest is tried now. `late` and `lost`: it took too long or too much memory. `notReading`: this
+ * davit does not read the source.
+ */
+export type TryOutcome = TriedManifest | { readonly kind: "busy" | "late" | "lost" | "notReading" };
+
+export interface TriedManifest {
+  readonly kind: "tried";
+  readonly objects: readonly TriedObject[];
+  /** As of `davit lint`, about the manifest alone. */
+  readonly findings: readonly TriedFinding[];
+  /** What the machine would get without the manifest. Absent without a query, or if davit would refuse the manifest. */
+  readonly before?: Preview;
+  /** What it would get with the manifest; absent with `before`. */
+  readonly preview?: Preview;
+}
+
+interface TriedObject {
+  /** `KIND/NAMESPACE/NAME`. */
+  readonly key: string;
+  /** True if an object of this name is there already. */
+  readonly isPresent: boolean;
+}
+
+interface TriedFinding {
+  readonly line: number;
+  readonly column: number;
+  readonly severity: FindingSeverity;
+  readonly code: string;
+  readonly message: string;
 }

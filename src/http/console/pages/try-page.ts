@@ -8,12 +8,13 @@ import type { Preview, Rendering } from "../../ops/preview.ts";
 import { type Html, type HtmlValue, html, lines } from "../html/html.ts";
 import { consolePath, type Page, table, tableRow } from "../html/layout.ts";
 import { type PreviewPlace, previewHtml } from "../html/preview-html.ts";
-import { maxManifestLength, type TriedManifest, type TryOutcome } from "../state/trying.ts";
 import type { Visitor } from "../state/visitors.ts";
-import type { ConsoleContext, Screen } from "./context.ts";
+import type { ConsoleContext, Screen, TriedManifest, TryOutcome } from "./context.ts";
 import { machineQuery } from "./machine-page.ts";
 
 const url = `${consolePath}/try`;
+/** The longest manifest in UTF-16 units. */
+const maxManifestLength = 1024 * 1024;
 /** More than the query of a machine may have. */
 const maxLabelsLength = 8 * 1024;
 /** A browser spells most characters of a form with three. */
