@@ -114,8 +114,8 @@ export class JobThread<Job, Answer> {
 }
 
 /**
- * Returns the place of a thread's program beside a module. Node runs the sources as they are, by type stripping. A build
- * has the same file compiled.
+ * Returns the place of a thread's program beside a module. Node runs the sources as they are, by type stripping. A
+ * build has the same file compiled.
  * @param module its `import.meta.url`.
  */
 export function workerBeside(module: string, name: string): URL {
