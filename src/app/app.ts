@@ -11,9 +11,9 @@ import { permitAnswers } from "../boot/follower-permits.ts";
 import { Controller } from "../controller/controller.ts";
 import type { ControllerOptions } from "../controller/controller-options.ts";
 import { Sightings } from "../controller/machines/sightings.ts";
-import { StatusSinks } from "../controller/status/status-book.ts";
+import { sinkOfAll } from "../controller/status/status-book.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
-import { TrialThread } from "../controller/trials/trial-thread.ts";
+import { trialThread } from "../controller/trials/trial-thread.ts";
 import { KnownStatuses } from "../http/console/state/objects.ts";
 import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
@@ -354,8 +354,8 @@ export class App {
     return new Controller({
       source,
       store,
-      statusSink: new StatusSinks(sinks),
-      trials: new TrialThread({ davitUrl: around.davitUrl, clock: this.#clock }),
+      statusSink: sinkOfAll(sinks),
+      trials: trialThread({ davitUrl: around.davitUrl, clock: this.#clock }),
       clock: this.#clock,
       ...around,
       sightings: this.#sightings,

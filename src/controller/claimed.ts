@@ -12,50 +12,42 @@ import { type Claim, claimOf, withClaim } from "./ranking/claims.ts";
 import type { Ranking } from "./ranking/ranking.ts";
 import { claimLeft } from "./tombstones/tombstones.ts";
 
-export interface ClaimsOptions {
+export interface ClaimsAround {
   /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "textAt">;
   readonly sha256: (text: string) => string;
   /** Undefined if there is no admin namespace. */
   readonly adminNamespace?: string | undefined;
+  readonly ranking: Pick<Ranking, "claimIn">;
 }
 
-export class Claims {
-  readonly #options: ClaimsOptions;
-  readonly #ranking: Pick<Ranking, "claimIn">;
+/**
+ * Returns a Group's document with its claim. Call it before `Ranking.update`, because the ranking reads the claim.
+ * @param stored the Group's stored document.
+ */
+export function claimed(
+  id: ObjectName,
+  document: GroupDocument | undefined,
+  stored: GroupDocument | undefined,
+  around: ClaimsAround,
+): GroupDocument | undefined {
+  if (document === undefined) return undefined;
+  const { adminNamespace, documents } = around;
+  const { spec } = document;
+  const tenant = adminNamespace !== undefined && id.namespace !== adminNamespace && { tenant: true as const };
+  const inherited = stored === undefined ? inheritedClaim(id, spec, around) : undefined;
+  return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
+}
 
-  constructor(options: ClaimsOptions, ranking: Pick<Ranking, "claimIn">) {
-    this.#options = options;
-    this.#ranking = ranking;
-  }
-
-  /**
-   * Returns a Group's document with its claim. Call it before `Ranking.update`, because the ranking reads the claim.
-   * @param stored the Group's stored document.
-   */
-  claimed(
-    id: ObjectName,
-    document: GroupDocument | undefined,
-    stored: GroupDocument | undefined,
-  ): GroupDocument | undefined {
-    if (document === undefined) return undefined;
-    const { adminNamespace, documents } = this.#options;
-    const { spec } = document;
-    const tenant = adminNamespace !== undefined && id.namespace !== adminNamespace && { tenant: true as const };
-    const inherited = stored === undefined ? this.#inherited(id, spec) : undefined;
-    return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
-  }
-
-  /**
-   * The claim that a new Group inherits. Undefined if no other Group of its namespace has this selector, or just had
-   * it.
-   */
-  #inherited({ namespace, name }: ObjectName, spec: GroupSpec): Claim | undefined {
-    const { documents, sha256, adminNamespace } = this.#options;
-    const known = this.#ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));
-    if (known !== undefined) return known;
-    const textAt = (path: string) => documents.textAt(path);
-    const claimedAt = claimLeft(`${namespace}/${name}`, spec, { sha256, adminNamespace, textAt });
-    return claimedAt === undefined ? undefined : { claimedAt };
-  }
+/** The claim that a new Group inherits. Undefined if no other Group of its namespace has this selector, or just had it. */
+function inheritedClaim(
+  { namespace, name }: ObjectName,
+  spec: GroupSpec,
+  { documents, sha256, adminNamespace, ranking }: ClaimsAround,
+): Claim | undefined {
+  const known = ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));
+  if (known !== undefined) return known;
+  const textAt = (path: string) => documents.textAt(path);
+  const claimedAt = claimLeft(`${namespace}/${name}`, spec, { sha256, adminNamespace, textAt });
+  return claimedAt === undefined ? undefined : { claimedAt };
 }

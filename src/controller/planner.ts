@@ -10,9 +10,9 @@ import { type Group, toGroup } from "../model/objects/group.ts";
 import { installs } from "../model/objects/profile.ts";
 import type { SecretTexts } from "../model/objects/secret-texts.ts";
 import { type ObjectName, objectKey, ownKinds, type Source } from "../model/objects/source.ts";
-import { Claims } from "./claimed.ts";
+import { type ClaimsAround, claimed } from "./claimed.ts";
 import type { Documents } from "./core/documents.ts";
-import { Faults } from "./core/faults.ts";
+import { type Guard, guardedBy } from "./core/faults.ts";
 import { addTo, byKey, Dependents, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { type MachineDraft, MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
@@ -62,9 +62,9 @@ export class Planner {
   readonly #options: PlannerOptions;
   readonly #dependents = new Dependents();
   readonly #ranking = new Ranking();
-  readonly #claims: Claims;
+  readonly #claims: ClaimsAround;
   readonly #world: ProfileWorld;
-  readonly #faults: Faults;
+  readonly #guard: Guard;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
   readonly #tombstoneOptions: TombstoneOptions;
@@ -81,11 +81,11 @@ export class Planner {
       isTaken: (gone) => this.#ranking.isTaken(gone),
       hasGrant: (label, value) => this.machines.hasGrant(label, value),
     };
-    this.#claims = new Claims(options, this.#ranking);
-    this.#faults = new Faults(log);
+    this.#claims = { ...options, ranking: this.#ranking };
+    this.#guard = guardedBy(log);
     this.permits = new GroupGrants(options.ledger);
     this.hidden = new HiddenMachines(source);
-    this.machines = new MachinePlans({ ...options, faults: this.#faults });
+    this.machines = new MachinePlans({ ...options, guard: this.#guard });
     this.withheld = new Withheld(source);
     this.#pairs = new Pairs({
       ...options,
@@ -204,7 +204,7 @@ export class Planner {
   }
 
   #draftGroup(id: ObjectName, draft: Draft): GroupPlan {
-    return this.#faults.guard(
+    return this.#guard(
       id,
       () => this.#lookAtGroup(id, draft),
       () => this.#failGroup(id),
@@ -222,8 +222,8 @@ export class Planner {
     }
     const drafted = draftGroup(known);
     const storedTwin = this.#storedTwin(id);
-    const document = this.#claims.claimed(id, isOutOfView ? stored : drafted?.document, stored);
-    const twin = this.#claims.claimed(id, isOutOfView ? storedTwin : drafted?.twin, storedTwin);
+    const document = claimed(id, isOutOfView ? stored : drafted?.document, stored, this.#claims);
+    const twin = claimed(id, isOutOfView ? storedTwin : drafted?.twin, storedTwin, this.#claims);
     this.#rank(id, document);
     this.#rank(twinOf(id), twin);
     return { id, stored, draft: drafted, document, twin };
@@ -236,7 +236,7 @@ export class Planner {
   #failGroup(id: ObjectName): GroupPlan {
     const known = this.#known(id);
     const { object, stored } = known;
-    const document = this.#claims.claimed(id, object === undefined ? stored : groupStandIn(known), stored);
+    const document = claimed(id, object === undefined ? stored : groupStandIn(known), stored, this.#claims);
     const twin = this.#storedTwin(id);
     this.#rank(id, document);
     this.#rank(twinOf(id), twin);
@@ -268,7 +268,7 @@ export class Planner {
 
   #settleGroup(group: GroupPlan, draft: Draft): void {
     const { id, stored } = group;
-    const { changes, status, reported, document } = this.#faults.guard(
+    const { changes, status, reported, document } = this.#guard(
       id,
       () => this.#groupOutcome(group, draft),
       () => this.#groupOutcome(this.#failGroup(id), draft),
@@ -309,8 +309,8 @@ export class Planner {
     const name = document?.spec.profile;
     if (name === undefined || this.#options.ledger === undefined) return false;
     const planned = contents.get(objectKey({ kind: "Profile", namespace, name }));
-    if (planned !== undefined) return planned.install !== undefined;
-    return this.#options.documents.profile(namespace, name).document?.content.install !== undefined;
+    const content = planned ?? this.#options.documents.profile(namespace, name).document?.content;
+    return content?.install !== undefined;
   }
 
   /** Judges a Profile. @returns the drafts of the Groups that it adds to the step. */
@@ -328,7 +328,7 @@ export class Planner {
     const isOutOfView = newest === undefined && !isGone;
     this.#noteWithheld(id, isOutOfView && isStored);
     if (isGone || object !== undefined) this.#dependents.update(id, object);
-    const judge = () => profileOutcome(id, stored, { view: source.view, world: this.#world, faults: this.#faults });
+    const judge = () => profileOutcome(id, stored, { view: source.view, world: this.#world, guard: this.#guard });
     const { changes, status, reported, content } = this.#pairs.judging(id, draft.alsoLookAt, judge);
     draft.changes.push(...changes);
     const change = { name: id, before: isStored, after: newest !== undefined };
@@ -347,7 +347,7 @@ export class Planner {
     // Groups report whether their Profile has an install.
     if (hasNewInstall) for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
     const look = () => (changes.length === 0 ? [] : this.#pairs.doubted(id, content));
-    const doubted = this.#faults.guard(id, look, () => []);
+    const doubted = this.#guard(id, look, () => []);
     const others = [...doubted].filter((name) => !draft.names.has(objectKey(name)));
     for (const name of others) addTo(draft.names, name);
     return others.map((name) => this.#draftGroup(name, draft));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { StatusSinks } from "../../src/controller/status/status-book.ts";
+import { sinkOfAll } from "../../src/controller/status/status-book.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/objects/source.ts";
 
 const name: ObjectName = { kind: "Group", namespace: "default", name: "web" };
@@ -17,7 +17,7 @@ function sinkInto(told: string[], label: string, error?: Error): StatusSink {
 
 it("each of several sinks is told everything", async () => {
   const told: string[] = [];
-  const sinks = new StatusSinks([sinkInto(told, "a"), sinkInto(told, "b")]);
+  const sinks = sinkOfAll([sinkInto(told, "a"), sinkInto(told, "b")]);
   await sinks.write(name, status);
   sinks.forget(name);
   expect(told).toEqual(["a write web", "b write web", "a forget web", "b forget web"]);
@@ -25,7 +25,7 @@ it("each of several sinks is told everything", async () => {
 
 it("a sink that fails keeps nothing from the others, and its error is told", async () => {
   const told: string[] = [];
-  const sinks = new StatusSinks([sinkInto(told, "a", new Error("away")), sinkInto(told, "b")]);
+  const sinks = sinkOfAll([sinkInto(told, "a", new Error("away")), sinkInto(told, "b")]);
   await expect(sinks.write(name, status)).rejects.toThrow("away");
   expect(told).toEqual(["a write web", "b write web"]);
 });

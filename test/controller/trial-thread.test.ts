@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { TrialThread } from "../../src/controller/trials/trial-thread.ts";
+import { type TrialRunner, trialThread } from "../../src/controller/trials/trial-thread.ts";
 import { encodeDocument } from "../../src/model/objects/documents.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupSpec } from "./objects.ts";
@@ -12,9 +12,9 @@ afterEach(async () => {
   while (stops.length > 0) await stops.pop()?.();
 });
 
-function startThread(worker?: URL): { readonly thread: TrialThread; readonly clock: FakeClock } {
+function startThread(worker?: URL): { readonly thread: TrialRunner; readonly clock: FakeClock } {
   const clock = new FakeClock();
-  const thread = new TrialThread({ davitUrl, clock, ...(worker && { worker }) });
+  const thread = trialThread({ davitUrl, clock, ...(worker && { worker }) });
   stops.push(() => thread.stop());
   return { thread, clock };
 }

@@ -8,27 +8,23 @@ import { placeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { ObjectName } from "../../model/objects/source.ts";
 
-export class Faults {
-  readonly #log: Pick<Log, "error">;
+/** Runs the work on one object. The function that `guardedBy` returns. */
+export type Guard = <Result>(id: ObjectName, run: () => Result, ...otherwise: readonly (() => Result)[]) => Result;
 
-  constructor(log: Pick<Log, "error">) {
-    this.#log = log;
-  }
-
-  /**
-   * Runs the work on one object. After an exception, it runs the fallbacks in `otherwise`, in order.
-   * @returns the first result.
-   * @throws {unknown} the last exception, if all of them throw.
-   */
-  guard<Result>(id: ObjectName, run: () => Result, ...otherwise: readonly (() => Result)[]): Result {
+/**
+ * Returns a function that runs the work on one object. After an exception, it runs the fallbacks in `otherwise`, in
+ * order, and returns the first result. It throws the last exception if all of them throw.
+ */
+export function guardedBy(log: Pick<Log, "error">): Guard {
+  return function guard(id, run, ...otherwise) {
     try {
       return run();
     } catch (thrown) {
       const { kind, namespace, name } = id;
-      this.#log.error({ kind, namespace, name, ...placeOf(thrown) }, "davit failed on an object, please report this");
+      log.error({ kind, namespace, name, ...placeOf(thrown) }, "davit failed on an object, please report this");
       const [next, ...others] = otherwise;
       if (next === undefined) throw thrown;
-      return this.guard(id, next, ...others);
+      return guard(id, next, ...others);
     }
-  }
+  };
 }

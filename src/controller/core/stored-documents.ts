@@ -39,8 +39,8 @@ export class StoredDocuments implements FeedListener {
    * `complete` of the stored sync mark. It is decoded when the mark changes, because every Group of a step reads it.
    */
   #isComplete = false;
-  /** The document that was decoded last, and its text. */
-  #lastProfile: { readonly text: string; readonly document: ProfileDocument | undefined } | undefined;
+  /** The Profiles' documents that were read since they changed, by path: thousands of Groups may have one Profile. */
+  readonly #profiles = new Map<string, ProfileDocument | undefined>();
 
   /** @param storeIndex returns the index of the last change. */
   constructor(storeIndex: () => number, secrets = new StoredSecrets()) {
@@ -51,6 +51,7 @@ export class StoredDocuments implements FeedListener {
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
     this.texts.clear();
     this.secrets.clear();
+    this.#profiles.clear();
     this.#isComplete = false;
     for (const [path, text] of documents) this.take(path, text);
   }
@@ -67,16 +68,12 @@ export class StoredDocuments implements FeedListener {
     return this.#isComplete ? this.#storeIndex() : 0;
   }
 
+  /** Returns what the store holds of a Profile: the same document until it changes. */
   profile(namespace: string, name: string): StoredProfile {
-    const text = this.texts.get(profilePath(namespace, name));
-    const secrets = this.secrets.of(namespace, name);
-    return { document: text === undefined ? undefined : this.#decoded(text), secrets };
-  }
-
-  /** Keeps the last one: each Group of a step reads its Profile's document, and thousands may have one Profile. */
-  #decoded(text: string): ProfileDocument | undefined {
-    if (this.#lastProfile?.text !== text) this.#lastProfile = { text, document: decodeProfile(text) };
-    return this.#lastProfile.document;
+    const path = profilePath(namespace, name);
+    const text = this.texts.get(path);
+    if (text !== undefined && !this.#profiles.has(path)) this.#profiles.set(path, decodeProfile(text));
+    return { document: this.#profiles.get(path), secrets: this.secrets.of(namespace, name) };
   }
 
   group(namespace: string, name: string): GroupDocument | undefined {
@@ -110,6 +107,7 @@ export class StoredDocuments implements FeedListener {
 
   protected take(path: string, text: string | undefined): void {
     const address = documentAddress(path);
+    if (this.texts.get(path) !== text) this.#profiles.delete(path);
     if (address?.kind === "synced") this.#isComplete = decodeSynced(text ?? "")?.complete === true;
     if (address?.kind === "secret") {
       this.secrets.take(path, text);

@@ -10,7 +10,7 @@ import {
 } from "../../model/objects/machine.ts";
 import type { ObjectName, ObjectStatus, Source } from "../../model/objects/source.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
-import type { Faults } from "../core/faults.ts";
+import type { Guard } from "../core/faults.ts";
 import { MachineSamples } from "../core/machine-samples.ts";
 import { failedStatus } from "../status/conditions.ts";
 import type { TombstoneWrite } from "../tombstones/tombstones.ts";
@@ -22,7 +22,7 @@ export interface MachinePlansOptions {
   readonly source: Pick<Source, "view">;
   /** The stored documents. */
   readonly documents: Pick<Documents, "machine" | "textAt">;
-  readonly faults: Faults;
+  readonly guard: Guard;
   /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
   /** Undefined if there is no admin namespace. */
@@ -71,7 +71,7 @@ export class MachinePlans {
   /** Drafts a Machine. Draft all Machines of a step before `plan`, because statuses depend on other Machines. */
   draft(id: ObjectName): MachineDraft {
     const known = this.#known(id);
-    const drafted = this.#options.faults.guard(
+    const drafted = this.#options.guard(
       id,
       () => ({ document: draftMachine(known), isFailed: false }),
       () => ({ document: machineStandIn(known), isFailed: true }),

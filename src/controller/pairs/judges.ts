@@ -1,6 +1,6 @@
 /** Keeps the judges of Profiles' versions, and asks them within a budget. */
 
-import { type ProfileDocument, profilePath } from "../../model/objects/documents.ts";
+import type { ProfileDocument } from "../../model/objects/documents.ts";
 import type { ProfileContent } from "../../model/objects/profile.ts";
 import type { SecretTexts } from "../../model/objects/secret-texts.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/objects/source.ts";
@@ -24,7 +24,7 @@ export interface NewContent {
 
 export interface JudgesOptions {
   readonly view: () => Pick<SourceView, "get">;
-  readonly documents: Pick<Documents, "profile" | "textAt">;
+  readonly documents: Pick<Documents, "profile">;
   readonly sha256: (text: string) => string;
   readonly secretTexts: Pick<SecretTexts, "namesOf">;
   readonly machineSamples: Pick<MachineSamples, "of">;
@@ -35,9 +35,6 @@ export interface JudgesOptions {
 export class Judges {
   readonly #options: JudgesOptions;
   readonly #bench: Bench;
-  /** By the key of a stored Profile, with the text of its document. */
-  readonly #ofStored = new Map<string, { readonly text: string; readonly judge: Judge }>();
-  /** For planned contents. */
   #ofContents = new WeakMap<ProfileContent, Judge>();
 
   constructor(options: JudgesOptions) {
@@ -50,43 +47,26 @@ export class Judges {
    * @param contents the planned contents, by the keys of their Profiles.
    */
   ofNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Judge | undefined {
-    const content = contents.get(objectKey(profile));
-    return content === undefined ? this.#ofStoredContent(profile) : this.ofContent(profile, content);
-  }
-
-  /**
-   * Returns the judge of the stored content of a Profile; undefined if nothing is stored. It returns the same object
-   * until the content changes.
-   */
-  #ofStoredContent(profile: ObjectName): Judge | undefined {
-    const { namespace, name } = profile;
-    const key = objectKey(profile);
-    const text = this.#options.documents.textAt(profilePath(namespace, name));
-    const known = this.#ofStored.get(key);
-    if (text === undefined) {
-      this.#ofStored.delete(key);
-      return undefined;
-    }
-    if (known?.text === text) return known.judge;
-    const stored = this.#options.documents.profile(namespace, name).document;
-    if (stored === undefined) return undefined;
-    const judge = this.of(profile, stored);
-    this.#ofStored.set(key, { text, judge });
-    return judge;
+    const content = contents.get(objectKey(profile)) ?? this.#storedContent(profile);
+    return content && this.ofContent(profile, content);
   }
 
   /** Forgets all judges, because the names of samples have changed. */
   forgetAll(): void {
-    this.#ofStored.clear();
     this.#ofContents = new WeakMap();
   }
 
   /** Forgets the judge of a stored Profile. */
   forget(profile: ObjectName): void {
-    this.#ofStored.delete(objectKey(profile));
+    const content = this.#storedContent(profile);
+    if (content !== undefined) this.#ofContents.delete(content);
   }
 
-  /** Returns the judge of the content that a step plans for a Profile: the same object for all of its Groups. */
+  #storedContent({ namespace, name }: ObjectName): ProfileContent | undefined {
+    return this.#options.documents.profile(namespace, name).document?.content;
+  }
+
+  /** Returns the judge of a planned or stored content of a Profile: the same object for all of its Groups. */
   ofContent(profile: ObjectName, content: ProfileContent): Judge {
     const known = this.#ofContents.get(content);
     if (known !== undefined) return known;

@@ -34,7 +34,7 @@ import { faultText, harmFinding, keptFinding, lateFinding, profileFindings } fro
 
 export interface PairsOptions extends JudgesOptions {
   readonly view: () => Pick<SourceView, "get">;
-  readonly documents: Pick<Documents, "profile" | "group" | "textAt">;
+  readonly documents: Pick<Documents, "profile" | "group">;
   /** The Groups that name a Profile. */
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
 }

@@ -8,7 +8,7 @@ import {
   referencesOf,
   type SourceView,
 } from "../../model/objects/source.ts";
-import type { Faults } from "../core/faults.ts";
+import type { Guard } from "../core/faults.ts";
 import type { StoredProfile } from "../core/stored-documents.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";
 import {
@@ -26,7 +26,7 @@ import type { ProfileWorld } from "./resolve-profile.ts";
 interface Around {
   readonly view: Pick<SourceView, "get" | "refusalOf" | "pendingOf" | "isGone" | "isLeaving">;
   readonly world: ProfileWorld;
-  readonly faults: Faults;
+  readonly guard: Guard;
 }
 
 /**
@@ -34,14 +34,14 @@ interface Around {
  * a pending Profile, see `awaitProfile`.
  */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
-  const { view, world, faults } = around;
+  const { view, world, guard } = around;
   const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
   if (newest === undefined) {
     if (view.isGone(id)) return removeProfile(id.namespace, id.name, stored);
     const pending = view.pendingOf?.(id);
     return pending === undefined ? doubtProfile(id, stored) : awaitProfile(pending, stored, world);
   }
-  return faults.guard(
+  return guard(
     id,
     () => outcomeOf(newest, stored, around),
     () => failProfile(newest, stored, world),

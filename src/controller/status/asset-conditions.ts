@@ -10,75 +10,33 @@ import {
   type MissingFiles,
   type ProfileAsset,
 } from "../../model/objects/profile.ts";
-import {
-  type Condition,
-  type ObjectName,
-  type ObjectStatus,
-  objectKey,
-  type SourceView,
-} from "../../model/objects/source.ts";
-import { withConditions } from "./conditions.ts";
+import type { Condition, ObjectName, SourceView } from "../../model/objects/source.ts";
 
-export interface AssetConditionsOptions {
-  readonly view: () => Pick<SourceView, "get">;
+export interface AssetFacts {
+  readonly view: Pick<SourceView, "get">;
   /** Undefined if davit has no assets directory. */
   readonly states: AssetStates | undefined;
   /** Undefined if missing files are not recorded. */
   readonly missing: MissingFiles | undefined;
 }
 
-interface ShownAssets {
-  readonly name: ObjectName;
-  readonly condition: Condition;
-}
-
 /** The message of a condition has at most 32 KiB. */
 const maxListed = 10;
 
-export class AssetConditions {
-  readonly #options: AssetConditionsOptions;
-  readonly #shown = new Map<string, ShownAssets>();
-
-  constructor(options: AssetConditionsOptions) {
-    this.#options = options;
-  }
-
-  /** Returns an object's status with the condition, if the object is a Profile that has one. */
-  added(name: ObjectName, status: ObjectStatus): ObjectStatus {
-    const condition = this.#conditionOf(name);
-    if (condition === undefined) {
-      this.forget(name);
-      return status;
-    }
-    this.#shown.set(objectKey(name), { name, condition });
-    return { ...status, conditions: withConditions(status.conditions, [condition]) };
-  }
-
-  forget(name: ObjectName): void {
-    this.#shown.delete(objectKey(name));
-  }
-
-  /** Returns the Profiles whose condition differs from the one that `added` returned last. */
-  changed(): readonly ObjectName[] {
-    const shown = [...this.#shown.values()].flatMap(({ name, condition: { reason, message } }) => {
-      const now = this.#conditionOf(name);
-      return now?.reason === reason && now.message === message ? [] : [name];
-    });
-    const others = (this.#options.missing?.profiles ?? []).map(profileNamed);
-    return [...shown, ...others.filter((name) => !this.#shown.has(objectKey(name)))];
-  }
-
-  #conditionOf({ kind, namespace, name }: ObjectName): Condition | undefined {
-    if (kind !== "Profile") return undefined;
-    const { view, states, missing } = this.#options;
-    const { assets = [] } = view().get("Profile", namespace, name)?.spec ?? {};
-    const listed = assets.length === 0 ? undefined : conditionFor(assets, states);
-    const files = missing?.of(`${namespace}/${name}`) ?? [];
-    return files.length === 0 || listed?.status === "False" ? listed : missingCondition(files);
-  }
+/** Returns the condition of an object now; undefined for an object that has none. */
+export function assetsCondition(
+  { kind, namespace, name }: ObjectName,
+  { view, states, missing }: AssetFacts,
+): Condition | undefined {
+  if (kind !== "Profile") return undefined;
+  const { assets = [] } = view.get("Profile", namespace, name)?.spec ?? {};
+  const listed = assets.length === 0 ? undefined : conditionFor(assets, states);
+  const files = missing?.of(`${namespace}/${name}`) ?? [];
+  return files.length === 0 || listed?.status === "False" ? listed : missingCondition(files);
 }
 
-function profileNamed(id: string): ObjectName {
+/** @param id `namespace/name` */
+export function profileNamed(id: string): ObjectName {
   const [namespace = "", name = ""] = id.split("/");
   return { kind: "Profile", namespace, name };
 }

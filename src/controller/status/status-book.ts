@@ -12,6 +12,7 @@ import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import type { AssetStates, MissingFiles } from "../../model/objects/profile.ts";
 import {
+  type Condition,
   heldReason,
   type ObjectName,
   type ObjectStatus,
@@ -21,7 +22,8 @@ import {
   type StatusSink,
 } from "../../model/objects/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
-import { AssetConditions } from "./asset-conditions.ts";
+import { assetsCondition, profileNamed } from "./asset-conditions.ts";
+import { withConditions } from "./conditions.ts";
 
 export interface StatusBookOptions {
   readonly statusSink: StatusSink;
@@ -60,7 +62,8 @@ export class StatusBook {
   readonly #options: StatusBookOptions;
   readonly #entries = new Map<string, BookEntry>();
   readonly #queue: WorkQueue<ObjectName>;
-  readonly #assets: AssetConditions | undefined;
+  /** The keys of the objects whose status has the condition `AssetsReady`. */
+  readonly #withAssets = new Set<string>();
   readonly #stopping = new AbortController();
   /** Writes under way, by object. */
   readonly #writes = new Map<string, Promise<void>>();
@@ -68,8 +71,7 @@ export class StatusBook {
 
   constructor(options: StatusBookOptions) {
     this.#options = options;
-    const { clock, metrics, source, assets: states, missing } = options;
-    this.#assets = source && new AssetConditions({ view: () => source.view, states, missing });
+    const { clock, metrics } = options;
     this.#queue = new WorkQueue({ clock, keyOf: objectKey, name: "statuses", metrics });
     for (const kind of ownKinds) {
       for (const ready of readinesses) metrics.resources.set({ kind, ready }, 0);
@@ -91,7 +93,11 @@ export class StatusBook {
   /** Writes a status if it differs from the last one. */
   show(name: ObjectName, found: ObjectStatus): void {
     const key = objectKey(name);
-    const status = withStalled(this.#assets?.added(name, found) ?? found);
+    const assets = this.#assetsOf(name);
+    if (assets === undefined) this.#withAssets.delete(key);
+    else this.#withAssets.add(key);
+    const conditions = assets && withConditions(found.conditions, [assets]);
+    const status = withStalled(conditions === undefined ? found : { ...found, conditions });
     const before = this.#entries.get(key);
     if (isDeepStrictEqual(before?.status, status)) return;
     const entry = { name, found, status, ready: readinessOf(status) };
@@ -108,7 +114,7 @@ export class StatusBook {
 
   forget(name: ObjectName): void {
     const key = objectKey(name);
-    this.#assets?.forget(name);
+    this.#withAssets.delete(key);
     this.#count(this.#entries.get(key), -1);
     this.#queue.succeeded(name);
     if (this.#entries.delete(key)) this.#options.statusSink.forget(name);
@@ -157,16 +163,21 @@ export class StatusBook {
 
   /** Shows Profiles again whose assets were fetched or cannot be, or for whose files machines wait. */
   async #watchAssets(): Promise<void> {
-    const { assets, missing } = this.#options;
-    if (this.#assets === undefined || (assets === undefined && missing === undefined)) return;
+    const { source, assets, missing } = this.#options;
+    if (source === undefined || (assets === undefined && missing === undefined)) return;
     for (;;) {
       await this.#options.clock.sleep(assetsMs, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
-      for (const name of this.#assets.changed()) {
-        const entry = this.#entries.get(objectKey(name));
-        if (entry !== undefined) this.show(name, entry.found);
-      }
+      const others = (missing?.profiles ?? []).map((id) => objectKey(profileNamed(id)));
+      const entries = [...this.#withAssets, ...others].flatMap((key) => this.#entries.get(key) ?? []);
+      const outdated = entries.filter(({ name, status }) => isOutdated(status, this.#assetsOf(name)));
+      for (const { name, found } of outdated) this.show(name, found);
     }
+  }
+
+  #assetsOf(name: ObjectName): Condition | undefined {
+    const { source, assets, missing } = this.#options;
+    return source && assetsCondition(name, { view: source.view, states: assets, missing });
   }
 
   #count(entry: BookEntry | undefined, by: 1 | -1): void {
@@ -195,27 +206,27 @@ export function withStalled(status: ObjectStatus): ObjectStatus {
   return { ...status, conditions: [...status.conditions, { ...ready, type: "Stalled", status: "True" }] };
 }
 
+/** True if a status shows another `AssetsReady` than the one of now. */
+function isOutdated({ conditions }: ObjectStatus, now: Condition | undefined): boolean {
+  const shown = conditions.find(({ type }) => type === "AssetsReady");
+  return shown?.reason !== now?.reason || shown?.message !== now?.message;
+}
+
 function readinessOf({ conditions }: ObjectStatus): Readiness {
   const ready = conditions.find(({ type }) => type === "Ready");
   if (ready?.status === "True") return "true";
   return ready?.reason === heldReason ? "held" : "false";
 }
 
-/** Passes the status of objects to several sinks. */
-export class StatusSinks implements StatusSink {
-  readonly #sinks: readonly StatusSink[];
-
-  constructor(sinks: readonly StatusSink[]) {
-    this.#sinks = sinks;
-  }
-
-  /** Writes to all sinks, then rejects if one of them did. */
-  async write(name: ObjectName, status: ObjectStatus): Promise<void> {
-    const results = await Promise.allSettled(this.#sinks.map((sink) => sink.write(name, status)));
-    for (const result of results) if (result.status === "rejected") throw result.reason;
-  }
-
-  forget(name: ObjectName): void {
-    for (const sink of this.#sinks) sink.forget(name);
-  }
+/** Returns a sink that passes each status to all of these. Its `write` waits for all, then rejects if one of them did. */
+export function sinkOfAll(sinks: readonly StatusSink[]): StatusSink {
+  return {
+    write: async (name, status) => {
+      const results = await Promise.allSettled(sinks.map((sink) => sink.write(name, status)));
+      for (const result of results) if (result.status === "rejected") throw result.reason;
+    },
+    forget: (name) => {
+      for (const sink of sinks) sink.forget(name);
+    },
+  };
 }

@@ -20,8 +20,6 @@ export interface TrialThreadOptions {
   readonly worker?: URL;
 }
 
-const resourceLimits = jobLimits.trial;
-
 // Every render has its own limits. This limit is for unforeseen cases: no job delays others longer than this.
 const limitMs = 60_000;
 
@@ -31,19 +29,15 @@ const idleMs = 10_000;
 // Node's type stripping runs the sources as they are. A build has the same file, compiled.
 const workerUrl = new URL(`./trial-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-export class TrialThread implements TrialRunner {
-  readonly #thread: JobThread<TrialJob, readonly Trial[]>;
-
-  constructor({ davitUrl, clock, worker = workerUrl }: TrialThreadOptions) {
-    this.#thread = new JobThread({ worker, workerData: davitUrl, resourceLimits, limitMs, idleMs, clock });
-  }
-
-  async run(job: TrialJob): Promise<readonly Trial[] | undefined> {
-    const end = await this.#thread.run(job);
-    return end.kind === "answered" ? end.answer : undefined;
-  }
-
-  stop(): Promise<void> {
-    return this.#thread.stop();
-  }
+/** Returns a runner whose thread starts with its first job. */
+export function trialThread({ davitUrl, clock, worker = workerUrl }: TrialThreadOptions): TrialRunner {
+  const options = { worker, workerData: davitUrl, resourceLimits: jobLimits.trial, limitMs, idleMs, clock };
+  const thread = new JobThread<TrialJob, readonly Trial[]>(options);
+  return {
+    run: async (job) => {
+      const end = await thread.run(job);
+      return end.kind === "answered" ? end.answer : undefined;
+    },
+    stop: () => thread.stop(),
+  };
 }
