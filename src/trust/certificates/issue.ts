@@ -7,21 +7,21 @@
 
 // @peculiar/x509 fails unless this package is imported before it.
 import "reflect-metadata";
-import { createPublicKey, webcrypto } from "node:crypto";
+import { createPrivateKey, createPublicKey, KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
+  ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
+  type Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
-  PemConverter,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509";
-
 import { dateOf } from "../../lib/clock.ts";
 
 /** A certificate and its private key (PKCS #8), both in PEM. */
@@ -48,9 +48,6 @@ const algorithms = {
 /** The kind of a certificate's keys. */
 export type KeyKind = keyof typeof algorithms;
 
-/** The purpose "TLS server" (RFC 5280, 4.2.1.12). */
-const serverAuth = "1.3.6.1.5.5.7.3.1";
-
 /**
  * Makes an authority that issues server certificates and no further authorities.
  * @param options.kind of a new key, and of the keys of the certificates that it issues.
@@ -62,18 +59,11 @@ export async function issueAuthority(options: {
   readonly validity: Validity;
   readonly key?: string;
 }): Promise<Issued> {
-  const keys = await (options.key === undefined ? newKeys(options.kind) : keysOf(options.key));
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    ...common(options.validity, keys),
-    name: [{ CN: [options.name] }],
-    keys,
-    extensions: [
-      new BasicConstraintsExtension(true, 0, true),
-      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
-    ],
-  });
-  return await issued(certificate, keys);
+  const key = options.key === undefined ? await newKey(options.kind) : createPrivateKey(options.key);
+  return await issue(options, key, [
+    new BasicConstraintsExtension(true, 0, true),
+    new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+  ]);
 }
 
 /**
@@ -87,59 +77,53 @@ export async function issueServer(options: {
   readonly hosts: readonly string[];
   readonly validity: Validity;
 }): Promise<Issued> {
-  const { authority, name, hosts, validity } = options;
-  const signing = await keysOf(authority.key);
-  const kind = kindOf(authority.key);
-  const keys = await newKeys(kind);
+  const { authority, hosts } = options;
+  const kind = kindOf(createPublicKey(authority.key));
   // Old firmware uses an RSA key to encrypt, too: it has no other key exchange.
   const encipherment = kind === "rsa" ? KeyUsageFlags.keyEncipherment : 0;
-  const by = new X509Certificate(authority.cert);
+  return await issue(options, await newKey(kind), [
+    new BasicConstraintsExtension(false, undefined, true),
+    new KeyUsagesExtension(KeyUsageFlags.digitalSignature | encipherment, true),
+    new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+    new SubjectAlternativeNameExtension(hosts.map((value) => ({ type: isIP(value) === 0 ? "dns" : "ip", value }))),
+  ]);
+}
+
+/** Makes the certificate of a key. Without an authority, the certificate signs itself. */
+async function issue(
+  { name, validity, authority }: { readonly name: string; readonly validity: Validity; readonly authority?: Issued },
+  key: KeyObject,
+  extensions: readonly Extension[],
+): Promise<Issued> {
+  const algorithm = algorithms[kindOf(key)];
+  const publicKey = createPublicKey(key).toCryptoKey(algorithm, true, ["verify"]);
+  const subject = [{ CN: [name] }];
+  const by = authority && new X509Certificate(authority.cert);
   const certificate = await X509CertificateGenerator.create({
-    ...common(validity, signing),
-    subject: [{ CN: [name] }],
-    issuer: by.subjectName,
-    publicKey: keys.publicKey,
-    signingKey: signing.privateKey,
+    notBefore: dateOf(validity.fromMs),
+    notAfter: dateOf(validity.untilMs),
+    subject,
+    issuer: by?.subjectName ?? subject,
+    publicKey,
+    signingAlgorithm: algorithm,
+    signingKey: (authority === undefined ? key : createPrivateKey(authority.key)).toCryptoKey(algorithm, true, [
+      "sign",
+    ]),
     extensions: [
-      new BasicConstraintsExtension(false, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature | encipherment, true),
-      new ExtendedKeyUsageExtension([serverAuth]),
-      new SubjectAlternativeNameExtension(hosts.map((value) => ({ type: isIP(value) === 0 ? "dns" : "ip", value }))),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
-      await AuthorityKeyIdentifierExtension.create(by),
+      ...extensions,
+      await SubjectKeyIdentifierExtension.create(publicKey),
+      ...(by === undefined ? [] : [await AuthorityKeyIdentifierExtension.create(by)]),
     ],
   });
-  return await issued(certificate, keys);
+  const pem = key.export({ type: "pkcs8", format: "pem" });
+  return { cert: `${certificate.toString("pem")}\n`, key: pem.toString() };
 }
 
-function common({ fromMs, untilMs }: Validity, { kind }: Keys) {
-  return { notBefore: dateOf(fromMs), notAfter: dateOf(untilMs), signingAlgorithm: algorithms[kind] };
+async function newKey(kind: KeyKind): Promise<KeyObject> {
+  const { privateKey } = await webcrypto.subtle.generateKey(algorithms[kind], true, ["sign", "verify"]);
+  return KeyObject.from(privateKey);
 }
 
-type Keys = Awaited<ReturnType<typeof newKeys>>;
-
-async function newKeys(kind: KeyKind) {
-  return { kind, ...(await webcrypto.subtle.generateKey(algorithms[kind], true, ["sign", "verify"])) };
-}
-
-function kindOf(pem: string): KeyKind {
-  return createPublicKey(pem).asymmetricKeyType === "rsa" ? "rsa" : "ec";
-}
-
-/** Returns the key pair that belongs to a private key in PEM. */
-async function keysOf(pem: string): Promise<Keys> {
-  const { subtle } = webcrypto;
-  const kind = kindOf(pem);
-  const algorithm = algorithms[kind];
-  const spki = createPublicKey(pem).export({ type: "spki", format: "der" });
-  return {
-    kind,
-    privateKey: await subtle.importKey("pkcs8", PemConverter.decodeFirst(pem), algorithm, true, ["sign"]),
-    publicKey: await subtle.importKey("spki", spki, algorithm, true, ["verify"]),
-  };
-}
-
-async function issued(certificate: X509Certificate, { privateKey }: Keys): Promise<Issued> {
-  const key = PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", privateKey), PemConverter.PrivateKeyTag);
-  return { cert: `${certificate.toString("pem")}\n`, key: `${key}\n` };
+function kindOf({ asymmetricKeyType }: KeyObject): KeyKind {
+  return asymmetricKeyType === "rsa" ? "rsa" : "ec";
 }
