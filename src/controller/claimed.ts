@@ -7,17 +7,15 @@
 import type { GroupDocument } from "../model/objects/documents.ts";
 import { type GroupSpec, selectorText } from "../model/objects/group.ts";
 import type { ObjectName } from "../model/objects/source.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import type { Documents } from "./core/documents.ts";
 import { type Claim, claimOf, withClaim } from "./ranking/claims.ts";
 import type { Ranking } from "./ranking/ranking.ts";
 import { claimLeft } from "./tombstones/tombstones.ts";
 
-export interface ClaimsAround {
+export interface ClaimsAround extends Pick<ControllerOptions, "sha256" | "adminNamespace"> {
   /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "textAt">;
-  readonly sha256: (text: string) => string;
-  /** Undefined if there is no admin namespace. */
-  readonly adminNamespace?: string | undefined;
   readonly ranking: Pick<Ranking, "claimIn">;
 }
 

@@ -8,15 +8,14 @@ import type { Log } from "../lib/log.ts";
 import { type GroupDocument, groupPath, twinName } from "../model/objects/documents.ts";
 import { type Group, toGroup } from "../model/objects/group.ts";
 import { installs } from "../model/objects/profile.ts";
-import type { SecretTexts } from "../model/objects/secret-texts.ts";
 import { type ObjectName, objectKey, ownKinds, type Source } from "../model/objects/source.ts";
 import { type ClaimsAround, claimed } from "./claimed.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import type { Documents } from "./core/documents.ts";
 import { type Guard, guardedBy } from "./core/faults.ts";
 import { addTo, byKey, Dependents, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { type MachineDraft, MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
-import type { LedgerFacts } from "./permits/grants.ts";
 import { GroupGrants } from "./permits/grants.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
@@ -34,22 +33,15 @@ import {
 } from "./tombstones/tombstones.ts";
 import { HiddenMachines, Withheld } from "./unreadable.ts";
 
-export interface PlannerOptions {
+export interface PlannerOptions
+  extends Pick<
+    ControllerOptions,
+    "sha256" | "secretTexts" | "checkTemplate" | "davitUrl" | "tombstoneTtlSeconds" | "ledger" | "adminNamespace"
+  > {
   readonly source: Pick<Source, "view">;
   /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "names" | "profile" | "group" | "machine" | "textAt">;
   readonly log: Pick<Log, "error">;
-  readonly sha256: (text: string) => string;
-  readonly secretTexts: SecretTexts;
-  readonly checkTemplate: ProfileWorld["checkTemplate"];
-  /** Where machines reach davit. */
-  readonly davitUrl?: string;
-  /** How long a tombstone lasts: whole seconds, at least 1. */
-  readonly tombstoneTtlSeconds: number;
-  /** Undefined if there is none to look at, as for `davit lint`. */
-  readonly ledger?: LedgerFacts | undefined;
-  /** The only namespace where matchAll, broad selectors and priority take effect; undefined if they do everywhere. */
-  readonly adminNamespace?: string | undefined;
 }
 
 export class Planner {

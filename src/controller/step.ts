@@ -1,11 +1,10 @@
 /** A step: its plan, what the planner collects while it plans the step, and its metrics. */
 
-import type { Clock } from "../lib/clock.ts";
-import type { Metrics } from "../lib/metrics/metrics.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import type { GroupDocument } from "../model/objects/documents.ts";
 import type { ProfileContent } from "../model/objects/profile.ts";
 import type { ObjectName, ObjectStatus } from "../model/objects/source.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import type { DocumentWrite } from "./core/documents.ts";
 import { byKey } from "./core/names.ts";
 import type { GroupDraft } from "./reconcile/draft-group.ts";
@@ -77,29 +76,14 @@ export function newDraft(names: Iterable<ObjectName>): Draft {
   };
 }
 
-type ReconcileMetrics = Pick<
-  Metrics,
-  | "reconciles"
-  | "reconcileErrors"
-  | "reconcileTerminalErrors"
-  | "reconcileSeconds"
-  | "reconcileWorkers"
-  | "reconcileMaxWorkers"
->;
-
-export interface StepMetricsOptions {
-  readonly clock: Clock;
-  readonly metrics: ReconcileMetrics;
-}
-
 const controllers = ["profile", "group", "machine"] as const;
 
 /** Counts reconciles under the metric names of controller-runtime, with one `controller` label for each kind. */
 export class StepMetrics {
-  readonly #clock: Clock;
-  readonly #metrics: ReconcileMetrics;
+  readonly #clock: ControllerOptions["clock"];
+  readonly #metrics: ControllerOptions["metrics"];
 
-  constructor({ clock, metrics }: StepMetricsOptions) {
+  constructor({ clock, metrics }: Pick<ControllerOptions, "clock" | "metrics">) {
     this.#clock = clock;
     this.#metrics = metrics;
     for (const controller of controllers) {

@@ -3,16 +3,13 @@
  * the view has now: part of the source cannot be read, or changes of it are not in the view yet.
  */
 
-import { type Clock, toRfc3339 } from "../lib/clock.ts";
+import { toRfc3339 } from "../lib/clock.ts";
 import { encodeDocument, type SyncedDocument, syncedPath } from "../model/objects/documents.ts";
-import type { Source } from "../model/objects/source.ts";
+import type { ControllerOptions } from "./controller-options.ts";
 import type { Documents, DocumentWrite } from "./core/documents.ts";
 
-export interface SyncMarkOptions {
-  readonly source: Pick<Source, "kind" | "view">;
+interface SyncMarkOptions extends Pick<ControllerOptions, "source" | "clock" | "sha256"> {
   readonly documents: Pick<Documents, "synced" | "contents">;
-  readonly clock: Pick<Clock, "nowMs">;
-  readonly sha256: (text: string) => string;
   /** Returns false if the store refused the write. */
   readonly write: (write: DocumentWrite) => Promise<boolean>;
 }

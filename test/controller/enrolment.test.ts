@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { MachineMaker } from "../../src/controller/machines/enrolment.ts";
+import type { MachineMaker } from "../../src/controller/core/controller-ports.ts";
 import { Sightings } from "../../src/controller/machines/sightings.ts";
 import type { SourceObject } from "../../src/model/objects/source.ts";
 import type { MachineSighting } from "../../src/model/sighting.ts";

@@ -3,7 +3,7 @@
  * `cluster-objects.ts` with a cluster.
  */
 
-import type { MachineMaker } from "../../controller/machines/enrolment.ts";
+import type { MachineMaker } from "../../controller/core/controller-ports.ts";
 import type { LedgerMark } from "../../installs/ledger/mark-keeper.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";

@@ -5,42 +5,23 @@
  * place for Machines, as with a directory of files, davit only lists the machines.
  */
 
-import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { SharedBucket } from "../../lib/shared-bucket.ts";
 import { Shares } from "../../lib/shares.ts";
 import { networkOf } from "../../lib/text/address.ts";
 import { groupPath } from "../../model/objects/documents.ts";
-import { type MachineObject, type ObjectName, objectKey, type Source } from "../../model/objects/source.ts";
+import { type MachineObject, type ObjectName, objectKey } from "../../model/objects/source.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
+import type { ControllerPorts, MachineMaker } from "../core/controller-ports.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
 import type { MachineIdentities } from "./identities.ts";
 import type { Sightings } from "./sightings.ts";
 
-/** Creates and deletes Machines in the cluster. Both methods reject if the API server cannot do it now. */
-export interface MachineMaker {
-  create(machine: {
-    readonly namespace: string;
-    readonly name: string;
-    readonly identity: { readonly uuid?: string; readonly macs?: readonly string[] };
-  }): Promise<"created" | "exists">;
-  /** Deletes a Machine that davit has created, unless somebody has changed it since. */
-  deleteUntouched(name: { readonly namespace: string; readonly name: string }): Promise<unknown>;
-}
-
-export interface EnrolmentOptions {
-  readonly clock: Clock;
-  readonly log: Pick<Log, "warn">;
-  readonly source: Pick<Source, "view">;
+interface EnrolmentOptions extends Pick<ControllerPorts, "clock" | "log" | "source" | "machineMaker" | "metrics"> {
   readonly documents: Pick<Documents, "group" | "textAt">;
   readonly identities: MachineIdentities;
   readonly sightings?: Sightings | undefined;
-  /** Undefined if the source has no place for Machines: then they are only listed. */
-  readonly machineMaker?: MachineMaker | undefined;
-  readonly metrics: Pick<Metrics, "enrolmentsRefused" | "pendingMachines">;
 }
 
 /** A machine that waits for a Machine, or for the approval of its Machine. */

@@ -4,12 +4,11 @@
  * objects for long, and no request of a machine waits for them.
  */
 
-import type { Clock } from "../../lib/clock.ts";
-import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { machinePhases } from "../../model/objects/machine.ts";
 import { type ObjectName, type ObjectStatus, objectKey } from "../../model/objects/source.ts";
 import type { MachineSighting } from "../../model/sighting.ts";
+import type { ControllerPorts } from "../core/controller-ports.ts";
 import type { Documents } from "../core/documents.ts";
 import { groupName } from "../core/names.ts";
 import type { LedgerFacts } from "../permits/grants.ts";
@@ -18,13 +17,11 @@ import type { MachineIdentities } from "./identities.ts";
 import { shownMachine } from "./machine-facts.ts";
 import type { Sightings } from "./sightings.ts";
 
-export interface MachineBoardOptions {
-  readonly clock: Clock;
-  readonly documents: Pick<Documents, "machine" | "group" | "profile">;
-  readonly identities: MachineIdentities;
+interface MachineBoardOptions extends Pick<ControllerPorts, "clock" | "metrics"> {
   readonly ledger?: LedgerFacts | undefined;
   readonly sightings?: Sightings | undefined;
-  readonly metrics: Pick<Metrics, "machines">;
+  readonly documents: Pick<Documents, "machine" | "group" | "profile">;
+  readonly identities: MachineIdentities;
   readonly show: (name: ObjectName, status: ObjectStatus) => void;
 }
 

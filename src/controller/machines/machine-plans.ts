@@ -9,24 +9,21 @@ import {
   type MachineSpec,
 } from "../../model/objects/machine.ts";
 import type { ObjectName, ObjectStatus, Source } from "../../model/objects/source.ts";
+import type { ControllerPorts } from "../core/controller-ports.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
 import type { Guard } from "../core/faults.ts";
 import { MachineSamples } from "../core/machine-samples.ts";
 import { failedStatus } from "../status/conditions.ts";
-import type { TombstoneWrite } from "../tombstones/tombstones.ts";
+import type { TombstoneOptions, TombstoneWrite } from "../tombstones/tombstones.ts";
 import { draftMachine, type MachineVersions, machineStandIn } from "./draft-machine.ts";
 import { MachineIdentities } from "./identities.ts";
 import { machineStatus } from "./machine-facts.ts";
 
-export interface MachinePlansOptions {
+interface MachinePlansOptions extends Pick<ControllerPorts, "tombstoneTtlSeconds" | "adminNamespace"> {
   readonly source: Pick<Source, "view">;
   /** The stored documents. */
   readonly documents: Pick<Documents, "machine" | "textAt">;
   readonly guard: Guard;
-  /** How long a tombstone lasts: whole seconds, at least 1. */
-  readonly tombstoneTtlSeconds: number;
-  /** Undefined if there is no admin namespace. */
-  readonly adminNamespace?: string | undefined;
 }
 
 /** The facts about a Machine that do not depend on other Machines. */
@@ -139,13 +136,6 @@ export interface MachineChange {
   readonly after: MachineDocument | undefined;
 }
 
-export interface MachineTombstoneOptions {
-  /** The text of the tombstone that is stored at a path. */
-  readonly textAt: (path: string) => string | undefined;
-  /** How long a tombstone lasts: whole seconds, at least 1. */
-  readonly ttlSeconds: number;
-}
-
 // A tombstone collects the identities of all changes before it expires. Beyond this number, the oldest are dropped.
 const mostIdentities = 256;
 
@@ -158,7 +148,7 @@ const mostIdentities = 256;
  */
 export function machineTombstoneWrites(
   { id: { namespace, name }, before, after }: MachineChange,
-  { textAt, ttlSeconds }: MachineTombstoneOptions,
+  { textAt, ttlSeconds }: Pick<TombstoneOptions, "textAt" | "ttlSeconds">,
 ): readonly TombstoneWrite[] {
   if (before === undefined || (after !== undefined && keepsAll(before.spec, after.spec))) return [];
   const path = machineTombstonePath(namespace, name);

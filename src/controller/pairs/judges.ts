@@ -7,6 +7,7 @@ import { type ObjectName, objectKey, type SourceView } from "../../model/objects
 import { Bench } from "../../render/judge/bench.ts";
 import { Judge, type PartFault, type Renderable } from "../../render/judge/judge.ts";
 import { TooLongHere } from "../../render/template/limits.ts";
+import type { ControllerPorts } from "../core/controller-ports.ts";
 import type { Documents } from "../core/documents.ts";
 import type { MachineSamples } from "../core/machine-samples.ts";
 import { secretTextsIn } from "../trials/trial-inputs.ts";
@@ -22,14 +23,11 @@ export interface NewContent {
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
-export interface JudgesOptions {
+export interface JudgesOptions extends Pick<ControllerPorts, "sha256" | "davitUrl"> {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile">;
-  readonly sha256: (text: string) => string;
   readonly secretTexts: Pick<SecretTexts, "namesOf">;
   readonly machineSamples: Pick<MachineSamples, "of">;
-  /** Where machines reach davit; an example URL if that is unknown. */
-  readonly davitUrl?: string;
 }
 
 export class Judges {

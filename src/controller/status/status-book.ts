@@ -5,12 +5,8 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
-import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import type { AssetStates, MissingFiles } from "../../model/objects/profile.ts";
 import {
   type Condition,
   heldReason,
@@ -18,24 +14,16 @@ import {
   type ObjectStatus,
   objectKey,
   ownKinds,
-  type Source,
   type StatusSink,
 } from "../../model/objects/source.ts";
-import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
+import type { ControllerPorts } from "../core/controller-ports.ts";
+import { WorkQueue } from "../core/work-queue.ts";
 import { assetsCondition, profileNamed } from "./asset-conditions.ts";
 import { withConditions } from "./conditions.ts";
 
-export interface StatusBookOptions {
-  readonly statusSink: StatusSink;
-  /** What the assets of Profiles are; a status has no `AssetsReady` without it. */
-  readonly source?: Pick<Source, "view">;
-  /** See `ControllerOptions`. */
-  readonly assets?: AssetStates | undefined;
-  readonly missing?: MissingFiles | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Pick<Metrics, "resources"> & WorkQueueMetrics;
-}
+type StatusBookOptions = Pick<ControllerPorts, "statusSink" | "assets" | "missing" | "clock" | "log" | "metrics"> &
+  // Without a source, a status has no `AssetsReady`.
+  Partial<Pick<ControllerPorts, "source">>;
 
 interface BookEntry {
   readonly name: ObjectName;

@@ -9,14 +9,11 @@
  * The controller renews the tombstones; this file changes nothing.
  */
 
-import type { Clock } from "../../lib/clock.ts";
+import type { ControllerPorts } from "../core/controller-ports.ts";
 
-export interface TombstoneVigilOptions {
-  readonly clock: Pick<Clock, "monotonicMs">;
+interface TombstoneVigilOptions extends Pick<ControllerPorts, "clock" | "adminNamespace"> {
   /** How long a tombstone lasts without renewal. */
   readonly ttlMs: number;
-  /** The namespace whose changes count for every tombstone; undefined if the changes of all namespaces count. */
-  readonly adminNamespace?: string | undefined;
   /** The namespaces of the removed objects that the tombstone at a path records. */
   readonly namespacesAt: (path: string) => readonly string[];
 }

@@ -9,22 +9,18 @@
  * - Trials take at most half of one processor's time.
  */
 
-import type { Clock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { type Condition, type ObjectName, objectKey } from "../../model/objects/source.ts";
-import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
+import type { ControllerPorts } from "../core/controller-ports.ts";
+import { WorkQueue } from "../core/work-queue.ts";
 import { notTriedYet, type TrialReport } from "../status/status-composer.ts";
 import type { Severity, Trial, TrialFinding } from "./trial.ts";
 import { byProfile, type TrialInput, TrialInputs, type TrialInputsOptions } from "./trial-inputs.ts";
 import { TrialRecord, type TrialState } from "./trial-record.ts";
 import type { TrialRunner } from "./trial-thread.ts";
 
-export interface TrialsOptions extends TrialInputsOptions {
+interface TrialsOptions extends TrialInputsOptions, Pick<ControllerPorts, "clock" | "log" | "metrics"> {
   readonly runner: TrialRunner;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: WorkQueueMetrics;
   /** The Groups that name a Profile. */
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
   /** Called when the trials of an object are over, and when a Profile's findings change. */
