@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/commands/store/backup-options.ts";
+import { backupHelp, readBackupConfig } from "../src/commands/store/backup.ts";
 import { readMigrateConfig } from "../src/commands/store/migrate-store.ts";
+import { readRestoreConfig, restoreHelp } from "../src/commands/store/restore.ts";
 import { ConfigError, helpOf } from "../src/options/parsing.ts";
 import type { Paths } from "../src/options/rules.ts";
 

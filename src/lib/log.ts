@@ -13,6 +13,8 @@ export interface Log {
   child(data: { readonly part: string }): Log;
 }
 
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silentLog };
+
 /** The levels of a log. A log writes the lines of its level and of all levels after it. */
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];

@@ -1,7 +1,7 @@
 /** Patches Machines and Groups in the cluster, by a person's kubeconfig. */
 
 import { systemClock } from "../../lib/clock.ts";
-import type { Log } from "../../lib/log.ts";
+import { silentLog } from "../../lib/log.ts";
 import { random } from "../../lib/ports.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -31,14 +31,17 @@ export interface ClusterObjects {
   patch(place: ObjectPlace, patch: object): Promise<void>;
 }
 
-/** True if something names a cluster: an option, `KUBECONFIG`, a pod's account or `~/.kube/config`. */
-export function namesCluster({ kubeconfig, context, environment }: ClusterOptions, { isFile }: Paths): boolean {
+/** Returns the named cluster; undefined unless an option, `KUBECONFIG`, a pod's account or `~/.kube/config` names one. */
+export function clusterOf(
+  { kubeconfig, context }: Pick<ClusterOptions, "kubeconfig" | "context">,
+  environment: Environment,
+  { isFile }: Paths,
+): ClusterOptions | undefined {
   const { KUBECONFIG: listed, KUBERNETES_SERVICE_HOST: inPod, HOME: home } = environment;
-  if ((kubeconfig ?? context ?? (listed || inPod || undefined)) !== undefined) return true;
-  return home !== undefined && home !== "" && isFile(`${home}/.kube/config`);
+  const isNamed = (kubeconfig ?? context ?? (listed || inPod || undefined)) !== undefined;
+  const hasFile = home !== undefined && home !== "" && isFile(`${home}/.kube/config`);
+  return isNamed || hasFile ? { kubeconfig, context, environment } : undefined;
 }
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
 /** Runs `work` with the cluster's objects. It loads the client only here, because that takes time and memory. */
 export async function withCluster<Result>(
@@ -55,7 +58,7 @@ export async function withCluster<Result>(
   const client = new Client({
     access,
     clock: systemClock,
-    log: silent,
+    log: silentLog,
     metrics: createMetrics(version),
     version,
     random,

@@ -2,10 +2,9 @@
 
 import { toRfc3339 } from "../../lib/clock.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Environment } from "../../options/parsing.ts";
-import { configWithout, type Paths } from "../../options/rules.ts";
+import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
-import { type ClusterOptions, namesCluster } from "./cluster.ts";
+import { type ClusterOptions, clusterOf } from "./cluster.ts";
 import { placeBy } from "./objects.ts";
 import { postOperations } from "./operations.ts";
 import {
@@ -38,11 +37,8 @@ export const adoptMachines = workCommand({
   ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(adoptOptions, args, environment, paths);
-    return configWithout(problems, {
-      ...values,
-      ...subjectOf(words, problems),
-      ...clusterOf(values, environment, paths),
-    });
+    const cluster = clusterOf(values, environment, paths);
+    return configWithout(problems, { ...values, ...subjectOf(words, problems), cluster });
   },
   work: async ({ word, group, until, ...config }, host) => {
     if (group === undefined) {
@@ -69,11 +65,8 @@ export const forgetMachines = workCommand({
   ),
   readConfig: (args, environment, paths) => {
     const { words, values, problems } = readMachineOptions(ledgerOptions, args, environment, paths);
-    return configWithout(problems, {
-      ...values,
-      ...subjectOf(words, problems),
-      ...clusterOf(values, environment, paths),
-    });
+    const cluster = clusterOf(values, environment, paths);
+    return configWithout(problems, { ...values, ...subjectOf(words, problems), cluster });
   },
   work: async ({ word, group, ...config }, host) => {
     if (group !== undefined) {
@@ -102,15 +95,6 @@ function subjectOf(words: readonly string[], problems: string[]): LedgerSubject 
   const isGroup = named?.kind === "Group" || /^groups?(\.davit\.dev)?\//i.test(word);
   if (isGroup && named === undefined) problems.push(`Bad name "${word}": give ${anySubject}`);
   return { word, group: isGroup ? named : undefined };
-}
-
-function clusterOf(
-  { kubeconfig, context }: Pick<ClusterOptions, "kubeconfig" | "context">,
-  environment: Environment,
-  paths: Paths,
-): { readonly cluster: ClusterOptions | undefined } {
-  const cluster = { kubeconfig, context, environment };
-  return { cluster: namesCluster(cluster, paths) ? cluster : undefined };
 }
 
 /** Returns the full name of a Group. */

@@ -7,7 +7,7 @@ import type { Environment } from "../../options/parsing.ts";
 import { configWithout, type Paths } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
-import { type ClusterOptions, nameOf, namesCluster, type ObjectPlace, withCluster } from "./cluster.ts";
+import { type ClusterOptions, clusterOf, nameOf, type ObjectPlace, withCluster } from "./cluster.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";
 import {
   machineHelp,
@@ -93,9 +93,8 @@ export function patchTarget(
   environment: Environment,
   paths: Paths,
 ): PatchTarget {
-  const { kubeconfig, context, print, write, namespace } = values;
-  const cluster = { kubeconfig, context, environment };
-  return { print, write, namespace, cluster: namesCluster(cluster, paths) ? cluster : undefined };
+  const { print, write, namespace } = values;
+  return { print, write, namespace, cluster: clusterOf(values, environment, paths) };
 }
 
 /** The problem of two options that exclude each other. */

@@ -6,6 +6,9 @@ import { systemClock } from "../../lib/clock.ts";
 import { diskFailure } from "../../lib/files/disk-sentence.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
+import type { CommandHelp, Environment, Values } from "../../options/parsing.ts";
+import { fileOption, newDirectoryOption } from "../../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../../options/rules.ts";
 import { type ReadBackup, readBackup } from "../../store/backup/backup.ts";
 import { isAtOrBelow, storePath } from "../../store/core/node.ts";
 import { type NewPlace, restore as restoreBackup } from "../../store/move/places.ts";
@@ -13,8 +16,26 @@ import type { StoredNode } from "../../store/tree/tree-walk.ts";
 import { workCommand } from "../core/command-line.ts";
 import type { Host } from "../core/host.ts";
 import { Progress } from "../core/progress.ts";
-import { type RestoreConfig, readRestoreConfig, restoreHelp } from "./backup-options.ts";
-import { directoryPlace, prefixName, withPrefix } from "./store-places.ts";
+import { directoryPlace, placeOptions, prefixName, withoutOtherPlace, withPrefix } from "./store-places.ts";
+
+const restoreOptions = {
+  input: { ...fileOption("input", "the backup"), required: "No backup: give --input FILE" },
+  ...placeOptions,
+  dataDir: newDirectoryOption("data-dir", "the new data directory: an empty one, or one that does not exist"),
+  storeEtcdEndpoints: {
+    ...placeOptions.storeEtcdEndpoints,
+    help: "begin the store in this etcd v3, instead of a data directory; nothing may be below --store-etcd-prefix",
+  },
+};
+
+/** The options of `davit restore`, parsed. */
+type RestoreConfig = Values<typeof restoreOptions>;
+
+export const restoreHelp: CommandHelp = {
+  usage: "restore --input FILE --data-dir DIR",
+  purpose: "Begins a store with the keys of a backup. What machines boot is then read from the source again.",
+  options: restoreOptions,
+};
 
 /**
  * `davit restore`: begins a store from a backup, without davit's own documents. So davit answers machines only from
@@ -41,6 +62,22 @@ async function bringBack(config: RestoreConfig, host: Host): Promise<void> {
   const name = dataDir ?? "";
   const ledger = directoryPlace(join(name, "ledger"), { doing });
   await restoreTo({ place: directoryPlace(name, { doing }), ledger }, { input, name }, host);
+}
+
+/**
+ * Reads the options of `davit restore`.
+ * @throws {ConfigError} with every problem.
+ */
+export function readRestoreConfig(args: readonly string[], environment: Environment, paths: Paths): RestoreConfig {
+  const { values, problems, faulty } = readOptions(restoreOptions, args, withoutOtherPlace(args, environment), paths);
+  const { dataDir, storeEtcdEndpoints } = values;
+  if (dataDir === undefined && storeEtcdEndpoints === undefined && !faulty.has("store-etcd-endpoints")) {
+    problems.push("No place for the store: give --data-dir DIR, or --store-etcd-endpoints URL,URL");
+  }
+  if (dataDir !== undefined && storeEtcdEndpoints !== undefined) {
+    problems.push("Two places for the store: give --data-dir or --store-etcd-endpoints, not both");
+  }
+  return configWithout(problems, values);
 }
 
 interface RestorePlaces {
