@@ -133,13 +133,6 @@ class ProfileTrials {
   }
 }
 
-interface IgnitionVerdict {
-  readonly severity: Severity;
-  readonly code: FindingCode;
-  readonly text: string;
-  readonly position: TextPosition | undefined;
-}
-
 function judgeIgnition(text: string): readonly IgnitionVerdict[] {
   return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: message }) => {
     const judged = isRefused
@@ -148,6 +141,8 @@ function judgeIgnition(text: string): readonly IgnitionVerdict[] {
     return { ...judged, text: message, position: findInYaml(text, path, member) };
   });
 }
+
+type IgnitionVerdict = Pick<ReportedFault, "severity" | "code" | "text" | "position">;
 
 interface ReportedFault {
   readonly severity: Severity;

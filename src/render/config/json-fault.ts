@@ -14,8 +14,8 @@ export function findJsonFault(text: string): TextPosition | undefined {
   return scan.isJson() ? undefined : positionAt(text, scan.offset);
 }
 
-/** The tokens that may follow. */
-type NextToken = "value" | "value or ]" | "name" | "name or }" | "colon" | "comma or end";
+/** What must come next. Those with a bracket are for the members of a list or an object that is open. */
+type NextToken = "value" | "value or ]" | "comma or ]" | "name" | "name or }" | "colon" | "comma or }";
 
 const space = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
@@ -25,9 +25,8 @@ const otherCharacter = /[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 class JsonScan {
   readonly #text: string;
-  /** The brackets that are open, the innermost last. */
-  readonly #open: ("[" | "{")[] = [];
-  #expected: NextToken = "value";
+  /** All that must still come, the next one last. */
+  readonly #expected: NextToken[] = ["value"];
   offset = 0;
 
   constructor(text: string) {
@@ -37,61 +36,51 @@ class JsonScan {
   isJson(): boolean {
     for (;;) {
       this.#skip(space);
-      if (this.offset === this.#text.length) return this.#expected === "comma or end" && this.#open.length === 0;
-      if (!this.#step()) return false;
+      const next = this.#expected.pop();
+      if (next === undefined) return this.offset === this.#text.length;
+      if (!this.#step(next)) return false;
     }
   }
 
-  #step(): boolean {
+  #step(next: NextToken): boolean {
     const character = this.#text[this.offset];
-    switch (this.#expected) {
-      case "colon":
-        return character === ":" && this.#take("value");
-      case "comma or end":
-        return this.#goOn(character);
-      case "name or }":
-        return character === "}" ? this.#close() : this.#string("colon");
-      case "name":
-        return this.#string("colon");
-      case "value or ]":
-        return character === "]" ? this.#close() : this.#value(character);
+    const isClosing = character !== undefined && next.endsWith(` or ${character}`);
+    if (isClosing) return this.#take();
+    switch (next) {
       case "value":
         return this.#value(character);
+      case "value or ]":
+        this.#expected.push("comma or ]");
+        return this.#value(character);
+      case "comma or ]":
+        return character === "," && this.#take(next, "value");
+      case "comma or }":
+        return character === "," && this.#take("name");
+      case "colon":
+        return character === ":" && this.#take();
+      default:
+        this.#expected.push("comma or }", "value", "colon");
+        return this.#string();
     }
-  }
-
-  #goOn(character: string | undefined): boolean {
-    const inside = this.#open.at(-1);
-    if (character === "," && inside !== undefined) return this.#take(inside === "{" ? "name" : "value");
-    return character === (inside === "{" ? "}" : "]") && inside !== undefined && this.#close();
   }
 
   #value(character: string | undefined): boolean {
-    if (character === "{" || character === "[") {
-      this.#open.push(character);
-      return this.#take(character === "{" ? "name or }" : "value or ]");
-    }
-    if (character === '"') return this.#string("comma or end");
-    this.#expected = "comma or end";
-    return this.#skip(scalar);
+    if (character === "{") return this.#take("name or }");
+    if (character === "[") return this.#take("value or ]");
+    return character === '"' ? this.#string() : this.#skip(scalar);
   }
 
-  #string(next: NextToken): boolean {
+  #string(): boolean {
     if (this.#text[this.offset] !== '"') return false;
     this.offset++;
     do this.#skip(plainCharacters);
     while (this.#skip(otherCharacter));
-    return this.#text[this.offset] === '"' && this.#take(next);
+    return this.#text[this.offset] === '"' && this.#take();
   }
 
-  #close(): boolean {
-    this.#open.pop();
-    return this.#take("comma or end");
-  }
-
-  #take(next: NextToken): boolean {
+  #take(...next: readonly NextToken[]): true {
     this.offset++;
-    this.#expected = next;
+    this.#expected.push(...next);
     return true;
   }
 
