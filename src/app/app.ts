@@ -264,8 +264,7 @@ export class App {
     const sighted: BootServiceOptions["sighted"] = (seen, isOwn) => {
       const sighting = sightingOf(seen, this.#clock);
       if (sighting === undefined) return;
-      if (isOwn) this.#sightings.saw(sighting);
-      else this.#sightings.heard(sighting);
+      this.#sightings.saw(sighting, isOwn);
     };
     const historyDirectory = join(this.#config.dataDir, "history");
     this.#opened = new BootService({

@@ -14,11 +14,11 @@
  */
 
 import { nextTurn } from "../lib/slices.ts";
-import { type ObjectName, objectKey, type SourceListener } from "../model/objects/source.ts";
+import { isOwnKind, type ObjectName, objectKey, type SourceListener } from "../model/objects/source.ts";
 import { StoreError } from "../store/core/refusal.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
-import { isEmpty, isGroup, isOwn } from "./core/names.ts";
+import { isEmpty, isGroup } from "./core/names.ts";
 import { DelayedNames, WorkQueue } from "./core/work-queue.ts";
 import { earlyMachineHolds } from "./machines/draft-machine.ts";
 import { type Enrolled, Enrolment } from "./machines/enrolment.ts";
@@ -209,7 +209,7 @@ export class Controller implements SourceListener {
     // After an outage a change may be as old as the outage, so `provenAtMs` stays until the change is stored.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
-      this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
+      this.#queue.addTogether(isOwnKind(name.kind) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
     }
   }
 

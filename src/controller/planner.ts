@@ -23,7 +23,7 @@ import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/pr
 import { groupChanges, reconcileGroup, withTie } from "./reconcile/reconcile-group.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { failedStatus, type Outcome } from "./status/conditions.ts";
-import { type Draft, type GroupPlan, newDraft, type Planned, type Step } from "./step.ts";
+import { Draft, type GroupPlan, type Planned, type Step } from "./step.ts";
 import {
   groupChangeOf,
   profileTombstoneWrites,
@@ -135,7 +135,7 @@ export class Planner {
    * draft, rank, judge, settle and bury. The controller then writes the step and reports it.
    */
   plan(names: Iterable<ObjectName>): Step {
-    const draft = newDraft(names);
+    const draft = new Draft(names);
     // Machines come first, because they may define variables of templates.
     const machines = this.#draftMachines(draft);
     // All Groups are drafted and ranked first, because statuses depend on the references and selectors of other Groups.

@@ -48,32 +48,22 @@ export interface GroupPlan {
 }
 
 /** A step while it is planned. */
-export interface Draft {
-  readonly planned: Planned[];
-  readonly changes: DocumentChange[];
+export class Draft {
+  readonly planned: Planned[] = [];
+  readonly changes: DocumentChange[] = [];
   /** Tombstones of Profiles and Machines. */
-  readonly tombstones: TombstoneWrite[];
-  readonly groupChanges: GroupChange[];
+  readonly tombstones: TombstoneWrite[] = [];
+  readonly groupChanges: GroupChange[] = [];
   /** The new contents of this step's Profiles, by their keys. */
-  readonly contents: Map<string, ProfileContent>;
+  readonly contents = new Map<string, ProfileContent>();
   /** By key, like the two maps below. */
   readonly names: Map<string, ObjectName>;
-  readonly alsoLookAt: Map<string, ObjectName>;
-  readonly recount: Map<string, ObjectName>;
-}
+  readonly alsoLookAt = new Map<string, ObjectName>();
+  readonly recount = new Map<string, ObjectName>();
 
-/** Begins to plan a step for these names. */
-export function newDraft(names: Iterable<ObjectName>): Draft {
-  return {
-    planned: [],
-    changes: [],
-    tombstones: [],
-    groupChanges: [],
-    contents: new Map(),
-    names: byKey(names),
-    alsoLookAt: new Map(),
-    recount: new Map(),
-  };
+  constructor(names: Iterable<ObjectName>) {
+    this.names = byKey(names);
+  }
 }
 
 const controllers = ["profile", "group", "machine"] as const;

@@ -3,28 +3,26 @@
 import type { Log } from "../lib/log.ts";
 import type { GroupDocument } from "../model/objects/documents.ts";
 import type { Group } from "../model/objects/group.ts";
-import { type ObjectName, objectKey, type SourceView } from "../model/objects/source.ts";
+import { type ObjectName, objectKey, type Source } from "../model/objects/source.ts";
 import { namesMachine } from "../model/selection/specificity.ts";
 
 // A message names this many objects and counts the others.
 const shownNames = 3;
 
 /** Holds the source, not its view: the source replaces its view when it starts. */
-interface WatchedSource {
-  readonly view: Pick<SourceView, "isGone" | "isLeaving" | "withheld">;
-}
+type ViewedSource = Pick<Source, "view">;
 
 /**
  * Holds back deletions. An object that the source no longer shows stays in effect while an unreadable part of the
  * source may hold it.
  */
 export class Withheld {
-  readonly #source: WatchedSource;
+  readonly #source: ViewedSource;
   /** Stored objects that the source does not show, but that may still exist. */
   readonly #stored = new Map<string, ObjectName>();
   #wasLogged = false;
 
-  constructor(source: WatchedSource) {
+  constructor(source: ViewedSource) {
     this.#source = source;
   }
 
@@ -81,11 +79,6 @@ function shown(names: readonly ObjectName[]): string {
   return `${first.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Holds the source, not its view: the source replaces its view when it starts. */
-interface RefusingSource {
-  readonly view: Pick<SourceView, "refusalOf" | "unheard">;
-}
-
 /**
  * Makes machines wait if an unreadable Group may name them.
  *
@@ -96,12 +89,12 @@ interface RefusingSource {
  * - All machines of a Group in a lost namespace wait, because the Group may have changed.
  */
 export class HiddenMachines {
-  readonly #source: RefusingSource;
+  readonly #source: ViewedSource;
   /** Refused Groups whose selectors cannot be read whole, by namespace and then by key. */
   readonly #hidden = new Map<string, Map<string, ObjectName>>();
   #unheard = "";
 
-  constructor(source: RefusingSource) {
+  constructor(source: ViewedSource) {
     this.#source = source;
   }
 

@@ -2,11 +2,10 @@
 
 import { systemClock } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
-import { isJsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
-import type { Host } from "../core/host.ts";
 import { paintOf } from "../core/paint.ts";
 import { printWatched } from "../core/watch.ts";
 import { type OperationsOptions, readOperations } from "./operations.ts";
@@ -53,9 +52,7 @@ export const listMachines = workCommand({
         (machine) =>
           (phase === undefined || machine.phase === phase) && (group === undefined || isNamed(machine.group, group)),
       );
-      return output === "json"
-        ? `${JSON.stringify({ ...answer, machines }, undefined, 2)}\n`
-        : machineTable(machines, paint);
+      return printed({ ...answer, machines }, output, () => machineTable(machines, paint));
     });
     return 0;
   },
@@ -78,8 +75,7 @@ export const showMachine = workCommand({
   work: async ({ machine, output, watch, ...operations }, host) => {
     const path = machinePath(plainWord(machine));
     await printWatched({ host, clock: systemClock, watch }, async () => {
-      const answer = await readOperations(operations, path);
-      return output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : machineText(answer);
+      return printed(await readOperations(operations, path), output, machineText);
     });
     return 0;
   },
@@ -94,14 +90,16 @@ export const showLedger = workCommand({
     if (words.length > 0) problems.push(`Unexpected argument "${words[0]}": there is one ledger`);
     return configWithout(problems, values);
   },
-  work: async ({ output, ...operations }, host) => await printLedger(operations, output, host),
+  work: async ({ output, ...operations }, host) => {
+    const answer = await readOperations(operations, "/ledger");
+    host.write(printed(answer, output, ledgerText));
+    // A script can check this: a ledger with problems grants nothing.
+    return answer.health === "ok" ? 0 : 1;
+  },
 });
 
-async function printLedger(operations: OperationsOptions, output: "table" | "json", host: Host): Promise<number> {
-  const answer = await readOperations(operations, "/ledger");
-  host.write(output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : ledgerText(answer));
-  // A script can check this: a ledger with problems grants nothing.
-  return answer.health === "ok" ? 0 : 1;
+function printed(answer: JsonObject, output: "table" | "json", text: (answer: JsonObject) => string): string {
+  return output === "json" ? `${JSON.stringify(answer, undefined, 2)}\n` : text(answer);
 }
 
 /** Returns the path of a machine. */

@@ -3,7 +3,6 @@
 import { ownerName, twinName } from "../../model/objects/documents.ts";
 import {
   type GroupObject,
-  isOwnKind,
   type ObjectName,
   objectKey,
   ownKinds,
@@ -35,11 +34,6 @@ export function withoutThose(
 /** True for a view that shows no Profile and no Group. */
 export function isEmpty(view: Pick<SourceView, "all">): boolean {
   return ownKinds.every((kind) => view.all(kind)[Symbol.iterator]().next().done === true);
-}
-
-/** True for the name of a Profile or a Group. */
-export function isOwn({ kind }: ObjectName): boolean {
-  return isOwnKind(kind);
 }
 
 /** True for the name of a Group. */

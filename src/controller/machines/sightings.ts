@@ -22,21 +22,12 @@ export class Sightings {
     this.#newest = new LRUCache({ max: most });
   }
 
-  /** Records a request that this davit has answered. */
-  saw(sighting: MachineSighting): void {
-    this.#note(sighting, true);
-  }
-
-  /** Records a request that a follower has answered. */
-  heard(sighting: MachineSighting): void {
-    this.#note(sighting, false);
-  }
-
   /**
-   * A request comes late, so a newer one may be known, and its script may still be the newest. A script stays with its
-   * identity: a request can have the identities of two Machines.
+   * Records a request. It comes late, so a newer one may be known, and its script may still be the newest. A script
+   * stays with its identity: a request can have the identities of two Machines.
+   * @param isOwn false for a request that a follower has answered.
    */
-  #note(sighting: MachineSighting, isOwn: boolean): void {
+  saw(sighting: MachineSighting, isOwn = true): void {
     let isNews = isOwn;
     for (const identity of sighting.identities) {
       const known = this.#newest.peek(identity);

@@ -70,7 +70,7 @@ export interface TrialFinding {
 /** The findings of one Group; `untried` if its machines would get nothing. */
 export type Trial = readonly TrialFinding[] | "untried";
 
-export type TrialTools = Pick<BenchOptions, "davitUrl" | "sha256">;
+type TrialTools = Pick<BenchOptions, "davitUrl" | "sha256">;
 
 /** Tries every Group of a job, and returns the trials in the order of the Groups. */
 export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {

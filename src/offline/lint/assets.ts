@@ -16,14 +16,8 @@ import { RenderError } from "../../render/core/render-error.ts";
 import { Bench } from "../../render/judge/bench.ts";
 import { bootVariables } from "../../render/template/variables.ts";
 import { type Manifests, sha256 } from "../load/load-manifests.ts";
-import { findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
+import { davitUrl, findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
 import { forGroups } from "./trials.ts";
-
-export interface AssetOptions {
-  /** The URL by which machines reach davit. */
-  readonly davitUrl: string;
-  readonly lookAt: LookAt;
-}
 
 /**
  * Returns the SHA-256 of an asset, or an empty text if `hashes` is false; undefined if a server would not have it.
@@ -52,14 +46,11 @@ interface Kernel {
 }
 
 /** Returns a finding for each asset that machines of a Group would ask for and not get. davit fetches `spec.assets`. */
-export async function assetFindings(
-  manifests: Manifests,
-  { davitUrl, lookAt }: AssetOptions,
-): Promise<readonly LintFinding[]> {
+export async function assetFindings(manifests: Manifests, lookAt: LookAt): Promise<readonly LintFinding[]> {
   const known = new Map<string, string | undefined>();
   const findings: LintFinding[] = [];
   const fetched = fetchedAssets(manifests);
-  for (const { profile, field, asset, groups } of wantedAssets(manifests, davitUrl)) {
+  for (const { profile, field, asset, groups } of wantedAssets(manifests)) {
     const { path, sha256: digest } = asset;
     const key = digest === "" ? path : `${path}?`;
     if (!known.has(key)) known.set(key, await lookAt(path, digest !== ""));
@@ -83,8 +74,8 @@ function fetchedAssets({ documents }: Manifests): ReadonlyMap<string, string> {
   return new Map(assets.map(({ name, sha256: digest }) => [assetPath(name), digest]));
 }
 
-function wantedAssets({ documents }: Manifests, davitUrl: string): Iterable<Wanted> {
-  const list = new WantedList(documents, davitUrl);
+function wantedAssets({ documents }: Manifests): Iterable<Wanted> {
+  const list = new WantedList(documents);
   for (const [path, text] of documents) {
     const address = documentAddress(path);
     const group = address?.kind === "group" ? decodeGroup(text) : undefined;
@@ -95,15 +86,12 @@ function wantedAssets({ documents }: Manifests, davitUrl: string): Iterable<Want
 
 class WantedList {
   readonly #texts: ReadonlyMap<string, string>;
-  readonly #davitUrl: string;
-  readonly #bench: Bench;
+  readonly #bench = new Bench({ sha256, davitUrl });
   readonly #boots = new Map<string, Kernel | undefined>();
   readonly #wanted = new Map<string, Wanted>();
 
-  constructor(documents: Manifests["documents"], davitUrl: string) {
+  constructor(documents: Manifests["documents"]) {
     this.#texts = new Map(documents);
-    this.#davitUrl = davitUrl;
-    this.#bench = new Bench({ sha256, davitUrl });
   }
 
   all(): Iterable<Wanted> {
@@ -115,11 +103,10 @@ class WantedList {
     const profile = { kind: "Profile", namespace, name: spec.profile } as const;
     const { boot, defaults } = this.#bootOf(profile) ?? {};
     if (boot === undefined) return;
-    const variables = bootVariables({ group: toGroup(namespace, name, spec), defaults, davitUrl: this.#davitUrl });
+    const variables = bootVariables({ group: toGroup(namespace, name, spec), defaults, davitUrl });
     for (const [field, source] of assetTexts(boot)) {
       const asset = assetOf(
         rendered(() => textOf(renderBootText(source, variables, (text) => this.#bench.template(text, undefined)))),
-        this.#davitUrl,
       );
       if (asset === undefined) continue;
       const key = JSON.stringify([namespace, spec.profile, field, asset]);
@@ -156,7 +143,7 @@ function rendered(render: () => string): string {
 }
 
 /** Returns an asset below `/assets/`; undefined for another location, or for one with a variable of the firmware. */
-function assetOf(text: string, davitUrl: string): NamedAsset | undefined {
+function assetOf(text: string): NamedAsset | undefined {
   const own = ownAsset(parseInitrd(text).location, [davitUrl]);
   if (own === undefined) return undefined;
   const [, digest = ""] = /[?&]sha256=([^&#\s]*)/.exec(own) ?? [];

@@ -9,6 +9,9 @@ import { holderOf, type ObjectName } from "../../model/objects/source.ts";
 import type { Manifests } from "../load/load-manifests.ts";
 import type { FilePlace } from "../load/object-places.ts";
 
+/** A made-up URL by which machines would reach davit. The address is from a block for documentation (RFC 5737). */
+export const davitUrl = "http://192.0.2.1:8080";
+
 export interface LintFinding extends FilePlace {
   readonly code: FindingCode;
   readonly severity: FindingSeverity;

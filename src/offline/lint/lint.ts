@@ -13,40 +13,39 @@ import type { FindingCode } from "../../model/objects/findings.ts";
 import type { FileProblem } from "../../sources/directory/list-files.ts";
 import type { Manifests } from "../load/load-manifests.ts";
 import { inputLabel } from "../load/read-input.ts";
-import { type AssetOptions, assetFindings } from "./assets.ts";
+import { assetFindings, type LookAt } from "./assets.ts";
 import { compareFindings, findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
 import { installFindings } from "./installs.ts";
 import { machineFindings, placedMachines } from "./machines.ts";
 import { kindsOutOfInput, statusFindings } from "./statuses.ts";
-import { type TrialOptions, trialFindings } from "./trials.ts";
+import { type Progress, trialFindings } from "./trials.ts";
 
-export interface LintOptions extends Pick<TrialOptions, "progress"> {
+export interface LintOptions {
+  readonly progress: Progress;
   /** The directories that were loaded, with the names that the user gave. */
   readonly directories: readonly string[];
   readonly readsInput: boolean;
   /** Undefined if lint need not search for assets. */
-  readonly lookAt: AssetOptions["lookAt"] | undefined;
+  readonly lookAt: LookAt | undefined;
   /** The present time in Unix milliseconds, with which lint compares the ends of grants. */
   readonly nowMs: number;
 }
 
-// A made-up URL by which machines would reach davit. The address is from a block for documentation (RFC 5737).
-const davitUrl = "http://192.0.2.1:8080";
-
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
   const { directories, readsInput, lookAt, nowMs, progress } = options;
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
-  const ofStatuses = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
+  const ofStatuses = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, missing));
   const machines = placedMachines(manifests);
-  const tried = await trialFindings(manifests, machines, { davitUrl, progress });
+  const tried = await trialFindings(manifests, machines, progress);
   // Trials also find faults that a status already reports, such as a Group's argument that cannot be parsed.
   const known = new Set(ofStatuses.map(placeText));
   const found = [
     ...[...manifests.view.problems, ...manifests.advice].map(problemFinding),
     ...ofStatuses,
     ...tried.filter((finding) => !known.has(placeText(finding))),
-    ...(lookAt === undefined ? [] : await assetFindings(manifests, { davitUrl, lookAt })),
-    ...useFindings(manifests),
+    ...(lookAt === undefined ? [] : await assetFindings(manifests, lookAt)),
+    ...catchAlls(manifests),
+    ...unusedProfiles(manifests),
     ...machineFindings(manifests, machines),
     ...installFindings(manifests, { machines, nowMs }),
   ];
@@ -70,11 +69,6 @@ function shownFile(file: string, directories: readonly string[]): string {
   const [only, ...others] = directories;
   if (only === undefined || others.length > 0 || file === only || file === inputLabel) return file;
   return join(only, file);
-}
-
-/** Finds valid but probably unintended objects: Groups that take every machine, and Profiles that no Group uses. */
-function useFindings(manifests: Manifests): readonly LintFinding[] {
-  return [...catchAlls(manifests), ...unusedProfiles(manifests)];
 }
 
 /**

@@ -7,16 +7,14 @@ import { type Condition, holderOf, type ObjectName } from "../../model/objects/s
 import type { Manifests } from "../load/load-manifests.ts";
 import { findingAt, type LintFinding, objectText, placeOfField, templateAt } from "./finding.ts";
 
-export interface StatusOptions {
-  /** The codes of findings that may only mean that the input lacks objects of the cluster. */
-  readonly missing: ReadonlySet<FindingCode>;
-}
-
-/** Returns the findings in an object's status. The reader of its file has already reported all other findings. */
+/**
+ * Returns the findings in an object's status. The reader of its file has already reported all other findings.
+ * @param missing the codes of findings that may only mean that the input lacks objects of the cluster.
+ */
 export function statusFindings(
   manifests: Manifests,
   { name, reported }: Planned,
-  { missing }: StatusOptions,
+  missing: ReadonlySet<FindingCode>,
 ): readonly LintFinding[] {
   if (reported === undefined) return [];
   return [

@@ -5,7 +5,7 @@
  * variable that one of the Machines lacks.
  */
 
-import { runTrials, type Trial, type TrialFinding, type TrialTools } from "../../controller/trials/trial.ts";
+import { runTrials, type Trial, type TrialFinding } from "../../controller/trials/trial.ts";
 import { byProfile, type TrialInput, TrialInputs } from "../../controller/trials/trial-inputs.ts";
 import { nextTurn } from "../../lib/slices.ts";
 import { isJsonObject, type JsonValue } from "../../model/json.ts";
@@ -13,15 +13,8 @@ import { decodeGroup, groupPath } from "../../model/objects/documents.ts";
 import { clearTexts } from "../../model/objects/secret-texts.ts";
 import { type GroupObject, type MachineObject, type ObjectName, objectKey } from "../../model/objects/source.ts";
 import { type Manifests, sha256 } from "../load/load-manifests.ts";
-import { findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
+import { davitUrl, findingAt, type LintFinding, objectText, placeOfField } from "./finding.ts";
 import { machinesText, type PlacedMachine } from "./machines.ts";
-
-export interface TrialOptions {
-  /** The URL by which machines reach davit. */
-  readonly davitUrl: string;
-  /** Called from time to time with the number of Groups that were tried. */
-  readonly progress: (count: number, total: number) => void;
-}
 
 // The Groups between two updates of the progress line: about a second's work, if they have no mistakes.
 const groupsPerTurn = 500;
@@ -55,26 +48,26 @@ class SharedFaults<Owner extends ObjectName> {
 export async function trialFindings(
   manifests: Manifests,
   machines: readonly PlacedMachine[],
-  { davitUrl, progress }: TrialOptions,
+  progress: Progress,
 ): Promise<readonly LintFinding[]> {
-  const around = { inputs: inputsOf(manifests), tools: { davitUrl, sha256 } };
-  const ofGroups = await groupFaults(manifests, around, progress);
-  const ofMachines = await machineFaults(manifests, machines, around);
+  const inputs = inputsOf(manifests);
+  const ofGroups = await groupFaults(manifests, inputs, progress);
+  const ofMachines = await machineFaults(manifests, machines, inputs);
   return [
     ...ofGroups.flatMap((fault) => groupFindings(manifests, fault)),
     ...ofMachines.flatMap((fault) => machineFindings(manifests, fault)),
   ];
 }
 
-interface TriedAround {
-  readonly inputs: TrialInputs;
-  readonly tools: TrialTools;
-}
+/** Called from time to time with the number of Groups that were tried. */
+export type Progress = (count: number, total: number) => void;
+
+const tools = { davitUrl, sha256 };
 
 async function groupFaults(
   { planned }: Manifests,
-  { inputs, tools }: TriedAround,
-  progress: TrialOptions["progress"],
+  inputs: TrialInputs,
+  progress: Progress,
 ): Promise<readonly SharedFault<ObjectName>[]> {
   const dues = planned
     .filter(({ name }) => name.kind === "Group")
@@ -155,7 +148,7 @@ interface AlikeMachines {
 async function machineFaults(
   manifests: Manifests,
   machines: readonly PlacedMachine[],
-  { inputs, tools }: TriedAround,
+  inputs: TrialInputs,
 ): Promise<readonly SharedFault<MachineObject>[]> {
   const planned = new Set(manifests.planned.map(({ name }) => objectKey(name)));
   const batches = batchesOf(machines).filter(({ group }) => planned.has(objectKey(group)));
