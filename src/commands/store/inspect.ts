@@ -8,7 +8,12 @@ import { type ReadBackup, readBackup } from "../../store/backup/backup.ts";
 import { backupVersion } from "../../store/backup/format.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { storePath } from "../../store/core/node.ts";
-import { contentsOf, type DirectoryReport, type DirectoryState, inspectDirectory } from "../../store/inspect/inspect.ts";
+import {
+  contentsOf,
+  type DirectoryReport,
+  type DirectoryState,
+  inspectDirectory,
+} from "../../store/inspect/inspect.ts";
 import type { Tree } from "../../store/tree/tree.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
 import { formatVersion } from "../../store/wal/record.ts";
