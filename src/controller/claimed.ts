@@ -37,7 +37,9 @@ export function claimed(
   return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
 }
 
-/** The claim that a new Group inherits. Undefined if no other Group of its namespace has this selector, or just had it. */
+/**
+ * The claim that a new Group inherits. Undefined if no other Group of its namespace has this selector, or just had it.
+ */
 function inheritedClaim(
   { namespace, name }: ObjectName,
   spec: GroupSpec,

@@ -12,7 +12,7 @@ import { type ObjectName, objectKey, ownKinds, type Source } from "../model/obje
 import { type ClaimsAround, claimed } from "./claimed.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import type { Documents } from "./core/documents.ts";
-import { type Guard, guardedBy } from "./core/faults.ts";
+import { type FaultGuard, guardedBy } from "./core/faults.ts";
 import { addTo, byKey, Dependents, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { type MachineDraft, MachinePlans } from "./machines/machine-plans.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
@@ -56,7 +56,7 @@ export class Planner {
   readonly #ranking = new Ranking();
   readonly #claims: ClaimsAround;
   readonly #world: ProfileWorld;
-  readonly #guard: Guard;
+  readonly #guard: FaultGuard;
   readonly #pairs: Pairs;
   readonly #refusedProfiles = new RefusedProfiles();
   readonly #tombstoneOptions: TombstoneOptions;

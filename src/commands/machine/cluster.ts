@@ -31,7 +31,7 @@ export interface ClusterObjects {
   patch(place: ObjectPlace, patch: object): Promise<void>;
 }
 
-/** Returns the named cluster; undefined unless an option, `KUBECONFIG`, a pod's account or `~/.kube/config` names one. */
+/** Returns the cluster that an option, `KUBECONFIG`, a pod's account or `~/.kube/config` names; undefined for none. */
 export function clusterOf(
   { kubeconfig, context }: Pick<ClusterOptions, "kubeconfig" | "context">,
   environment: Environment,

@@ -9,13 +9,13 @@ import type { Log } from "../../lib/log.ts";
 import type { ObjectName } from "../../model/objects/source.ts";
 
 /** Runs the work on one object. The function that `guardedBy` returns. */
-export type Guard = <Result>(id: ObjectName, run: () => Result, ...otherwise: readonly (() => Result)[]) => Result;
+export type FaultGuard = <Result>(id: ObjectName, run: () => Result, ...otherwise: readonly (() => Result)[]) => Result;
 
 /**
  * Returns a function that runs the work on one object. After an exception, it runs the fallbacks in `otherwise`, in
  * order, and returns the first result. It throws the last exception if all of them throw.
  */
-export function guardedBy(log: Pick<Log, "error">): Guard {
+export function guardedBy(log: Pick<Log, "error">): FaultGuard {
   return function guard(id, run, ...otherwise) {
     try {
       return run();

@@ -11,7 +11,7 @@ import {
 import type { ObjectName, ObjectStatus, Source } from "../../model/objects/source.ts";
 import type { ControllerPorts } from "../core/controller-ports.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
-import type { Guard } from "../core/faults.ts";
+import type { FaultGuard } from "../core/faults.ts";
 import { MachineSamples } from "../core/machine-samples.ts";
 import { failedStatus } from "../status/conditions.ts";
 import type { TombstoneOptions, TombstoneWrite } from "../tombstones/tombstones.ts";
@@ -23,7 +23,7 @@ interface MachinePlansOptions extends Pick<ControllerPorts, "tombstoneTtlSeconds
   readonly source: Pick<Source, "view">;
   /** The stored documents. */
   readonly documents: Pick<Documents, "machine" | "textAt">;
-  readonly guard: Guard;
+  readonly guard: FaultGuard;
 }
 
 /** The facts about a Machine that do not depend on other Machines. */

@@ -8,7 +8,7 @@ import {
   referencesOf,
   type SourceView,
 } from "../../model/objects/source.ts";
-import type { Guard } from "../core/faults.ts";
+import type { FaultGuard } from "../core/faults.ts";
 import type { StoredProfile } from "../core/stored-documents.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";
 import {
@@ -26,7 +26,7 @@ import type { ProfileWorld } from "./resolve-profile.ts";
 interface Around {
   readonly view: Pick<SourceView, "get" | "refusalOf" | "pendingOf" | "isGone" | "isLeaving">;
   readonly world: ProfileWorld;
-  readonly guard: Guard;
+  readonly guard: FaultGuard;
 }
 
 /**

@@ -206,7 +206,7 @@ function readinessOf({ conditions }: ObjectStatus): Readiness {
   return ready?.reason === heldReason ? "held" : "false";
 }
 
-/** Returns a sink that passes each status to all of these. Its `write` waits for all, then rejects if one of them did. */
+/** Returns a sink that passes each status to all of these. It writes to all, then rejects if one of them did. */
 export function sinkOfAll(sinks: readonly StatusSink[]): StatusSink {
   return {
     write: async (name, status) => {

@@ -18,10 +18,10 @@ import { compareFindings, findingAt, type LintFinding, objectText, placeOfField 
 import { installFindings } from "./installs.ts";
 import { machineFindings, placedMachines } from "./machines.ts";
 import { kindsOutOfInput, statusFindings } from "./statuses.ts";
-import { type Progress, trialFindings } from "./trials.ts";
+import { type TrialProgress, trialFindings } from "./trials.ts";
 
 export interface LintOptions {
-  readonly progress: Progress;
+  readonly progress: TrialProgress;
   /** The directories that were loaded, with the names that the user gave. */
   readonly directories: readonly string[];
   readonly readsInput: boolean;

@@ -48,7 +48,7 @@ class SharedFaults<Owner extends ObjectName> {
 export async function trialFindings(
   manifests: Manifests,
   machines: readonly PlacedMachine[],
-  progress: Progress,
+  progress: TrialProgress,
 ): Promise<readonly LintFinding[]> {
   const inputs = inputsOf(manifests);
   const ofGroups = await groupFaults(manifests, inputs, progress);
@@ -60,14 +60,14 @@ export async function trialFindings(
 }
 
 /** Called from time to time with the number of Groups that were tried. */
-export type Progress = (count: number, total: number) => void;
+export type TrialProgress = (count: number, total: number) => void;
 
 const tools = { davitUrl, sha256 };
 
 async function groupFaults(
   { planned }: Manifests,
   inputs: TrialInputs,
-  progress: Progress,
+  progress: TrialProgress,
 ): Promise<readonly SharedFault<ObjectName>[]> {
   const dues = planned
     .filter(({ name }) => name.kind === "Group")

@@ -108,7 +108,8 @@ const options = { logLevel: "error", resolveKnownTags: false, uniqueKeys: false,
 /**
  * Parses a text with one document in a time that is linear in its length. The yaml package by itself is slower in two
  * ways. It collects every mistake of a text, each with a stack and a quote of its line: 130 KB of commas take ten
- * seconds. It compares each key of a map with all earlier keys: a map of 60,000 keys takes a minute. A repeated key is no mistake here; see `repeatedKey`.
+ * seconds. It compares each key of a map with all earlier keys: a map of 60,000 keys takes a minute. A repeated key is
+ * no mistake here; see `repeatedKey`.
  * @throws {FirstMistake} with the place of the first mistake.
  * @throws {RangeError} if the nesting is too deep for the stack.
  */
