@@ -9,7 +9,8 @@
  * credentials, can open nothing by it.
  */
 
-import { type JsonValue, parseJsonObject } from "./json.ts";
+import { type Decoder, list, number, object, parsed, where, whole } from "../lib/shape.ts";
+import type { JsonValue } from "./json.ts";
 
 export const historyPath = "/davit/v1/history";
 
@@ -49,18 +50,19 @@ export function encodeHistoryBatch(
 
 /** Reads the envelope of a body. @returns undefined for any other text, and for too many requests. */
 export function decodeHistoryBatch(text: string): HistoryBatch | undefined {
-  const { via, run, first, dropped, agoMs, requests } = parseJsonObject(text) ?? {};
-  if (typeof via !== "string" || !followerName.test(via) || typeof run !== "string" || !runForm.test(run)) return;
-  if (!isCount(first) || !isCount(dropped)) return;
-  if (!isNumbers(agoMs) || !Array.isArray(requests)) return;
-  if (requests.length > maxBatchRequests || requests.length !== agoMs.length) return;
-  return { via, run, first, dropped, agoMs, requests };
+  const batch = parsed(batchShape, text);
+  if (batch === undefined || batch.requests.length > maxBatchRequests) return undefined;
+  return batch.requests.length === batch.agoMs.length ? batch : undefined;
 }
 
-function isCount(value: JsonValue | undefined): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
-}
-
-function isNumbers(value: JsonValue | undefined): value is number[] {
-  return Array.isArray(value) && value.every((each) => typeof each === "number");
-}
+const batchShape: Decoder<HistoryBatch> = object({
+  via: where(
+    (value): value is string => typeof value === "string" && followerName.test(value),
+    "is no name of a follower",
+  ),
+  run: where((value): value is string => typeof value === "string" && runForm.test(value), "is no run"),
+  first: whole,
+  dropped: whole,
+  agoMs: list(number),
+  requests: list((value) => value as JsonValue),
+});

@@ -5,7 +5,7 @@
 
 import { toRfc3339 } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
 import type { InstallScope } from "../../model/permits/permit.ts";
 import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
@@ -132,7 +132,7 @@ interface LedgerAnswer {
 async function askLedger(operations: OperationsOptions, { kind, namespace, name }: ObjectPlace): Promise<LedgerAnswer> {
   const key = encodeURIComponent(`${kind.toLowerCase()}/${namespace}/${name}`);
   const { id, now, grant } = await readOperations(operations, `/ledger?grant=${key}`);
-  const { spentGeneration, isKnown, object } = isJsonObject(grant) ? grant : {};
+  const { spentGeneration, isKnown, object } = objectOf(grant);
   const nowMs = typeof now === "string" ? Date.parse(now) : Number.NaN;
   if (typeof spentGeneration !== "number" || Number.isNaN(nowMs)) {
     throw new StartError(

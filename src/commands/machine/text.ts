@@ -1,7 +1,7 @@
 /** Prints what the operations listener answers about machines, for a terminal. It makes every text visible. */
 
 import { visible } from "../../lib/text/visible.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
 import { type Paint, paintPhase } from "../core/paint.ts";
 import { textTable } from "../core/text-table.ts";
 
@@ -85,7 +85,7 @@ function factLines(machine: JsonObject): readonly string[] {
 function identityText(identities: JsonValue | undefined, seen: JsonValue | undefined): string {
   const all = (Array.isArray(identities) ? identities : []).map(textOf);
   const first = all.find((text) => text.startsWith("mac/")) ?? all[0];
-  const sent = isJsonObject(seen) && isJsonObject(seen.labels) ? seen.labels : {};
+  const sent = objectOf(objectOf(seen).labels);
   if (first === undefined) return textOf(sent.serial ?? sent.hostname);
   return first.slice(first.indexOf("/") + 1);
 }

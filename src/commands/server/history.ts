@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import { systemClock } from "../../lib/clock.ts";
 import { visible } from "../../lib/text/visible.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, objectOf } from "../../model/json.ts";
 import { isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { configWithout } from "../../options/rules.ts";
 import { workCommand } from "../core/command-line.ts";
@@ -97,9 +97,9 @@ function listText({ machines, unrecorded }: JsonObject, paint: Paint): string {
 }
 
 function rowOf({ labels, addresses, lastSeenAt, lastBoot }: JsonObject): readonly string[] {
-  const own = isJsonObject(labels) ? labels : {};
-  const boot = isJsonObject(lastBoot) ? lastBoot : {};
-  const end = isJsonObject(boot.end) ? boot.end : {};
+  const own = objectOf(labels);
+  const boot = objectOf(lastBoot);
+  const end = objectOf(boot.end);
   const machine = own.mac ?? own.uuid ?? own.serial;
   const result = end.kind === "refused" ? `${text(end.status)} ${text(end.reason)}`.trim() : text(end.kind);
   const addressText = (Array.isArray(addresses) ? addresses : []).map(text).join(",");

@@ -14,7 +14,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { Feed } from "../../model/feed.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, objectOf } from "../../model/json.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import { davitRoot, documentAddress } from "../../model/objects/documents.ts";
 import { clearReader, type SecretReader } from "../../model/objects/secret-texts.ts";
@@ -65,7 +65,7 @@ export const documentsRoutes: FastifyPluginAsync<DocumentsRoutesOptions> = async
 
 /** Reads the body: `{"secrets": {"racks/web/ignition": "<SHA-256>"}}`. @throws {RequestError} */
 function digestsIn(body: unknown): JsonObject {
-  const { secrets, ...others } = isJsonObject(body) ? body : {};
+  const { secrets, ...others } = objectOf(body);
   if (!isJsonObject(secrets) || Object.keys(others).length > 0) throw new RequestError("diffQuestion");
   return secrets;
 }

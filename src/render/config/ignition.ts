@@ -3,7 +3,7 @@
  * as JSON. Anything that is not an Ignition object is refused: half a config would install half a machine.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf, parseJsonObject } from "../../model/json.ts";
 import { RenderError, type RenderReason } from "../core/render-error.ts";
 import { jsonText, type Rendered } from "../core/rendered.ts";
 import type { TextPosition } from "../core/text-position.ts";
@@ -50,7 +50,7 @@ export function isMeantAsJson(text: string): boolean {
 /** Returns the value of a text that `renderIgnition` accepts. */
 export function ignitionValue(text: string): JsonObject {
   const value = parseJsonObject(text) ?? yamlToJson(text, "notJson");
-  return isJsonObject(value) ? value : {};
+  return objectOf(value);
 }
 
 /**

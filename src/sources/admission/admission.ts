@@ -7,7 +7,7 @@
  */
 
 import { assert, unreachable } from "../../lib/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf, textEntries } from "../../model/json.ts";
 import { isUnmet } from "../../model/labels/expression.ts";
 import type { GroupSpec } from "../../model/objects/group.ts";
 import type { ProfileCaution } from "../../model/objects/profile.ts";
@@ -25,11 +25,11 @@ import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, readSecretData, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
-import { mayHold, objectOf, textEntries } from "./json-parts.ts";
 import {
   machineFindings,
   machineStandIn,
   mayDemandTls,
+  mayHold,
   toCaution,
   toGroupSpec,
   toMachineSpec,
@@ -167,7 +167,7 @@ export class Admission {
   }
 
   #refuseGroup(refused: RefusedDocument, document: JsonObject): RefusedDocument {
-    const spec = isJsonObject(document.spec) ? document.spec : {};
+    const spec = objectOf(document.spec);
     const standIn = this.#standIn(spec);
     const isWhole = standIn !== undefined && (!isJsonObject(spec.selector) || hasOnlyGoodValues(spec.selector));
     const widest = isWhole ? standIn : this.#widest(spec);
@@ -273,7 +273,7 @@ function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject
     case "Secret": {
       const secret = readSecretData(document);
       if (secret.kind === "bad") return secret;
-      const { labels } = isJsonObject(document.metadata) ? document.metadata : {};
+      const { labels } = objectOf(document.metadata);
       const allowsTemplate = textEntries(labels)[allowTemplateLabel] === "true";
       return { kind, ...meta, data: secret.data, allowsTemplate };
     }

@@ -3,9 +3,8 @@
  * follow the Kubernetes API, and use the schema language of the CRDs.
  */
 
-import type { JsonObject } from "../../model/json.ts";
+import { type JsonObject, textEntries } from "../../model/json.ts";
 import type { SchemaFinding } from "./check.ts";
-import { textEntries } from "./json-parts.ts";
 
 const controlFree = "^[^\\x00-\\x1f\\x7f]+$";
 const subdomain = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";

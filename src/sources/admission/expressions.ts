@@ -4,7 +4,7 @@
  * API server's.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
 import {
   type BadValue,
   isPositive,
@@ -48,7 +48,7 @@ export function readablePart(
   { matchLabels, matchExpressions }: JsonObject,
   isGood: (selector: JsonObject) => boolean,
 ): JsonObject {
-  const labels = Object.entries(isJsonObject(matchLabels) ? matchLabels : {});
+  const labels = Object.entries(objectOf(matchLabels));
   const readable = labels.filter(([name, value]) => isGood({ matchLabels: { [name]: value } }));
   const expressions = (Array.isArray(matchExpressions) ? matchExpressions : []).flatMap((each): JsonValue[] => {
     const alone = { matchExpressions: [each] };

@@ -6,7 +6,7 @@
  */
 
 import { nearestWord } from "../../lib/text/nearest-word.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
 import type { FindingCode } from "../../model/objects/findings.ts";
 import {
   apiGroup,
@@ -86,8 +86,8 @@ function meantKind(kind: string): OwnKind | undefined {
  * document's own text, so never show it.
  */
 export function foreignKey(document: JsonValue): string {
-  const { apiVersion, kind, metadata } = isJsonObject(document) ? document : {};
-  const { namespace, name } = isJsonObject(metadata) ? metadata : {};
+  const { apiVersion, kind, metadata } = objectOf(document);
+  const { namespace, name } = objectOf(metadata);
   return JSON.stringify([apiVersion, kind, namespace, name]);
 }
 

@@ -1,6 +1,6 @@
 /** Converts the admitted JSON of permits. Its times and durations have passed the patterns of the CRDs. */
 
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
 import type { GroupPermits } from "../../model/objects/group.ts";
 import type { InstallGrant, InstallPlan, InstallScope, LocalBoot, ReportRules } from "../../model/permits/permit.ts";
 
@@ -21,7 +21,7 @@ export function toInstallPlan(install: JsonValue | undefined): InstallPlan | und
 /** Returns what machines may report; undefined for a Profile whose machines may report no labels. */
 export function toReportRules(reports: JsonValue | undefined): ReportRules | undefined {
   if (!isJsonObject(reports)) return undefined;
-  const labels = Object.entries(isJsonObject(reports.labels) ? reports.labels : {}).map(([name, values]) => {
+  const labels = Object.entries(objectOf(reports.labels)).map(([name, values]) => {
     const texts = Array.isArray(values) ? values.filter((value) => typeof value === "string") : [];
     return [name, texts] as const;
   });

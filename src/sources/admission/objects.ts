@@ -1,7 +1,7 @@
 /** Converts admitted JSON into the types of `model/objects/source.ts`. The JSON has passed its schema and its rules. */
 
 import { assert } from "../../lib/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf, textEntries } from "../../model/json.ts";
 import { normalizeExpressions } from "../../model/labels/expression.ts";
 import { isOwnUuid, isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
 import { type GroupSpec, normalizeSelector } from "../../model/objects/group.ts";
@@ -21,7 +21,6 @@ import type { LocalBoot } from "../../model/permits/permit.ts";
 import type { SchemaFinding } from "./check.ts";
 import { writtenExpressions } from "./expressions.ts";
 import { permitsOfGroup, readLocalBoot, toInstallGrant, toInstallPlan, toReportRules } from "./installs.ts";
-import { mayHold, objectOf, textEntries } from "./json-parts.ts";
 
 /** Returns the spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
@@ -187,7 +186,7 @@ export function machineStandIn(spec: JsonValue | undefined): MachineSpec | undef
 
 /** Returns the readable identities, each once: `uuid/...` before `mac/...`. */
 function identitiesIn(written: JsonValue | undefined): readonly string[] {
-  const { uuid, macs } = isJsonObject(written) ? written : {};
+  const { uuid, macs } = objectOf(written);
   const own = typeof uuid === "string" && isUuid(uuid) && isOwnUuid(uuid.toLowerCase()) ? [uuid.toLowerCase()] : [];
   const addresses = (Array.isArray(macs) ? macs : []).flatMap((mac: JsonValue) =>
     typeof mac === "string" ? (normalizeMac(mac) ?? []) : [],
@@ -196,4 +195,9 @@ function identitiesIn(written: JsonValue | undefined): readonly string[] {
     ...own.map((value) => identity("uuid", value)),
     ...[...new Set(addresses)].map((value) => identity("mac", value)),
   ];
+}
+
+/** False only if `hold` is false, null or absent. An unreadable `hold` keeps the machines waiting. */
+export function mayHold(hold: JsonValue | undefined): boolean {
+  return hold !== undefined && hold !== null && hold !== false;
 }

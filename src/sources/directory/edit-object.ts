@@ -6,7 +6,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Document, isMap, isScalar, isSeq, type Pair, parseAllDocuments, type YAMLMap } from "yaml";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
 import { apiGroup, type ObjectName } from "../../model/objects/source.ts";
 import type { TextFormat } from "./yaml-documents.ts";
 
@@ -212,7 +212,7 @@ function without(value: JsonValue, name: ObjectName): JsonValue {
 function merged(object: JsonObject, patch: JsonObject): JsonObject {
   const changed = Object.entries(patch).map(([name, value = null]) => {
     const own = object[name];
-    return [name, isJsonObject(value) ? merged(isJsonObject(own) ? own : {}, value) : value] as const;
+    return [name, isJsonObject(value) ? merged(objectOf(own), value) : value] as const;
   });
   return { ...object, ...Object.fromEntries(changed) };
 }

@@ -4,7 +4,7 @@
  */
 
 import type { CallerReview, ClusterCallers, MachinePatch, PatchRefusal } from "../../model/cluster-callers.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, objectOf } from "../../model/json.ts";
 import { ApiError } from "./client/api-error.ts";
 import { ApiClient, type ApiClientOptions } from "./client/client.ts";
 import type { ClusterAccess } from "./client/kube-config.ts";
@@ -34,7 +34,7 @@ export class ApiCallers implements ClusterCallers {
   async review(token: string): Promise<CallerReview> {
     return await this.#as(token, async (client) => {
       const { status } = await this.#post(client, authentication, reviewOf("authentication", "SelfSubjectReview", {}));
-      const user = isJsonObject(status) && isJsonObject(status.userInfo) ? status.userInfo : {};
+      const user = objectOf(objectOf(status).userInfo);
       const name = typeof user.username === "string" ? user.username : "an account without a name";
       const missing = await this.#missingRight(client);
       if (missing === undefined) return { kind: "admitted", name } as const;

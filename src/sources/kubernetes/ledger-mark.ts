@@ -8,7 +8,7 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { Deadline } from "../../lib/deadline.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, objectOf } from "../../model/json.ts";
 import { ApiError } from "./client/api-error.ts";
 import type { ApiClient } from "./client/client.ts";
 import { collectionPath, objectPath, resources } from "./client/resources.ts";
@@ -152,7 +152,7 @@ export class ConfigMapMark {
 function foundMark({ metadata, data }: JsonObject, name: string): FoundMark {
   const resourceVersion = isJsonObject(metadata) ? metadata.resourceVersion : undefined;
   if (typeof resourceVersion !== "string") throw new ApiError("protocol", { what: "an object without a version" });
-  const { id, index } = isJsonObject(data) ? data : {};
+  const { id, index } = objectOf(data);
   if (id === undefined && index === undefined) return { mark: undefined, resourceVersion };
   if (typeof id !== "string" || !/^[0-9a-f]{8}$/.test(id) || typeof index !== "string" || !/^\d{1,15}$/.test(index)) {
     throw new ApiError("protocol", { what: `ConfigMap ${name} has no mark that davit can read` });

@@ -12,7 +12,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { parse } from "yaml";
 import { codeOf } from "../../../lib/errors.ts";
 import { StartError } from "../../../lib/start-error.ts";
-import { isJsonObject } from "../../../model/json.ts";
+import { isJsonObject, objectOf } from "../../../model/json.ts";
 
 export interface KubeConfigOptions {
   /**
@@ -234,7 +234,7 @@ function tokenFilesOf(text: string): ReadonlyMap<string, string> {
   const users: readonly unknown[] = isJsonObject(config) && Array.isArray(config.users) ? config.users : [];
   const files = new Map<string, string>();
   for (const entry of users) {
-    const { name, user } = isJsonObject(entry) ? entry : {};
+    const { name, user } = objectOf(entry);
     const tokenFile = isJsonObject(user) ? user.tokenFile : undefined;
     if (typeof name === "string" && typeof tokenFile === "string" && tokenFile !== "") files.set(name, tokenFile);
   }

@@ -13,7 +13,7 @@
  * Nothing shows what another client than kubectl wrote while the CRD was too old.
  */
 
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../../model/json.ts";
+import { type JsonObject, type JsonValue, objectOf, parseJsonObject } from "../../../model/json.ts";
 import type { OwnName } from "../../../model/objects/source.ts";
 
 export interface Dropped {
@@ -145,8 +145,4 @@ function selectorOf(spec: JsonValue | undefined): JsonObject {
 
 function matchLabelsOf(spec: JsonValue | undefined): JsonObject {
   return objectOf(selectorOf(spec).matchLabels);
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

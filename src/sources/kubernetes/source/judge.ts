@@ -6,7 +6,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { compareBytes } from "../../../lib/order.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../../model/json.ts";
 import type { ProfileCaution } from "../../../model/objects/profile.ts";
 import {
   type GroupObject,
@@ -109,7 +109,7 @@ function generationOf({ metadata }: JsonObject): number {
 
 /** Returns the object as a person would write it, without the API server's additions. */
 function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVersion, kind }: Resource): JsonValue {
-  const { labels } = isJsonObject(object.metadata) ? object.metadata : {};
+  const { labels } = objectOf(object.metadata);
   const metadata = { name, namespace, ...(isJsonObject(labels) && { labels }) };
   const content = Object.entries(object).filter(([field]) => contentFields.has(field));
   return { apiVersion, kind, metadata, ...Object.fromEntries(content) };

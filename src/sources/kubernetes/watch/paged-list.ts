@@ -4,7 +4,7 @@
  */
 
 import { nextTurn, Slices } from "../../../lib/slices.ts";
-import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import { isJsonObject, type JsonObject, objectOf } from "../../../model/json.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { MirroredObject } from "./mirror.ts";
@@ -67,7 +67,7 @@ function prepareItem<Value>(object: unknown, { prepare }: PagedListOptions<Value
 }
 
 function readPage({ items, metadata }: JsonObject) {
-  const { resourceVersion, continue: place } = isJsonObject(metadata) ? metadata : {};
+  const { resourceVersion, continue: place } = objectOf(metadata);
   // A Go server may send an empty list as null.
   const isList = Array.isArray(items) || items === null;
   if (!isList || typeof resourceVersion !== "string" || resourceVersion === "") {

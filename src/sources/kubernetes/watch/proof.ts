@@ -12,7 +12,7 @@
  */
 
 import type { Clock } from "../../../lib/clock.ts";
-import { isJsonObject, type JsonObject } from "../../../model/json.ts";
+import { isJsonObject, type JsonObject, objectOf } from "../../../model/json.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import { readMeta } from "./mirror.ts";
@@ -63,7 +63,7 @@ export async function proofOf(options: ProofOptions): Promise<Proof> {
   // While davit waits for the answer, the watch may deliver a later change.
   const deliveredBefore = delivered();
   const { metadata, items } = await client.json({ ...question, retries: 0 });
-  const { resourceVersion: newest, continue: more } = isJsonObject(metadata) ? metadata : {};
+  const { resourceVersion: newest, continue: more } = objectOf(metadata);
   if (typeof newest !== "string") throw new ApiError("protocol", { what: "the answer is no list" });
   if (isOlder(newest, deliveredBefore)) return "rewound";
   if (reaches(delivered(), newest)) return "proven";
