@@ -61,21 +61,29 @@ export class WholeTtl {
     const wholeMs = ttlSeconds * 1_000;
     for (let sinceMs = beganAtMs; ; ) {
       await this.#clockKnown(written);
-      const found = this.#nodeAt(node.path);
-      // Another client has changed the node.
-      if (found !== undefined && found.modifiedIndex !== node.modifiedIndex) return node.expiresAtMs;
-      const endsAtMs = found?.timer?.dueAtMs ?? node.expiresAtMs ?? lastExpiryMs;
+      const { endsAtMs, isOther } = this.#endOf(node);
       const atMs = membership.nowMs() + membership.behindMs;
-      if (endsAtMs - atMs >= wholeMs - mayLackMs || endsAtMs >= lastExpiryMs) return endsAtMs;
+      if (endsAtMs - atMs >= wholeMs - mayLackMs || endsAtMs >= lastExpiryMs) {
+        return isOther ? node.expiresAtMs : endsAtMs;
+      }
       const tookMs = clock.monotonicMs() - sinceMs;
       sinceMs = clock.monotonicMs();
-      // A node that is missing has ended, or another client has removed it.
-      if (found === undefined || sinceMs - beganAtMs > giveUpMs) {
+      // A node that is missing has ended, or another client has removed it. One that was changed is no longer this
+      // write's: if its writer was given up, nobody keeps its ttl.
+      if (isOther || sinceMs - beganAtMs > giveUpMs) {
         throw new StoreError("logFailed", `${written}: it took too long to keep its ttl; try again`, 0);
       }
       const leftMs = Math.ceil(wholeMs + membership.behindMs + Math.min(2 * tookMs, maxSpareMs));
       await extend({ kind: "extend", path: node.path, modifiedIndex: node.modifiedIndex, leftMs });
     }
+  }
+
+  /** Returns when a written node ends. If another write followed, the later end of the two counts. */
+  #endOf({ path, modifiedIndex, expiresAtMs = lastExpiryMs }: NodeRecord): { endsAtMs: number; isOther: boolean } {
+    const found = this.#nodeAt(path);
+    const foundEndsAtMs = found && (found.timer?.dueAtMs ?? lastExpiryMs);
+    const isOther = found?.modifiedIndex !== modifiedIndex;
+    return { isOther, endsAtMs: isOther ? Math.max(expiresAtMs, foundEndsAtMs ?? 0) : (foundEndsAtMs ?? expiresAtMs) };
   }
 
   #nodeAt(path: StorePath): TreeNode | undefined {

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Command, SingleCommand } from "../../src/store/command/command.ts";
-import { decodeRecord } from "../../src/store/command/command-codec.ts";
+import { decodeRecord, encodeRecord } from "../../src/store/command/command-codec.ts";
 import { Expiry } from "../../src/store/command/expiry.ts";
 import { type StoreEvent, storePath } from "../../src/store/core/node.ts";
 import { StateMachine } from "../../src/store/snapshot/state-machine.ts";
@@ -350,6 +350,29 @@ describe("a member that does not lead", () => {
     await Promise.all(waiting);
     await expiry.stop();
   });
+});
+
+it("a write that lay in etcd for seconds does not end a key earlier than the write that was answered before it", () => {
+  const machine = new StateMachine(undefined);
+  const logged = (atMs: number, command: Command) =>
+    machine.replay(decodeRecord(encodeRecord({ atMs, clockTerm: 1, command })), 1);
+  logged(0, { kind: "batch", commands: [] });
+  const path = storePath("/lock");
+  // Its client gave it up at a member that waited for etcd, and wrote again at another member.
+  logged(9_000, { kind: "set", path, value: "held", ttlSeconds: 4 });
+  logged(12_000, { kind: "extend", path, modifiedIndex: 1, leftMs: 4_000 });
+  logged(100, { kind: "set", path, value: "held", ttlSeconds: 4 });
+  expect(machine.tree.timers.nextDueAtMs).toBe(16_000);
+  expect(machine.lastAtMs).toBe(12_000);
+});
+
+it("a record of davit 0.2.0 with several members keeps its time, as its members have it", () => {
+  const machine = new StateMachine(undefined);
+  for (const atMs of [9_000, 100]) {
+    const record = { v: 1, atMs, clockTerm: 1, command: { kind: "set", path: "/lock", value: "held", ttlSeconds: 4 } };
+    machine.replay(decodeRecord(Buffer.from(JSON.stringify(record))), 1);
+  }
+  expect(machine.tree.timers.nextDueAtMs).toBe(4_100);
 });
 
 function bound(machine: StateMachine) {

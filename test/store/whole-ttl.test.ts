@@ -161,3 +161,17 @@ it("begins once the leader's time is known, and logs nothing for a write that to
   expect((await written).event).toBe(event);
   expect(commands).toEqual([]);
 });
+
+it.each([
+  { what: "ends as late", secondTtl: 9, answer: "resolves" },
+  { what: "ends earlier", secondTtl: 1, answer: "rejects" },
+] as const)("a late write that another one followed, which $what: it $answer", async ({ secondTtl, answer }) => {
+  const { files, store } = await slowStore();
+  files.syncsMs = [2_000];
+  const first = store.submit({ kind: "set", path, value: "1", ttlSeconds: 5 });
+  const second = store.submit({ kind: "set", path, value: "2", ttlSeconds: secondTtl });
+  const [outcome] = await Promise.allSettled([first, second]);
+  if (answer === "resolves") expect(outcome).toMatchObject({ value: { event: { node: { value: "1" } } } });
+  else expect(outcome).toMatchObject({ reason: { refusal: "logFailed" } });
+  await store.stop();
+});

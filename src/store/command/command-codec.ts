@@ -3,9 +3,10 @@
  *
  *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
  *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first records of a start
- *   {"v":1,"atMs":…,"clockTerm":…,"command":{…}}                  in a log with several members
+ *   {"v":1,"atMs":…,"clockTerm":…,"command":{…}}                  in a log of davit 0.2.0 with several members
  *
- *   {"v":2,"atMs":…,"command":{"kind":"extend",…}}                version 2 has only this command more
+ *   {"v":2,"atMs":…,"command":{"kind":"extend",…}}                since version 2
+ *   {"v":2,"atMs":…,"clockTerm":…,"command":{…}}                  the time counts as at least that of the record before
  *
  * A field can be added without a new version if records without the field keep their meaning. An expected index is a
  * decimal string, because a JSON number cannot hold every 64-bit number. UTF-8 never has the byte FF, and the log
@@ -17,13 +18,13 @@ import { newerFormat } from "../core/log-port.ts";
 import { parseJson, path, stored } from "../core/stored-json.ts";
 import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 
-/** The version of every command but `extend`, so that an older davit can read a log without it. */
+/** The version of every command but `extend` in a log with one member, so that an older davit can read it. */
 const version = 1;
-/** The version of `extend`. davit refuses to read later versions. */
+/** The version of `extend`, and of a log with several members. davit refuses to read later versions. */
 const lastVersion = 2;
 
 export function encodeRecord({ atMs, run, beganAtMs, clockTerm, command }: CommandRecord): Uint8Array {
-  const v = command.kind === "extend" ? lastVersion : version;
+  const v = command.kind === "extend" || clockTerm !== undefined ? lastVersion : version;
   return Buffer.from(JSON.stringify({ v, atMs, run, beganAtMs, clockTerm, command: writable(command) }));
 }
 
@@ -41,8 +42,8 @@ export function* encodeBatchRecord(
   const pieces: Buffer[] = [];
   const began = beganAtMs === undefined ? "" : `"beganAtMs":${beganAtMs},`;
   const start = run === undefined ? began : `"run":${JSON.stringify(run)},${began}`;
-  const clock = clockTerm === undefined ? "" : `"clockTerm":${clockTerm},`;
-  let text = `{"v":${version},"atMs":${atMs},${start}${clock}"command":{"kind":"batch","commands":[`;
+  const [v, clock] = clockTerm === undefined ? [version, ""] : [lastVersion, `"clockTerm":${clockTerm},`];
+  let text = `{"v":${v},"atMs":${atMs},${start}${clock}"command":{"kind":"batch","commands":[`;
   for (const [number, command] of commands.entries()) {
     if (number > 0) text += ",";
     text += JSON.stringify(writable(command));
@@ -119,5 +120,6 @@ export function decodeRecord(bytes: Uint8Array): CommandRecord {
   const json = parseJson(bytes);
   const { v: found } = stored(versionShape, json);
   if (found > lastVersion) throw newerFormat("a command of the log", found, lastVersion);
-  return stored(recordShape, json);
+  const record = stored(recordShape, json);
+  return found < lastVersion && record.clockTerm !== undefined ? { ...record, mayGoBack: true } : record;
 }

@@ -105,6 +105,8 @@ export interface CommandRecord {
   readonly beganAtMs?: number | undefined;
   /** The term of the leader whose clock gave `atMs`; absent in a log with one member. */
   readonly clockTerm?: number | undefined;
+  /** True for a record of davit 0.2.0 with several members: its time may be before that of the record before it. */
+  readonly mayGoBack?: boolean;
   readonly command: Command;
 }
 

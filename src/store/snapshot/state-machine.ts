@@ -100,11 +100,13 @@ export class StateMachine {
    * Takes the times of the next record.
    * @returns the record's time by the clock of its run. A member may have stamped the record by the clock of an earlier
    * leader. Then the result is the time of the previous record, because the clocks of two leaders may differ by any
-   * amount.
+   * amount. So it is for a record that lay in etcd for seconds: a client that gave this write up, and has the answer
+   * to the same write at another member, must not lose its key early.
    */
-  #timeOf({ atMs, beganAtMs = atMs, clockTerm }: CommandRecord, term: number): number {
+  #timeOf({ atMs, beganAtMs = atMs, clockTerm, mayGoBack = false }: CommandRecord, term: number): number {
+    const lastAtMs = this.#lastAtMs ?? atMs;
     if (term !== this.#term) this.beginRun(term, beganAtMs);
-    else if (clockTerm !== undefined && clockTerm !== term) return this.#lastAtMs ?? atMs;
+    else if (clockTerm !== undefined && (clockTerm !== term || (!mayGoBack && atMs < lastAtMs))) return lastAtMs;
     this.#lastAtMs = atMs;
     return atMs;
   }
