@@ -353,8 +353,8 @@ describe("the source of objects", () => {
       problem: "No own certificate for --store-ca-configmap: give --store-own-certificate",
     },
     {
-      args: ["--kubernetes", "--store-own-certificate", "--store-certificate-name", "a:2379"],
-      problem: 'Bad value "a:2379" for --store-certificate-name: must be a DNS name or an IP address, without a port',
+      args: ["--kubernetes", "--store-own-certificate", "--store-allowed-host", "a:2379"],
+      problem: 'Bad value "a:2379" for --store-allowed-host: must be a DNS name or an IP address, without a port',
     },
     {
       args: ["--kubernetes", "--store-own-certificate", "--store-cert-file", "c", "--store-key-file", "k"],

@@ -66,7 +66,7 @@ export class BootApp {
     };
     const credentials = () => readCredentials(this.#credentialFiles);
     // Later than any proof that comes in time (`signs-of-life.ts`).
-    const unprovenMs = config.maxStalenessMs === 0 ? undefined : config.maxStalenessMs * 0.8;
+    const unprovenMs = config.installMaxSourceAgeMs === 0 ? undefined : config.installMaxSourceAgeMs * 0.8;
     const followerAt: FollowerAt = ({ fileEnding, ...more }) => {
       const path = config.copyFile && `${config.copyFile}${fileEnding}`;
       return new StoreFollower({

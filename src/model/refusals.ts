@@ -163,7 +163,7 @@ export const doubts = {
     "objects are changing, and nothing installs until davit has taken in all changes: see the log if this lasts",
   unreadable: "a document of the store is of a later davit: upgrade this one",
   unconfirmed: "no source has confirmed the served objects since the start",
-  stale: "the last confirmation by the source is older than --max-staleness",
+  stale: "the last confirmation by the source is older than --install-max-source-age",
 } as const;
 
 export type Doubt = keyof typeof doubts;

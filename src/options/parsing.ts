@@ -6,6 +6,7 @@
 
 import { parseArgs } from "node:util";
 import { nearestWord } from "../lib/text/nearest-word.ts";
+import { formerNames } from "./former-names.ts";
 
 /** The mistakes in a command line, one sentence each. */
 export class ConfigError extends Error {
@@ -105,6 +106,7 @@ export function readTable<Options extends OptionTable>(
     }
     values[name] = value instanceof OptionRefusal ? option.repeatable && option.read([]) : value;
   }
+  problems.push(...formerVariables(table, environment));
   return { values: values as Values<Options>, problems, faulty };
 }
 
@@ -192,19 +194,36 @@ function meantFlag(
   flags: readonly string[],
 ): string | undefined {
   const word = rawName.replace(/^-+/, "");
-  return flags.includes(name) ? name : nearestWord(word, flags);
+  return [name, formerNames[name]?.now].find((flag) => flags.includes(flag ?? "")) ?? nearestWord(word, flags);
 }
 
 function flagProblem(
   option: Option<unknown> | undefined,
-  { rawName, value }: { readonly rawName: string; readonly value?: string | undefined },
+  { name, rawName, value }: { readonly name: string; readonly rawName: string; readonly value?: string | undefined },
   given: ReadonlyMap<string, readonly string[]>,
   meant: string | undefined,
 ): string | undefined {
-  if (option === undefined) return `Unknown option "${rawName}": ${meant ? `write --${meant}` : "see --help"}`;
+  if (option === undefined) {
+    const kind = meant !== undefined && formerNames[name]?.now === meant ? "Former" : "Unknown";
+    return `${kind} option "${rawName}": ${meant ? `write --${meant}` : "see --help"}`;
+  }
   if (option.value !== undefined && value === undefined) return `No value for --${option.flag}: give ${option.value}`;
   if (option.repeatable !== true && given.has(option.flag)) return `Option --${option.flag} is given twice: keep one`;
   return undefined;
+}
+
+/** Returns the environment variable of an option. */
+export function variableOf(flag: string): string {
+  return `DAVIT_${flag.toUpperCase().replaceAll("-", "_")}`;
+}
+
+/** Refuses variables of options that the command had before. */
+function formerVariables(table: OptionTable, environment: Environment): readonly string[] {
+  const flags = Object.values(table).map(({ flag }) => flag);
+  return Object.entries(formerNames).flatMap(([name, { now, of = now }]) => {
+    const isGiven = (environment[variableOf(name)] ?? "") !== "";
+    return isGiven && flags.includes(of) ? [`Former variable ${variableOf(name)}: write ${variableOf(now)}`] : [];
+  });
 }
 
 function findTexts(
@@ -214,7 +233,7 @@ function findTexts(
 ): { texts: readonly string[]; where: string } | undefined {
   const texts = given.get(option.flag);
   if (texts !== undefined) return { texts, where: `--${option.flag}` };
-  const variable = `DAVIT_${option.flag.toUpperCase().replaceAll("-", "_")}`;
+  const variable = variableOf(option.flag);
   const text = environment[variable];
   if (text !== undefined && text !== "")
     return { texts: option.repeatable ? text.split(",") : [text], where: variable };

@@ -102,13 +102,14 @@ export const storeListenerOptions = {
     ),
     excludes: { name: "storeCertFile", excess: "Two certificates of the store" },
   },
-  storeCertificateNames: {
-    flag: "store-certificate-name",
+  storeAllowedHosts: {
+    flag: "store-allowed-host",
     value: "HOST",
     repeatable: true,
-    help: "name or address in davit's own certificate, besides localhost and the host of --store-advertise-url",
+    help:
+      "name or address by which clients reach the store, besides localhost and the host of --store-advertise-url: " +
+      "davit's own certificate is valid for it, and a store without credentials answers requests that name it",
     read: each(readHost),
-    needs: [ownCertificate],
   } satisfies Option<readonly string[]>,
   storeCaConfigMap: {
     flag: "store-ca-configmap",
@@ -148,15 +149,6 @@ export const storeListenerOptions = {
     help: "the audience that tokens of ServiceAccounts must have",
     read: one(readText),
   } satisfies Option<string>,
-  allowedHosts: {
-    flag: "allowed-host",
-    value: "HOST",
-    repeatable: true,
-    help:
-      "host name by which clients may reach a store without credentials; IP addresses, localhost and the host of " +
-      "--store-advertise-url are always allowed",
-    read: each(readHost),
-  } satisfies Option<readonly string[]>,
   storeMaxValueBytes: {
     flag: "store-max-value-bytes",
     value: "BYTES",

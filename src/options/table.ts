@@ -65,8 +65,8 @@ export const serviceOptions = {
       help: "how long a restarted davit waits for the source or the store; after that it serves the copy on disk",
       read: one(readDuration),
     } satisfies Option<number>,
-    maxStalenessMs: {
-      flag: "max-staleness",
+    installMaxSourceAgeMs: {
+      flag: "install-max-source-age",
       value: "DURATION",
       preset: "60s",
       help:

@@ -95,7 +95,7 @@ describe("a Profile's effect", () => {
     const labels = labelsFromQuery("zone=a");
     const none = { matching: [], matchingCount: 1, nearest: [], otherCount: 0, selectorLabels: new Set<string>() };
     const { refused } = explain(new BootSnapshot(index, labels), labels, none);
-    expect(refused?.doubt).toBe("the last confirmation by the source is older than --max-staleness: 93 s ago");
+    expect(refused?.doubt).toBe("the last confirmation by the source is older than --install-max-source-age: 93 s ago");
   });
 
   it("is told of a Group that is held, too", async () => {

@@ -5,7 +5,7 @@ import { FakeClock } from "../helpers/fake-clock.ts";
 it("is unconfirmed until something was proven, and stale once that is too long ago", async () => {
   const clock = new FakeClock();
   await clock.advance(5_000);
-  const freshness = new Freshness({ clock, maxStalenessMs: 60_000 });
+  const freshness = new Freshness({ clock, installMaxSourceAgeMs: 60_000 });
   expect(freshness.staleness).toBe("unconfirmed");
   let provenAtMs: number | undefined;
   freshness.provenBy(() => provenAtMs);
@@ -23,7 +23,7 @@ it("is unconfirmed until something was proven, and stale once that is too long a
 
 it("does not go by a wall clock that is set", async () => {
   const clock = new FakeClock();
-  const freshness = new Freshness({ clock, maxStalenessMs: 60_000 });
+  const freshness = new Freshness({ clock, installMaxSourceAgeMs: 60_000 });
   freshness.provenBy(() => 0);
   await clock.advance(59_000);
   clock.stepWallClock(86_400_000);
@@ -35,7 +35,7 @@ it("does not go by a wall clock that is set", async () => {
 
 it("never is either where there is no limit", async () => {
   const clock = new FakeClock();
-  const freshness = new Freshness({ clock, maxStalenessMs: 0 });
+  const freshness = new Freshness({ clock, installMaxSourceAgeMs: 0 });
   expect(freshness.staleness).toBeUndefined();
   freshness.provenBy(() => 0);
   await clock.advance(86_400_000);

@@ -85,7 +85,7 @@ export class ChaosRun {
       cluster,
       directory,
       serveArgs: ["--watch-silence", "3s", "--tombstone-ttl", "5s"],
-      commonArgs: ["--max-staleness", `${maxStaleMs}ms`, "--source-grace", "1s"],
+      commonArgs: ["--install-max-source-age", `${maxStaleMs}ms`, "--source-grace", "1s"],
     });
     const run = new ChaosRun(options, { directory, cluster, davits });
     await run.#mark(0);

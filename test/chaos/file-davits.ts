@@ -26,7 +26,7 @@ export async function startFileDavits({ manifests, folder }: FileDavitsOptions):
   const dataDir = join(folder, "data");
   const [storePort = 0] = await freePorts(1);
   const relay = await Relay.start(storePort);
-  const common = ["--max-staleness", `${maxStaleMs}ms`, ...(await assetArgs(folder))];
+  const common = ["--install-max-source-age", `${maxStaleMs}ms`, ...(await assetArgs(folder))];
   const args = ["--store-address", `127.0.0.1:${storePort}`, "--tombstone-ttl", "5s", "--boot-threads", "2", ...common];
   const serve = () => startDavit({ manifests, dataDir, args });
   const storeUrl = `http://127.0.0.1:${relay.port}`;

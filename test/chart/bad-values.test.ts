@@ -59,6 +59,7 @@ const bySchema: readonly BadValues[] = [
 
 // What does not fit together, or is worth a sentence of its own.
 const byTemplate: readonly BadValues[] = [
+  { set: "maxStaleness=90s", told: "maxStaleness is a former value: write installMaxSourceAge" },
   {
     set: "fullnameOverride=Netboot_1",
     told: 'fullnameOverride is "Netboot_1": write 1 to 45 lower-case letters, digits and hyphens, a letter first',

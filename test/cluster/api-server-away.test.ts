@@ -11,7 +11,7 @@ import { Rack } from "./rack.ts";
 // Retries wait up to ten seconds after a row of failures, and machines of tests are busy.
 const patience = { timeout: 60_000, interval: 50 };
 const timeoutMs = 120_000;
-const staleness = ["--max-staleness", "10s"];
+const staleness = ["--install-max-source-age", "10s"];
 
 describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeout: timeoutMs }, () => {
   let cluster: Cluster;
@@ -67,7 +67,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
     ["silent", () => cluster.pause(), () => cluster.resume()],
     ["not to be reached", () => proxy.disconnect(), () => proxy.behave()],
   ])(
-    "is %s for longer than --max-staleness: an Install waits, what boots goes on, and all is as before",
+    "is %s for longer than --install-max-source-age: an Install waits, what boots goes on, and all is as before",
     async (_, away, back) => {
       const kinds = [
         [11, "wipe", "Install"],

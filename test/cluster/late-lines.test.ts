@@ -23,7 +23,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, while a connection brings lin
     await createAll(cluster, [profile("work", "first"), installer("wipe")]);
     await createAll(cluster, [machineGroup(1), machineGroup(2), machineGroup(machine, "wipe")]);
     const kubeconfig = cluster.kubeconfigFor("slow", cluster.adminToken, proxy.url);
-    rack = await Rack.start({ kubeconfig, args: ["--max-staleness", "10s"] });
+    rack = await Rack.start({ kubeconfig, args: ["--install-max-source-age", "10s"] });
   }, 180_000);
   afterAll(async () => {
     await rack?.stop();

@@ -49,7 +49,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
 
   const status = async () => (await fetch(`${davit.bootUrl}/ipxe?role=rack&mac=${mac}`)).status;
   const run = async (...words: readonly string[]) => {
-    const places = ["--operations-url", davit.opsUrl, "--kubeconfig", cluster.kubeconfig];
+    const places = ["--ops-url", davit.opsUrl, "--kubeconfig", cluster.kubeconfig];
     return await runCommand(["machine", ...words, ...places]);
   };
 
@@ -66,12 +66,12 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
     await expect.poll(status, { timeout: 20_000, interval: 200 }).toBe(200);
     expect((await run("hold", "mac-525400a19cae")).code).toBe(0);
     await expect.poll(status, { timeout: 20_000, interval: 200 }).toBe(503);
-    const held = await runCommand(["machine", "list", "--phase", "Held", "--operations-url", davit.opsUrl]);
+    const held = await runCommand(["machine", "list", "--phase", "Held", "--ops-url", davit.opsUrl]);
     expect(held.output).toContain("machine-enrolment/mac-525400a19cae");
   }, 180_000);
 
   it("the ledger's mark is in its ConfigMap, and names the ledger that davit machine shows", async () => {
-    const { output } = await runCommand(["machine", "ledger", "--output", "json", "--operations-url", davit.opsUrl]);
+    const { output } = await runCommand(["machine", "ledger", "--output", "json", "--ops-url", davit.opsUrl]);
     const { id, health } = JSON.parse(output);
     expect(health).toBe("ok");
     const { body } = await cluster.ask({ path: "/api/v1/namespaces/machine-enrolment/configmaps/davit-ledger" });

@@ -253,7 +253,7 @@ describe("davit machine install", () => {
     bed().cluster.put(webPath, {});
     const environment = {
       KUBECONFIG: join(bed().folder, "kubeconfig"),
-      DAVIT_OPERATIONS_URL: bed().url,
+      DAVIT_OPS_URL: bed().url,
       DAVIT_SCOPE: "All",
       DAVIT_UNTIL: "168h",
       DAVIT_NAMESPACE: "a,b",

@@ -190,29 +190,29 @@ describe("davit machine ledger", () => {
 
 describe("the listener", () => {
   it("that is away is named, with the cure", async () => {
-    const { code, errors } = await runCommand(["machine", "list", "--operations-url", "http://127.0.0.1:9"]);
+    const { code, errors } = await runCommand(["machine", "list", "--ops-url", "http://127.0.0.1:9"]);
     expect([code, errors]).toEqual([
       1,
-      'Asking "http://127.0.0.1:9": nothing listens there: start davit serve, or give --operations-url, such as of kubectl port-forward\n',
+      'Asking "http://127.0.0.1:9": nothing listens there: start davit serve, or give --ops-url, such as of kubectl port-forward\n',
     ]);
   });
 
   it("may be another server", async () => {
-    const { errors } = await runCommand(["machine", "list", "--operations-url", bed().cluster.url]);
-    expect(errors).toMatch(/^Asking ".*": it answers 404: --operations-url must name davit's operations listener\n$/);
+    const { errors } = await runCommand(["machine", "list", "--ops-url", bed().cluster.url]);
+    expect(errors).toMatch(/^Asking ".*": it answers 404: --ops-url must name davit's operations listener\n$/);
   });
 
   it("gets a token from a file, and no message has the token", async () => {
     const strict = await MachinesBed.start({ adminTokens: true });
     const file = join(strict.folder, "wrong");
     await writeFile(file, "wrong-token-0123456789\n", { mode: 0o600 });
-    const refused = await strict.run("adopt", mac, "--operations-token-file", file);
+    const refused = await strict.run("adopt", mac, "--ops-token-file", file);
     expect(refused).toEqual({
       code: 1,
       output: "",
-      errors: `Asking "${strict.url}": it asks for an admin token: give --operations-token-file with a token of its --ops-admin-token-file\n`,
+      errors: `Asking "${strict.url}": it asks for an admin token: give --ops-token-file with a token of its --ops-admin-token-file\n`,
     });
-    const admitted = await strict.run("adopt", mac, "--operations-token-file", join(strict.folder, "admin-token"));
+    const admitted = await strict.run("adopt", mac, "--ops-token-file", join(strict.folder, "admin-token"));
     expect(admitted.code).toBe(0);
     for (const { output, errors } of [refused, admitted]) expect(output + errors).not.toContain(adminToken);
     await strict.stop();
@@ -221,13 +221,13 @@ describe("the listener", () => {
   it("never gets a token that others on the network could read, nor one from a file that others can read", async () => {
     const { folder } = bed();
     const token = join(folder, "admin-token");
-    const words = ["machine", "list", "--operations-token-file", token];
-    const remote = await runCommand([...words, "--operations-url", "http://davit.example:8081"]);
+    const words = ["machine", "list", "--ops-token-file", token];
+    const remote = await runCommand([...words, "--ops-url", "http://davit.example:8081"]);
     expect(remote.code).toBe(2);
     expect(remote.errors).toContain('No TLS with "http://davit.example:8081": a token needs a URL that begins with');
     const open = join(folder, "open");
     await writeFile(open, `${adminToken}\n`, { mode: 0o644 });
-    const { code, errors } = await bed().run("list", "--operations-token-file", open);
+    const { code, errors } = await bed().run("list", "--ops-token-file", open);
     expect([code, errors]).toEqual([
       1,
       expect.stringMatching(/^Cannot use ".*open": other users can read or write it/),
@@ -243,7 +243,7 @@ describe("davit machine", () => {
       expect(output).toContain(`  davit machine ${verb} `);
       const help = await runCommand(["machine", verb, "--help"]);
       expect([help.code, help.output]).toEqual([0, expect.stringContaining(`Usage: davit machine ${verb}`)]);
-      expect(help.output).toContain("--operations-url URL");
+      expect(help.output).toContain("--ops-url URL");
     }
   });
 

@@ -63,12 +63,12 @@ export class MachinesBed {
 
   /** Runs any command that asks the listener. */
   async runAny(...words: readonly string[]): Promise<Ran> {
-    return await runCommand([...words, "--operations-url", this.url]);
+    return await runCommand([...words, "--ops-url", this.url]);
   }
 
   /** Runs `davit machine` against the listener, without a cluster. */
   async run(...words: readonly string[]): Promise<Ran> {
-    return await runCommand(["machine", ...words, "--operations-url", this.url]);
+    return await runCommand(["machine", ...words, "--ops-url", this.url]);
   }
 
   /** The same with the cluster's kubeconfig, whose context is of the namespace `racks`. */

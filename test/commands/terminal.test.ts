@@ -95,7 +95,7 @@ describe("davit history and davit preview", () => {
 
 describe("colours", () => {
   const list = (options: Parameters<typeof runCommand>[1]) =>
-    runCommand(["machine", "list", "--operations-url", bed().url], options);
+    runCommand(["machine", "list", "--ops-url", bed().url], options);
 
   it("are on a terminal only, and never where NO_COLOR or a dumb terminal forbids them", async () => {
     bed().fake.entries.push(entry("1", { identities: [`mac/${mac}`], state: "Failed" }));
@@ -114,7 +114,7 @@ describe("colours", () => {
 describe("--watch", { timeout: 60_000 }, () => {
   it("prints the lines that have changed, goes on after a failure, and ends by a signal", async () => {
     bed().fake.machines.push(machine("racks/node7", { identities: [`mac/${mac}`] }));
-    const child = spawn(process.execPath, [davitProgram, "machine", "list", "--watch", "--operations-url", bed().url]);
+    const child = spawn(process.execPath, [davitProgram, "machine", "list", "--watch", "--ops-url", bed().url]);
     let [output, errors] = ["", ""];
     child.stdout.setEncoding("utf8").on("data", (piece: string) => {
       output += piece;

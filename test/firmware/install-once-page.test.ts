@@ -68,7 +68,7 @@ describe.skipIf(isLeftOut)("docs/use/install-once.md", () => {
     const { opsUrl = "" } = davit ?? {};
     const port = line?.authoritySeenByMachine.split(":")[1] ?? "";
     const davitCommand = `davit() {
-  if [ "$1" = machine ]; then set -- "$@" --operations-url "${opsUrl}"; fi
+  if [ "$1" = machine ]; then set -- "$@" --ops-url "${opsUrl}"; fi
   "${root}/bin/davit" "$@"
 }`;
     const makeCommand = `make() {

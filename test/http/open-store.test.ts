@@ -81,7 +81,7 @@ describe("a store that asks for no credentials", () => {
   it.each(["127.0.0.1", "[::1]:2379", "192.0.2.7:80", "localhost:2379", "LOCALHOST", "store.lab", "keys.lab:1"])(
     "answers a request that names %s",
     async (host) => {
-      const port = await start("--store-advertise-url", "http://keys.lab:2379", "--allowed-host", "store.lab");
+      const port = await start("--store-advertise-url", "http://keys.lab:2379", "--store-allowed-host", "store.lab");
       for (const path of ["/v2/keys/", "/version"]) expect(await statusOf(port, path, { host })).toBe(200);
     },
   );

@@ -57,7 +57,7 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${port}`;
   start = {
     config: {
-      ...{ bootAddress, advertiseAddress: bootAddress, bootThreads: 2, maxStalenessMs: 60_000 },
+      ...{ bootAddress, advertiseAddress: bootAddress, bootThreads: 2, installMaxSourceAgeMs: 60_000 },
       ...{
         grubSeparator: "auto",
         grubCommands: "auto",

@@ -75,7 +75,7 @@ async function diff(manifests: string, ...words: readonly string[]) {
   return await runCommand(["diff", ...words], { input: [manifests] });
 }
 
-const running = () => ["--operations-url", davit.opsUrl, "--operations-token-file", at("tokens")];
+const running = () => ["--ops-url", davit.opsUrl, "--ops-token-file", at("tokens")];
 
 async function documents(body: string, headers: Record<string, string> = {}) {
   const authorization = "Bearer operations-token-0123456789";
@@ -113,13 +113,13 @@ describe("against a running davit", () => {
   });
 
   it.each([
-    ["without a token", () => running().slice(0, 2), "it asks for a token: give --operations-token-file"],
+    ["without a token", () => running().slice(0, 2), "it asks for a token: give --ops-token-file"],
     ["with a wrong token", () => [...running().slice(0, 3), at("wrong")], "it refuses the token"],
-    ["where nothing listens", () => ["--operations-url", "http://127.0.0.1:9"], "nothing listens there"],
-    ["at another listener", () => ["--operations-url", davit.bootUrl], "it does not show its objects"],
+    ["where nothing listens", () => ["--ops-url", "http://127.0.0.1:9"], "nothing listens there"],
+    ["at another listener", () => ["--ops-url", davit.bootUrl], "it does not show its objects"],
     [
       "with a token for a URL that others can read",
-      () => ["--operations-url", "http://192.0.2.1:8081", "--operations-token-file", at("tokens")],
+      () => ["--ops-url", "http://192.0.2.1:8081", "--ops-token-file", at("tokens")],
       'No TLS with "http://192.0.2.1:8081"',
     ],
     ["of another admin namespace", () => [...running(), "--admin-namespace", "ops"], "its --admin-namespace is none"],

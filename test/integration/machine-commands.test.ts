@@ -68,7 +68,7 @@ async function put(name: string, object: JsonObject): Promise<void> {
 }
 
 async function run(...words: readonly string[]): Promise<string> {
-  const { code, output, errors } = await runCommand(["machine", ...words, "--operations-url", davit.opsUrl]);
+  const { code, output, errors } = await runCommand(["machine", ...words, "--ops-url", davit.opsUrl]);
   expect([code, errors]).toEqual([0, ""]);
   return output;
 }

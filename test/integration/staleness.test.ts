@@ -12,7 +12,7 @@ import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } 
 
 const soon = { timeout: 60_000, interval: 50 };
 const limitMs = 180_000;
-const maxStaleness = ["--max-staleness", "2s"];
+const maxStaleness = ["--install-max-source-age", "2s"];
 
 const objectsWith = (hold: boolean) => `apiVersion: davit.dev/v1alpha1
 kind: Profile
@@ -90,7 +90,7 @@ async function serve(args: readonly string[] = maxStaleness): Promise<DavitProce
 }
 
 async function boot(store: string, args: readonly string[] = []): Promise<DavitBootProcess> {
-  const limit = args.includes("--max-staleness") ? [] : maxStaleness;
+  const limit = args.includes("--install-max-source-age") ? [] : maxStaleness;
   // Where the store keeps the token that it wants on loopback.
   const davit = await startDavitBoot(["--store", store, "--data-dir", join(folder, "data"), ...limit, ...args]);
   running.push(davit);
@@ -219,7 +219,7 @@ describe("a machine of a Profile that installs", { timeout: limitMs }, () => {
     await davit.stop();
     const again = await boot(davit.storeUrl, copy);
     expect(await answersFor(again, 5)).toEqual(new Set([`new ${waits}`, "running disk"]));
-    const careless = await boot(davit.storeUrl, [...copy, "--max-staleness", "0s"]);
+    const careless = await boot(davit.storeUrl, [...copy, "--install-max-source-age", "0s"]);
     expect(await answersFor(careless, 5)).toEqual(new Set(["new wipe", "running disk"]));
     await serve([...maxStaleness, "--store-address", new URL(davit.storeUrl).host]);
     await expect.poll(() => newOne(again), soon).toBe("wipe");

@@ -8,7 +8,7 @@ import { FakeClock } from "../helpers/fake-clock.ts";
 it("makes a proof as old as the time that the monotonic clock missed, until there is a later proof", async () => {
   const clock = new FakeClock();
   const suspensions = new Suspensions(clock);
-  const freshness = new Freshness({ clock, maxStalenessMs: 60_000 });
+  const freshness = new Freshness({ clock, installMaxSourceAgeMs: 60_000 });
   let provenAtMs = 0;
   freshness.provenBy(() => suspensions.corrected(provenAtMs));
   await clock.advance(10_000);

@@ -109,7 +109,7 @@ export class ExampleDavit {
       "install",
       `group/${group}`,
       "--print",
-      "--operations-url",
+      "--ops-url",
       this.davit.opsUrl,
     ]);
     const [, lines = ""] = output.split("\nspec:\n");

@@ -12,7 +12,7 @@ last ones. [operations.md](../operate/operations.md) and [machines.md](../operat
 
 Every option of \`davit serve\` and \`davit boot\` can also be set by an environment variable, such as \`DAVIT_BOOT_ADDRESS\`
 for \`--boot-address\`. In a variable, commas separate the values of a list. A flag overrides the variable. Of
-\`davit machine\`, only \`--operations-url\`, \`--operations-token-file\`, \`--kubeconfig\` and \`--context\` have variables.
+\`davit machine\`, only \`--ops-url\`, \`--ops-token-file\`, \`--kubeconfig\` and \`--context\` have variables.
 
 \`npm run options\` generates this page.
 `;

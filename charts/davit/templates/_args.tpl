@@ -28,7 +28,7 @@
 - --ops-console=false
 {{- end }}
 - --source-grace={{ .Values.sourceGrace }}
-- --max-staleness={{ .Values.maxStaleness }}
+- --install-max-source-age={{ .Values.installMaxSourceAge }}
 {{- with .Values.bootThreads }}
 {{- if ne (toString .) "1" }}
 - --boot-threads={{ . }}
@@ -135,7 +135,7 @@
 - --store-own-certificate
 - --store-ca-configmap={{ include "davit.store.name" . }}-ca
 {{- range include "davit.store.certificateNames" . | fromYamlArray }}
-- --store-certificate-name={{ . }}
+- --store-allowed-host={{ . }}
 {{- end }}
 {{- end }}
 {{- if include "davit.admitsFollowers" . }}

@@ -3,6 +3,7 @@
   a value for itself; all of these are reported at once.
 */ -}}
 {{- define "davit.problems" -}}
+{{- include "davit.problems.former" . }}
 {{- include "davit.problems.names" . }}
 {{- include "davit.problems.images" . }}
 {{- include "davit.problems.scope" . }}
@@ -18,6 +19,17 @@
 {{- include "davit.problems.network" . }}
 {{- include "davit.problems.monitoring" . }}
 {{- include "davit.problems.dnsmasq" . }}
+{{- end -}}
+
+{{- /* Values that the chart no longer has. The schema knows them as deprecated, so that their sentence has the cure. */ -}}
+{{- define "davit.problems.former" -}}
+{{- $former := dict
+  "maxStaleness" (list .Values.maxStaleness "write installMaxSourceAge") -}}
+{{- range $name, $facts := $former }}
+{{- if first $facts }}
+- {{ $name }} is a former value: {{ last $facts }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "davit.problems.names" -}}

@@ -20,15 +20,15 @@ const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: heartbe
  * Returns the defaults, or shorter times if the limit needs them. A follower's proof can be as old as a source's
  * interval and a heartbeat together, which is less than the limit. The source's interval is `rescanMs` for a directory.
  * For a cluster it is up to one and a half `proveMs`, or three if each second question needs a list.
- * @param maxStalenessMs the value of `--max-staleness`; 0 for no limit.
+ * @param installMaxSourceAgeMs the value of `--install-max-source-age`; 0 for no limit.
  */
-export function signsOfLife(maxStalenessMs: number): SignsOfLife {
-  if (maxStalenessMs === 0) return preset;
+export function signsOfLife(installMaxSourceAgeMs: number): SignsOfLife {
+  if (installMaxSourceAgeMs === 0) return preset;
   return {
-    rescanMs: Math.min(preset.rescanMs, maxStalenessMs / 2),
-    proveMs: Math.min(preset.proveMs, maxStalenessMs / 4),
-    beatMs: Math.min(preset.beatMs, maxStalenessMs / 6),
-    // By then every Install has waited for `maxStalenessMs`, and somebody may have noticed.
-    pastMs: maxStalenessMs * 2,
+    rescanMs: Math.min(preset.rescanMs, installMaxSourceAgeMs / 2),
+    proveMs: Math.min(preset.proveMs, installMaxSourceAgeMs / 4),
+    beatMs: Math.min(preset.beatMs, installMaxSourceAgeMs / 6),
+    // By then every Install has waited for `installMaxSourceAgeMs`, and somebody may have noticed.
+    pastMs: installMaxSourceAgeMs * 2,
   };
 }

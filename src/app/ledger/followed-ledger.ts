@@ -24,7 +24,7 @@ export type FollowerAt = (
 ) => StoreFollower;
 
 export interface FollowedLedgerOptions {
-  readonly config: Pick<BootConfig, "store" | "maxStalenessMs">;
+  readonly config: Pick<BootConfig, "store" | "installMaxSourceAgeMs">;
   readonly credentials: () => Promise<StoreCredentials>;
   readonly followerAt: FollowerAt;
   readonly clock: Clock;

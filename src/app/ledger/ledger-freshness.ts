@@ -7,11 +7,11 @@ import { Suspensions } from "../../lib/suspension.ts";
 /** @param provenAtMs up to when the copy is complete, on the monotonic clock; undefined if that is not known. */
 export function ledgerFreshness(
   clock: Clock,
-  { maxStalenessMs }: { readonly maxStalenessMs: number },
+  { installMaxSourceAgeMs }: { readonly installMaxSourceAgeMs: number },
   provenAtMs: () => number | undefined,
 ): Freshness {
   const suspensions = new Suspensions(clock);
-  const freshness = new Freshness({ clock, maxStalenessMs });
+  const freshness = new Freshness({ clock, installMaxSourceAgeMs });
   freshness.provenBy(() => suspensions.corrected(provenAtMs()));
   return freshness;
 }

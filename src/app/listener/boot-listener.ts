@@ -48,7 +48,7 @@ export function listenerConfig(config: ServiceConfig) {
     signingKey: config.signingKey,
     grubSigningKey: config.grubSigningKey,
     bootThreads: config.bootThreads,
-    maxStalenessMs: config.maxStalenessMs,
+    installMaxSourceAgeMs: config.installMaxSourceAgeMs,
     assetsDir: config.assetsDir,
     assetsDotfiles: config.assetsDotfiles,
     assetsCacheBytes: config.assetsCacheBytes,
@@ -122,7 +122,7 @@ export class BootListener {
     this.#options = options;
     const { config, clock, log, metrics, ledger, secretKeys, desk, wanted, hash } = options;
     const { assetsDir: root, assetsDotfiles: serveDotfiles, bootThreads } = config;
-    this.freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
+    this.freshness = new Freshness({ clock, installMaxSourceAgeMs: config.installMaxSourceAgeMs });
     const ofIndex = { clock, freshness: this.freshness, ledger, ...(secretKeys && { secretReader: secretKeys }) };
     this.index = new BootIndex({ ...ofIndex, log: options.indexLog });
     secretKeys?.onChange(() => this.index.keysChanged());

@@ -14,8 +14,8 @@ export async function openObjects(options: ObjectSourceOptions): Promise<ObjectS
 
 /** Reads objects from files. Their status is only in the log: davit never writes the files. */
 function openDirectories({ config, clock, log }: ObjectSourceOptions): ObjectSource {
-  const { manifests, adminNamespace, maxStalenessMs, sourceGraceMs, storeEtcdEndpoints } = config;
-  const { rescanMs } = signsOfLife(maxStalenessMs);
+  const { manifests, adminNamespace, installMaxSourceAgeMs, sourceGraceMs, storeEtcdEndpoints } = config;
+  const { rescanMs } = signsOfLife(installMaxSourceAgeMs);
   return {
     source: new DirectorySource({
       directories: manifests,

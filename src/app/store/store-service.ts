@@ -81,7 +81,7 @@ export class StoreService {
   constructor(options: StoreServiceOptions) {
     this.#options = options;
     this.#term = options.store.indexes.raftTerm;
-    const { beatMs } = signsOfLife(options.config.maxStalenessMs);
+    const { beatMs } = signsOfLife(options.config.installMaxSourceAgeMs);
     this.#streams = new FollowStreams({ ...options, beatMs });
     const { clock, ledger } = options;
     this.#ledgerStreams =
@@ -179,7 +179,7 @@ export class StoreService {
       tokenFile: config.storeTokenFile,
       clientCaFile: config.storeClientCaFile,
       host: advertisedHost(config.storeAdvertiseUrl),
-      allowedHosts: config.allowedHosts,
+      allowedHosts: config.storeAllowedHosts,
       serviceAccounts,
       clock,
       log,

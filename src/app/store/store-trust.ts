@@ -46,10 +46,10 @@ export async function openOwnCertificate(options: StoreTrustOptions): Promise<Ow
   return certificate;
 }
 
-function hostsOf({ storeCertificateNames, storeAdvertiseUrl, storeAddress }: ServeConfig): readonly string[] {
+function hostsOf({ storeAllowedHosts, storeAdvertiseUrl, storeAddress }: ServeConfig): readonly string[] {
   const own = isWildcard(storeAddress.host) ? [] : [storeAddress.host];
   const advertised = advertisedHost(storeAdvertiseUrl);
-  return [...storeCertificateNames, ...(advertised === undefined ? [] : [advertised]), ...own, ...loopbackHosts];
+  return [...storeAllowedHosts, ...(advertised === undefined ? [] : [advertised]), ...own, ...loopbackHosts];
 }
 
 /** Returns the host of the advertised URL, without the brackets of an IPv6 address. */

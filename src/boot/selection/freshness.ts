@@ -6,7 +6,7 @@ import type { SyncedDocument } from "../../model/objects/documents.ts";
 export interface FreshnessOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
   /** The greatest age of a proof that allows an `Install`; 0 for no limit. */
-  readonly maxStalenessMs: number;
+  readonly installMaxSourceAgeMs: number;
 }
 
 /** `unconfirmed`: no proof since the start. `stale`: the last proof is too old. */
@@ -46,11 +46,11 @@ export class Freshness {
 
   /** Why the last proof does not allow an `Install`; undefined if it does. */
   get staleness(): Staleness | undefined {
-    const { clock, maxStalenessMs } = this.#options;
-    if (maxStalenessMs === 0) return undefined;
+    const { clock, installMaxSourceAgeMs } = this.#options;
+    if (installMaxSourceAgeMs === 0) return undefined;
     const provenAtMs = this.#provenAtMs();
     if (provenAtMs === undefined) return "unconfirmed";
-    return clock.monotonicMs() - provenAtMs > maxStalenessMs ? "stale" : undefined;
+    return clock.monotonicMs() - provenAtMs > installMaxSourceAgeMs ? "stale" : undefined;
   }
 }
 

@@ -136,7 +136,7 @@ async function askLedger(operations: OperationsOptions, { kind, namespace, name 
   const nowMs = typeof now === "string" ? Date.parse(now) : Number.NaN;
   if (typeof spentGeneration !== "number" || Number.isNaN(nowMs)) {
     throw new StartError(
-      `Asking "${operations.operationsUrl.origin}": its answer is unreadable: use davit machine of the same version`,
+      `Asking "${operations.opsUrl.origin}": its answer is unreadable: use davit machine of the same version`,
     );
   }
   if (typeof id !== "string")

@@ -9,8 +9,8 @@ import { visible } from "../../lib/text/visible.ts";
 import { type JsonObject, parseJsonObject } from "../../model/json.ts";
 
 export interface OperationsOptions {
-  readonly operationsUrl: URL;
-  readonly operationsTokenFile: string | undefined;
+  readonly opsUrl: URL;
+  readonly opsTokenFile: string | undefined;
 }
 
 interface Question {
@@ -27,15 +27,15 @@ const timeoutMs = 30_000;
 /** A list of 65,536 machines has about 40 MiB. */
 const maxAnswerBytes = 256 * 1024 * 1024;
 
-const noLedger = "it shows no ledger: --operations-url must name the operations listener of a davit of this version";
+const noLedger = "it shows no ledger: --ops-url must name the operations listener of a davit of this version";
 
-const asksForToken = "it asks for a token: give --operations-token-file";
+const asksForToken = "it asks for a token: give --ops-token-file";
 
 /** Advice for the operator, by the text of a refusal. */
 const cures: Readonly<Record<string, string>> = {
   "401 a token of --ops-token-file is needed": asksForToken,
   "401 a token of --ops-admin-token-file is needed":
-    "it asks for an admin token: give --operations-token-file with a token of its --ops-admin-token-file",
+    "it asks for an admin token: give --ops-token-file with a token of its --ops-admin-token-file",
 };
 
 /** Reads from the listener. @throws {StartError} */
@@ -64,11 +64,11 @@ async function ask(options: OperationsOptions, question: Question): Promise<Json
   const { status, text, hasToken, fail } = await answerOf(options, question);
   if (status !== 200) throw fail(refusalText(status, text, { hasToken, missing: question.missing }));
   const value = parseJsonObject(text);
-  if (value === undefined) throw fail("its answer is not JSON: --operations-url must name davit's operations listener");
+  if (value === undefined) throw fail("its answer is not JSON: --ops-url must name davit's operations listener");
   return value;
 }
 
-async function answerOf({ operationsUrl: url, operationsTokenFile: tokenFile }: OperationsOptions, question: Question) {
+async function answerOf({ opsUrl: url, opsTokenFile: tokenFile }: OperationsOptions, question: Question) {
   const { token } = await readCredentials({ tokenFile });
   const fail = (why: string, cause?: unknown) => new StartError(`Asking "${url.origin}": ${why}`, { cause });
   try {
@@ -81,10 +81,10 @@ async function answerOf({ operationsUrl: url, operationsTokenFile: tokenFile }: 
 function whyOf(error: unknown): string {
   const code = codeOf(error);
   if (code === "ECONNREFUSED") {
-    return "nothing listens there: start davit serve, or give --operations-url, such as of kubectl port-forward";
+    return "nothing listens there: start davit serve, or give --ops-url, such as of kubectl port-forward";
   }
   const why = code === undefined ? "it does not answer" : `it cannot be reached (${code})`;
-  return `${why}: correct --operations-url, or check the network`;
+  return `${why}: correct --ops-url, or check the network`;
 }
 
 /** The texts of davit's refusals are for people. Another server's answer is not shown. */
@@ -95,12 +95,12 @@ function refusalText(
 ): string {
   const line = text.trimEnd();
   const cure = line === "404 not found" ? missing : cures[line];
-  if (cure === asksForToken && hasToken) return "it refuses the token of --operations-token-file: correct the file";
+  if (cure === asksForToken && hasToken) return "it refuses the token of --ops-token-file: correct the file";
   if (cure !== undefined) return cure;
   const isOurs = line.startsWith(`${status} `) && line.length < 200 && !line.includes("\n");
   return isOurs
     ? visible(line.slice(4))
-    : `it answers ${status}: --operations-url must name davit's operations listener`;
+    : `it answers ${status}: --ops-url must name davit's operations listener`;
 }
 
 async function send(url: URL, question: Question, token: string | undefined) {

@@ -26,15 +26,15 @@ import {
 import { type Paths, ruleProblems } from "../../options/rules.ts";
 
 export const operationsOptions = {
-  operationsUrl: {
-    flag: "operations-url",
+  opsUrl: {
+    flag: "ops-url",
     value: "URL",
     preset: "http://127.0.0.1:8081",
     help: "the operations listener of the davit serve that keeps the ledger",
     read: one(readServerUrl),
   } satisfies Option<URL>,
-  operationsTokenFile: fileOption(
-    "operations-token-file",
+  opsTokenFile: fileOption(
+    "ops-token-file",
     "token to send there: the first one in the file; adopt and forget need one of --ops-admin-token-file",
   ),
 };
@@ -136,14 +136,18 @@ export const machineOptions = {
 /** Returns the help of a command. */
 export function machineHelp(usage: string, purpose: string, options: OptionTable): CommandHelp {
   const notes = [
-    "Environment variables can set --operations-url, --operations-token-file, --kubeconfig and --context, such as",
-    "DAVIT_OPERATIONS_URL for --operations-url. A flag overrides the variable.",
+    "Environment variables can set --ops-url, --ops-token-file, --kubeconfig and --context, such as",
+    "DAVIT_OPS_URL for --ops-url. A flag overrides the variable.",
   ];
   return { usage, purpose, options, notes };
 }
 
 // Variables that no command line shows must not widen a grant, or change another object.
-const variables = ["DAVIT_OPERATIONS_URL", "DAVIT_OPERATIONS_TOKEN_FILE", "DAVIT_KUBECONFIG", "DAVIT_CONTEXT"];
+const variables = [
+  ...["DAVIT_OPS_URL", "DAVIT_OPS_TOKEN_FILE", "DAVIT_KUBECONFIG", "DAVIT_CONTEXT"],
+  // Former names, which are refused.
+  ...["DAVIT_OPERATIONS_URL", "DAVIT_OPERATIONS_TOKEN_FILE"],
+];
 
 /** Returns the variables that may set options. */
 export function variablesOf(environment: Environment): Environment {
@@ -173,14 +177,14 @@ export function onlyWord(words: readonly string[], problems: string[], what: str
 }
 
 interface OperationsToken {
-  readonly operationsUrl: URL | undefined;
-  readonly operationsTokenFile: string | undefined;
+  readonly opsUrl: URL | undefined;
+  readonly opsTokenFile: string | undefined;
 }
 
 /** Refuses to send a token that others on the network could read. */
 export function tokenProblems({
-  operationsUrl: url,
-  operationsTokenFile: tokenFile,
+  opsUrl: url,
+  opsTokenFile: tokenFile,
 }: OperationsToken): readonly string[] {
   if (url === undefined || tokenFile === undefined || url.protocol === "https:") return [];
   if (isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) return [];

@@ -78,10 +78,10 @@ async function readPath(
 }
 
 const missing =
-  "it does not show its objects: --operations-url must name the operations listener of a davit serve of this version";
+  "it does not show its objects: --ops-url must name the operations listener of a davit serve of this version";
 
 async function readRunning(config: DiffConfig, { secrets }: ReadTools): Promise<ReadState> {
-  const { origin } = config.operationsUrl;
+  const { origin } = config.opsUrl;
   const answer = await postOperations(config, "/documents", { secrets }, missing);
   const fail = (why: string) => new StartError(`Asking "${origin}": ${why}`);
   const { version, documents, machines } = answer;

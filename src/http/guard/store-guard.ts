@@ -41,7 +41,7 @@ const refusals = {
   forbidden: ["forbidden", "this ServiceAccount may only read (--store-read-service-account)"],
   wrongHost: [
     "forbidden",
-    "the request names a host that is not davit's: ask by an IP address, or give --allowed-host",
+    "the request names a host that is not davit's: ask by an IP address, or give --store-allowed-host",
   ],
 } as const;
 type StoreGuardRefusal = keyof typeof refusals;

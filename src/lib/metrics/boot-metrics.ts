@@ -74,7 +74,7 @@ export function bootMetrics(define: Define) {
     ),
     sourceStalenessSeconds: gauge(
       "davit_source_staleness_seconds",
-      "Time since the source confirmed what is served; since the start while it has not. See --max-staleness.",
+      "Time since the source confirmed what is served; since the start while it has not. See --install-max-source-age.",
     ),
     auditLost: counter(
       "davit_audit_lost_total",

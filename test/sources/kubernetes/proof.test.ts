@@ -100,7 +100,7 @@ it("needs a list where bookmarks lag behind, every other time", async () => {
     suite.server.put({ kind: "Other", name: "a" });
     oldestMs = Math.max(oldestMs, under.bed.clock.monotonicMs() - (under.source.provenAtMs ?? 0));
   }
-  // Of 60 s, which are --max-staleness.
+  // Of 60 s, which are --install-max-source-age.
   expect(oldestMs).toBeLessThan(45_000);
   expect(lists()).toBeGreaterThan(3);
   expect(lists()).toBeLessThan(7);

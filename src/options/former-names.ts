@@ -1,0 +1,21 @@
+/**
+ * Names of options that davit no longer has. It refuses them by name: a variable that silently counts for nothing could
+ * open a store, or let machines install that must wait.
+ */
+
+interface FormerName {
+  /** The option that replaces it. */
+  readonly now: string;
+  /** An option of every command that had the former one, and of no other; by default `now`. */
+  readonly of?: string;
+}
+
+/** By flag. */
+export const formerNames: Readonly<Record<string, FormerName>> = {
+  "allowed-host": { now: "store-allowed-host" },
+  "max-staleness": { now: "install-max-source-age" },
+  // davit serve has an --ops-token-file, too.
+  "operations-token-file": { now: "ops-token-file", of: "ops-url" },
+  "operations-url": { now: "ops-url" },
+  "store-certificate-name": { now: "store-allowed-host" },
+};
