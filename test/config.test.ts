@@ -108,6 +108,15 @@ describe("the options of davit serve", () => {
       ["--backup-every", "24h", "--data-dir", "/d", "--backup-dir", "/d/backups"],
       'Bad place "/d/backups" for --backup-dir: it is in --data-dir, and would be lost with it',
     ],
+    [["--store-address", "no"], 'Bad value "no" for --store-address: must be HOST:PORT, such as 127.0.0.1:8080 or'],
+    [
+      ["--store-address", "none", "--store-token-file", "t"],
+      "No listener for --store-token-file: --store-address is none; give HOST:PORT",
+    ],
+    [
+      ["--store-address", "none", "--store-etcd-endpoints", "http://etcd:2379"],
+      "No listener for the followers of this member: with --store-etcd-endpoints give --store-address HOST:PORT",
+    ],
     [["--store-address", "0.0.0.0:2379"], 'Refusing to listen on "0.0.0.0:2379"'],
     [
       ["--store-etcd-endpoints", "http://etcd:2379", "--store-address", "127.0.0.1:0"],
@@ -190,7 +199,7 @@ describe("the options of davit serve", () => {
       { name: "with TLS and tokens", args: [...pair, ...token] },
       { name: "with TLS and client certificates", args: [...pair, "--store-client-ca-file", "ca"] },
     ])("$name", ({ args }) => {
-      expect(read([...off, ...args]).storeAddress.host).toBe("0.0.0.0");
+      expect(read([...off, ...args]).storeAddress).toMatchObject({ host: "0.0.0.0" });
     });
 
     it.each([

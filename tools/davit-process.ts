@@ -75,7 +75,7 @@ export async function startDavit(options: DavitOptions): Promise<DavitProcess> {
   const places = [...source, ...files, "--data-dir", dataDir];
   const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)], how);
   const scheme = served.storeTls === true ? "https" : "http";
-  return { ...davit, dataDir, storeUrl: loopbackUrl(served.storeAddress, scheme) };
+  return { ...davit, dataDir, storeUrl: "storeAddress" in served ? loopbackUrl(served.storeAddress, scheme) : "" };
 }
 
 /**

@@ -389,5 +389,7 @@ export class App {
 }
 
 function ownPortsOf({ bootAddress, bootTlsAddress, storeAddress, opsAddress }: ServeConfig): readonly number[] {
-  return [bootAddress, bootTlsAddress, storeAddress, opsAddress].flatMap((address) => address?.port ?? []);
+  return [bootAddress, bootTlsAddress, storeAddress, opsAddress].flatMap((address) =>
+    address === undefined || address === "none" ? [] : address.port,
+  );
 }

@@ -16,7 +16,8 @@ export interface Served extends MachineAddresses {
   readonly source: string;
   /** A command that adds the first objects; undefined if there are Groups. */
   readonly firstCommand: string | undefined;
-  readonly storeAddress: Address;
+  /** Undefined with `--store-address none`. */
+  readonly storeAddress: Address | undefined;
   /** True if clients reach the store by HTTPS. */
   readonly storeTls: boolean;
   readonly opsAddress: Address;

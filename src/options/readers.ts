@@ -195,6 +195,13 @@ export function readAddress(text: string): Address | OptionRefusal {
   return { host, port: Number(port) };
 }
 
+/** Like `readAddress`, but allows `none`: no listener. */
+export function readAddressOrNone(text: string): Address | "none" | OptionRefusal {
+  if (text === "none") return "none";
+  const address = readAddress(text);
+  return address instanceof OptionRefusal ? new OptionRefusal(`${address.rule}, or none`) : address;
+}
+
 /** Reads the URLs of several servers, with commas between them. */
 export function readServerUrls(text: string): readonly URL[] | OptionRefusal {
   const urls = text.split(",").map((each) => readServerUrl(each.trim()));

@@ -60,7 +60,8 @@ function lackOf(flag: string, { lack, example }: Need, needed: Option<unknown>):
   return `${lack} for --${flag}: give --${needed.flag}${value}${example === undefined ? "" : `, such as ${example}`}`;
 }
 
-function isGiven(value: unknown): boolean {
+/** True unless a value is what an option has that is not given: nothing, an empty list, `false` or 0. */
+export function isGiven(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false && value !== 0;
 }
 

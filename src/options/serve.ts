@@ -3,8 +3,9 @@
 import { relative } from "node:path";
 import { localTokenFile } from "../lib/files/token-file.ts";
 import { authority, isLoopback } from "../lib/text/address.ts";
-import { type CommandHelp, type Environment, readTable, type Values } from "./parsing.ts";
-import { configWithout, type Paths, readOptions, ruleProblems } from "./rules.ts";
+import { type CommandHelp, type Environment, type Option, readTable, type Values } from "./parsing.ts";
+import { configWithout, isGiven, type Paths, readOptions, ruleProblems } from "./rules.ts";
+import { storeListenerOptions } from "./store.ts";
 import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions } from "./table.ts";
 
 /** The options of the boot service, which `davit serve` and `davit boot` share. */
@@ -210,6 +211,7 @@ function storeDoorProblems(config: ServeConfig): string[] {
   if (storeClientCaFile !== undefined && !hasTls) {
     problems.push("No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file");
   }
+  if (storeAddress === "none") return [...problems, ...closedDoorProblems(config)];
   // A bad address is undefined here, and already reported.
   if (storeAddress === undefined || isLoopback(storeAddress.host) || storeInsecure === true) return problems;
   const lacks = [
@@ -221,10 +223,28 @@ function storeDoorProblems(config: ServeConfig): string[] {
   return [...problems, `Refusing to listen on "${authority(storeAddress)}": ${cure}`];
 }
 
+/** Refuses options of a listener that davit does not open: whoever gives them expects clients. */
+function closedDoorProblems(config: ServeConfig): string[] {
+  const values: Readonly<Record<string, unknown>> = { ...config };
+  const given = Object.entries<Option<unknown>>(storeListenerOptions).filter(
+    ([name, { preset = "false" }]) => preset === "false" && isGiven(values[name]),
+  );
+  return given.map(([, { flag }]) => `No listener for --${flag}: --store-address is none; give HOST:PORT`);
+}
+
 /** Refuses a member that could not say where clients reach it: it joins the store before it listens. */
 function memberProblems({ storeEtcdEndpoints, storeAddress, storeAdvertiseUrl }: ServeConfig): string[] {
+  if (storeEtcdEndpoints !== undefined && storeAddress === "none") {
+    return ["No listener for the followers of this member: with --store-etcd-endpoints give --store-address HOST:PORT"];
+  }
   // A bad address is undefined here, and already reported.
-  if (storeEtcdEndpoints === undefined || storeAddress?.port !== 0 || storeAdvertiseUrl !== undefined) return [];
+  if (
+    storeEtcdEndpoints === undefined ||
+    storeAddress === "none" ||
+    storeAddress?.port !== 0 ||
+    storeAdvertiseUrl !== undefined
+  )
+    return [];
   const cure = "give --store-advertise-url, or a --store-address with a port";
   return [`No URL for the other members: the port of --store-address is chosen later; ${cure}`];
 }

@@ -8,7 +8,7 @@ import {
   fileOption,
   newDirectoryOption,
   one,
-  readAddress,
+  readAddressOrNone,
   readBytes,
   readChoice,
   readCount,
@@ -76,11 +76,13 @@ export const storeOptions = {
 export const storeListenerOptions = {
   storeAddress: {
     flag: "store-address",
-    value: "HOST:PORT",
+    value: "HOST:PORT|none",
     preset: "127.0.0.1:2379",
-    help: "address of the key API; an address other than loopback needs TLS and authentication, or --store-insecure",
-    read: one(readAddress),
-  } satisfies Option<Address>,
+    help:
+      "address of the key API, for clients, followers and davit backup; an address other than loopback needs TLS and " +
+      "authentication, or --store-insecure; none: no listener",
+    read: one(readAddressOrNone),
+  } satisfies Option<Address | "none">,
   storeAdvertiseUrl: {
     flag: "store-advertise-url",
     value: "URL",

@@ -29,6 +29,11 @@ describe("the welcome text", () => {
     }
   });
 
+  it("says that a store without a listener has none", () => {
+    expect(welcome(served)).toContain("  store         http://127.0.0.1:2379\n");
+    expect(welcome({ ...served, storeAddress: undefined })).toContain("  store         no listener\n");
+  });
+
   it("says what to apply while there is no Group, and offers nothing that would answer 404", () => {
     const firstCommand = "kubectl apply --namespace lab -f manifests/quickstart/";
     const text = welcome({ ...served, profiles: 0, groups: 0, firstCommand });

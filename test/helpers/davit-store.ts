@@ -43,9 +43,9 @@ export async function startDavitStore(parent = tmpdir(), args: readonly string[]
     isReady: () => true,
     provenAtMs: () => undefined,
   });
-  const { port } = await service.listen();
+  const listening = await service.listen();
   return {
-    port,
+    port: listening?.port ?? 0,
     stop: async () => {
       await service.stop();
       await store.stop();

@@ -19,7 +19,7 @@ export async function listenForKeys(store: Store, options: readonly string[], sa
   const clock = systemClock;
   const service = new StoreService({ config, store, log, clock, metrics, isReady, provenAtMs });
   try {
-    return { service, port: (await service.listen()).port };
+    return { service, port: (await service.listen())?.port ?? 0 };
   } catch (error) {
     await service.stop();
     throw error;

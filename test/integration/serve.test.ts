@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -229,6 +229,17 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
     expect(await goodMachine()).toEqual(goodScript);
   });
 
+  it("with --store-address none listens for machines and operators alone, boots machines, and follows changes", async () => {
+    const { pid, bootUrl, opsUrl } = await start({ args: ["--store-address", "none"] });
+    expect(await goodMachine()).toEqual(goodScript);
+    const ports = [bootUrl, opsUrl].map((url) => Number(new URL(url).port));
+    expect(await listeningPorts(pid)).toEqual(new Set(ports));
+    await writeFile(join(manifests, "good.yaml"), good.replace("args: [quiet]", "args: [loud]"));
+    await expect.poll(async () => (await goodMachine()).body, { timeout: 10_000 }).toContain(" loud");
+    expect((await fetch(`${opsUrl}/readyz`)).status).toBe(200);
+    expect(await davit?.stop()).toBe(0);
+  });
+
   it("stops on SIGTERM with exit code 0, long polls and all", async () => {
     await start();
     const poll = fetch(`${davit?.storeUrl}/v2/keys/note?wait=true`);
@@ -324,3 +335,15 @@ describe("davit", () => {
     expect(output).toMatch(said);
   });
 });
+
+/** The TCP ports on which a process listens, from its sockets in `/proc`. */
+async function listeningPorts(pid: number): Promise<ReadonlySet<number>> {
+  const descriptors = await readdir(`/proc/${pid}/fd`);
+  const links = await Promise.all(descriptors.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")));
+  const inodes = new Set(links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []));
+  const tables = await Promise.all(["tcp", "tcp6"].map((name) => readFile(`/proc/${pid}/net/${name}`, "utf8")));
+  const rows = tables.flatMap((table) => table.trim().split("\n").slice(1)).map((row) => row.trim().split(/\s+/));
+  // 0A is the state LISTEN.
+  const listening = rows.filter(([, , , state, , , , , , inode = ""]) => state === "0A" && inodes.has(inode));
+  return new Set(listening.map(([, local = ""]) => Number.parseInt(local.split(":")[1] ?? "", 16)));
+}

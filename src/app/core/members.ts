@@ -1,6 +1,7 @@
 /** Opens stores that several davits share: their logs are in etcd. */
 
 import { hostname } from "node:os";
+import { assert } from "../../lib/errors.ts";
 import { diskFiles } from "../../lib/files/files.ts";
 import { StartError } from "../../lib/start-error.ts";
 import type { ServeConfig } from "../../options/serve.ts";
@@ -113,6 +114,7 @@ async function prepareDirectory(directory: string): Promise<boolean> {
 
 /** Where clients reach this member. It also identifies the member among the others. */
 function clientUrlOf({ storeAdvertiseUrl, storeAddress, storeCertFile }: ServeConfig): string {
+  assert(storeAddress !== "none", "A member listens: src/options/serve.ts refuses one that does not");
   const scheme = storeCertFile === undefined ? "http" : "https";
   return storeAdvertiseUrl?.origin ?? `${scheme}://${advertisedAuthority(undefined, storeAddress)}`;
 }

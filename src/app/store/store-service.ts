@@ -99,9 +99,14 @@ export class StoreService {
     return this.#tls !== undefined;
   }
 
-  /** @throws {StartError} when its files cannot be used, or the address is taken. */
-  async listen(): Promise<Address> {
+  /**
+   * @returns the address; undefined if davit must not listen.
+   * @throws {StartError} when its files cannot be used, or the address is taken.
+   */
+  async listen(): Promise<Address | undefined> {
     const { config, store, clock, metrics, isReady } = this.#options;
+    const { storeAddress } = config;
+    if (storeAddress === "none") return undefined;
     const log = this.#options.log.child({ part: "keys" });
     const guard = await this.#openGuard(log);
     this.#guard = guard;
@@ -110,7 +115,7 @@ export class StoreService {
     this.#unsent = unsent;
     const secrets = secretsGuard({
       asksForCredentials: guard.asksForCredentials,
-      isLoopback: isLoopback(config.storeAddress.host),
+      isLoopback: isLoopback(storeAddress.host),
       localToken: await this.#localToken(),
     });
     const handler = storeHandler({
@@ -135,7 +140,7 @@ export class StoreService {
       tls: this.#tls?.tls,
       handler,
     });
-    const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
+    const { address: host, port } = await server.listen({ ...storeAddress, option: "--store-address" });
     this.#server = server;
     const own = `${this.hasTls ? "https" : "http"}://${advertisedAuthority(undefined, { host, port })}`;
     this.#url = config.storeAdvertiseUrl?.origin ?? own;

@@ -47,7 +47,7 @@ export async function openOwnCertificate(options: StoreTrustOptions): Promise<Ow
 }
 
 function hostsOf({ storeAllowedHosts, storeAdvertiseUrl, storeAddress }: ServeConfig): readonly string[] {
-  const own = isWildcard(storeAddress.host) ? [] : [storeAddress.host];
+  const own = storeAddress === "none" || isWildcard(storeAddress.host) ? [] : [storeAddress.host];
   const advertised = advertisedHost(storeAdvertiseUrl);
   return [...storeAllowedHosts, ...(advertised === undefined ? [] : [advertised]), ...own, ...loopbackHosts];
 }

@@ -98,9 +98,7 @@ function refusalText(
   if (cure === asksForToken && hasToken) return "it refuses the token of --ops-token-file: correct the file";
   if (cure !== undefined) return cure;
   const isOurs = line.startsWith(`${status} `) && line.length < 200 && !line.includes("\n");
-  return isOurs
-    ? visible(line.slice(4))
-    : `it answers ${status}: --ops-url must name davit's operations listener`;
+  return isOurs ? visible(line.slice(4)) : `it answers ${status}: --ops-url must name davit's operations listener`;
 }
 
 async function send(url: URL, question: Question, token: string | undefined) {

@@ -182,10 +182,7 @@ interface OperationsToken {
 }
 
 /** Refuses to send a token that others on the network could read. */
-export function tokenProblems({
-  opsUrl: url,
-  opsTokenFile: tokenFile,
-}: OperationsToken): readonly string[] {
+export function tokenProblems({ opsUrl: url, opsTokenFile: tokenFile }: OperationsToken): readonly string[] {
   if (url === undefined || tokenFile === undefined || url.protocol === "https:") return [];
   if (isLoopback(url.hostname.replace(/^\[|\]$/g, ""))) return [];
   const cure = "a token needs a URL that begins with https://, or a loopback address, such as by kubectl port-forward";

@@ -8,6 +8,8 @@ import { type Address, authority, isWildcard } from "../../lib/text/address.ts";
 /** Returns the welcome text of `davit serve`, with commands to try, without its last newline. */
 export function welcome(served: Served): string {
   const boot = url(served.bootAddress);
+  const { storeAddress } = served;
+  const store = storeAddress === undefined ? "no listener" : url(storeAddress, served.storeTls ? "https" : "http");
   const objects = `${count(served.profiles, "profile")} and ${count(served.groups, "group")}`;
   const problems = served.problems === 0 ? "" : `, ${count(served.problems, "problem")} (see the log)`;
   return [
@@ -15,7 +17,7 @@ export function welcome(served: Served): string {
     `davit ${served.version} serves ${objects} from ${served.source}${problems}`,
     "",
     bootLine(served),
-    `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
+    `  store         ${store}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
     ...(served.firstCommand === undefined ? linesToTry(boot, served.opsAddress) : firstSteps(served.firstCommand)),
