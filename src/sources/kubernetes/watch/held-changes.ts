@@ -76,9 +76,8 @@ interface Watch extends WatchPlace {
 
 // How long davit waits for the changes that a watch missed. They arrive as soon as the watch is open again.
 const settleMs = 1_000;
-// Equal to the default of --install-max-source-age: davit serves an Install for this long without a sign of life from the
-// API
-// server.
+// Equal to the default of --install-max-source-age: davit serves an Install for this long without a sign of life from
+// the API server.
 const lostMs = 60_000;
 
 export class HeldChanges {
