@@ -199,7 +199,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
       images.push(`wipe-${round}`);
       await write(objectsWith(`wipe-${round}`));
       await expect.poll(() => bootOf(follower, installing), soon).toBe(`wipe-${round}`);
-      expect(followed()).not.toBe(origin);
+      await expect.poll(followed).not.toBe(origin);
       members.set(origin, await startAt([...members.keys()].indexOf(origin)));
     }
     expect((await end()).filter((answer) => answer !== "503")).toEqual(images);
