@@ -11,9 +11,12 @@ if (major < oldestMajor) {
 } else {
   // V8 need not compile again what it compiled at an earlier start. Without a folder for it, davit only starts slower.
   const { CACHE_DIRECTORY, XDG_CACHE_HOME, HOME } = process.env;
-  const caches = XDG_CACHE_HOME || (HOME && `${HOME}/.cache`);
-  const cache = CACHE_DIRECTORY || (caches && `${caches}/davit`);
-  if (cache) (await import("node:module")).enableCompileCache(cache);
+  const home = CACHE_DIRECTORY || XDG_CACHE_HOME || HOME;
+  // Node never stops trying to make a folder below one that cannot be made, as in /proc.
+  if (home && (await import("node:fs")).existsSync(home)) {
+    const cache = CACHE_DIRECTORY || (XDG_CACHE_HOME ? `${XDG_CACHE_HOME}/davit` : `${HOME}/.cache/davit`);
+    (await import("node:module")).enableCompileCache(cache);
+  }
   const { run } = await import("./commands/commands.ts");
   const { enforceThreadLimits } = await import("./lib/memory-limit.ts");
   enforceThreadLimits();

@@ -336,6 +336,13 @@ describe("davit", () => {
   });
 });
 
+it.each(["/proc/absent", "/dev/null", "/absent", ""])("davit starts with the home directory %j", async (home) => {
+  // No compiled code from elsewhere: davit looks for its own.
+  const env = { PATH: process.env.PATH, HOME: home };
+  const child = spawn(process.execPath, [davitProgram, "--version"], { env, timeout: 30_000 });
+  expect(await once(child, "close")).toEqual([0, null]);
+});
+
 /** The TCP ports on which a process listens, from its sockets in `/proc`. */
 async function listeningPorts(pid: number): Promise<ReadonlySet<number>> {
   const descriptors = await readdir(`/proc/${pid}/fd`);
