@@ -222,16 +222,25 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
   });
 
   it("answers half of all requests with 500: changes and statuses arrive in the end", async () => {
-    let count = 0;
-    proxy.misbehave(() => (count++ % 2 === 0 ? 500 : undefined));
-    const kernel = await change();
-    await createAll(cluster, [machineGroup(6)]);
-    await boots(1).toBe(kernel);
-    await boots(6).toBe(kernel);
-    const status = () =>
-      cluster.ask({ path: `${pathOf(cluster, "groups")}/node-6` }).then(({ body }) => JSON.stringify(body.status));
-    await expect.poll(status, patience).toContain('"type":"Ready"');
-    proxy.behave();
+    // Two in a row of each path: a list and the watch after it must both be answered.
+    const counts = new Map<string, number>();
+    proxy.misbehave(({ method, path }) => {
+      const what = `${method} ${path.split("?", 1)[0]}`;
+      const count = counts.get(what) ?? 0;
+      counts.set(what, count + 1);
+      return count % 4 < 2 ? 500 : undefined;
+    });
+    try {
+      const kernel = await change();
+      await createAll(cluster, [machineGroup(6)]);
+      await boots(1).toBe(kernel);
+      await boots(6).toBe(kernel);
+      const status = () =>
+        cluster.ask({ path: `${pathOf(cluster, "groups")}/node-6` }).then(({ body }) => JSON.stringify(body.status));
+      await expect.poll(status, patience).toContain('"type":"Ready"');
+    } finally {
+      proxy.behave();
+    }
     expect(await rack.readiness()).toBe(200);
   });
 

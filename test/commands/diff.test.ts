@@ -11,6 +11,8 @@ import { group, type Manifest, machine, profile, secret, stream } from "../helpe
 const mac = "52:54:00:a1:9c:ae";
 const planted = "hunter2hunter2";
 
+const absent = join(import.meta.dirname, "absent");
+
 let folder: string;
 
 beforeEach(async () => {
@@ -117,7 +119,7 @@ describe("the exit code", () => {
   });
 
   it.each([
-    ["a directory that is not there", ["--from", "/absent"], 'No file or directory "/absent"'],
+    ["a directory that is not there", ["--from", absent], `No file or directory "${absent}"`],
     ["a file that is no backup", ["--from", import.meta.filename], "Reading "],
     ["a form that davit does not know", ["--output", "xml"], "--output"],
   ])("is 2 for %s", async (_, words, message) => {

@@ -306,6 +306,8 @@ describe("`--endpoint all --output`", () => {
   });
 });
 
+const absent = join(import.meta.dirname, "absent");
+
 it.each<[name: string, args: readonly string[], problem: string]>([
   ["a label without a value", ["--label", "mac"], 'Bad value "mac" for --label: must be NAME=VALUE'],
   ["all of them without a place", ["--endpoint", "all"], "No place for all of them: give --output DIR"],
@@ -323,7 +325,7 @@ it.each<[name: string, args: readonly string[], problem: string]>([
     ["--endpoint", "generic/User_Data"],
     'Bad value "generic/User_Data" for --endpoint: must be one of',
   ],
-  ["no such directory", ["--manifests", "/absent"], 'No directory "/absent": --manifests needs one that exists'],
+  ["no such directory", ["--manifests", absent], `No directory "${absent}": --manifests needs one that exists`],
 ])("refuses %s", async (_name, args, problem) => {
   const ran = await run(args);
   expect([ran.code, ran.errors]).toEqual([2, expect.stringContaining(problem)]);

@@ -336,12 +336,15 @@ describe("davit", () => {
   });
 });
 
-it.each(["/proc/absent", "/dev/null", "/absent", ""])("davit starts with the home directory %j", async (home) => {
-  // No compiled code from elsewhere: davit looks for its own.
-  const env = { PATH: process.env.PATH, HOME: home };
-  const child = spawn(process.execPath, [davitProgram, "--version"], { env, timeout: 30_000 });
-  expect(await once(child, "close")).toEqual([0, null]);
-});
+it.each(["/proc/absent", "/dev/null", join(import.meta.dirname, "absent"), ""])(
+  "davit starts with the home directory %j",
+  async (home) => {
+    // No compiled code from elsewhere: davit looks for its own.
+    const env = { PATH: process.env.PATH, HOME: home };
+    const child = spawn(process.execPath, [davitProgram, "--version"], { env, timeout: 30_000 });
+    expect(await once(child, "close")).toEqual([0, null]);
+  },
+);
 
 /** The TCP ports on which a process listens, from its sockets in `/proc`. */
 async function listeningPorts(pid: number): Promise<ReadonlySet<number>> {
