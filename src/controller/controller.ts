@@ -7,7 +7,7 @@
  * exists. In the background, trials render what machines would get, and `status-composer.ts` adds their findings to the
  * statuses.
  *
- * The step that removes a Group also writes its tombstones (`tombstones.ts`). `vigil.ts` decides how long they last.
+ * The step that removes a Group also writes its tombstones (`tombstones.ts`). `renewal.ts` decides how long they last.
  *
  * The controller removes no object that an unreadable part of the source may hold. If the first list is empty, it
  * removes nothing until a second list is empty, too. It never answers a machine and never reads a request.
@@ -31,7 +31,7 @@ import { StatusComposer } from "./status/status-composer.ts";
 import type { Planned, Step } from "./step.ts";
 import { StepMetrics } from "./step.ts";
 import { SyncMark } from "./sync-mark.ts";
-import { TombstoneVigil } from "./tombstones/vigil.ts";
+import { TombstoneRenewal } from "./tombstones/renewal.ts";
 import { Trials } from "./trials/trials.ts";
 
 /** What to look at: one name, everything, tombstones to renew, or a view that is half or changing, or no longer. */
@@ -53,7 +53,7 @@ const resyncMs = 10 * 60_000;
 const resyncJitter = 0.1;
 
 // Several checks within a tombstone's lifetime, so that one check may be late.
-const vigilsPerTtl = 3;
+const renewalsPerTtl = 3;
 
 // How long the condition `Permitted` may show a grant that has ended.
 const permitsMs = 2_000;
@@ -70,7 +70,7 @@ export class Controller implements SourceListener {
   readonly #recounts: DelayedNames;
   /** Names reported before the first list is complete. */
   readonly #early: DelayedNames;
-  readonly #vigil: TombstoneVigil;
+  readonly #renewal: TombstoneRenewal;
   readonly #queue: WorkQueue<Work>;
   readonly #mark: SyncMark;
   readonly #stepMetrics: StepMetrics;
@@ -115,7 +115,7 @@ export class Controller implements SourceListener {
     this.#stepMetrics = new StepMetrics(options);
     const write = async (each: DocumentWrite) => (await this.#write([each])) === "written";
     this.#mark = new SyncMark({ ...options, documents: this.#documents, write });
-    this.#vigil = new TombstoneVigil({
+    this.#renewal = new TombstoneRenewal({
       clock,
       ttlMs: tombstoneTtlSeconds * 1_000,
       adminNamespace,
@@ -137,7 +137,7 @@ export class Controller implements SourceListener {
     this.#trials.start();
     this.#machines.start();
     this.#enrolment.start();
-    const works = [this.#run(), this.#resync(), this.#keepVigil(), this.#watchPermits()];
+    const works = [this.#run(), this.#resync(), this.#keepTombstones(), this.#watchPermits()];
     this.#running = Promise.all(works).then(() => {});
     await this.#options.source.start(this, this.#documents.versions());
   }
@@ -259,10 +259,10 @@ export class Controller implements SourceListener {
   }
 
   /** Checks at intervals whether tombstones would end too soon. */
-  async #keepVigil(): Promise<void> {
+  async #keepTombstones(): Promise<void> {
     const { clock, tombstoneTtlSeconds } = this.#options;
     for (;;) {
-      await clock.sleep((tombstoneTtlSeconds * 1_000) / vigilsPerTtl, this.#stopping.signal);
+      await clock.sleep((tombstoneTtlSeconds * 1_000) / renewalsPerTtl, this.#stopping.signal);
       if (this.#stopping.signal.aborted) return;
       if (this.#tombstonesDue().length > 0) this.#queue.add({ kind: "tombstones" });
     }
@@ -279,7 +279,7 @@ export class Controller implements SourceListener {
   }
 
   #tombstonesDue(): readonly string[] {
-    return this.#vigil.due(this.#documents.tombstones(), this.#options.source.isFollowed);
+    return this.#renewal.due(this.#documents.tombstones(), this.#options.source.isFollowed);
   }
 
   /**
@@ -289,7 +289,7 @@ export class Controller implements SourceListener {
   async #renewTombstones(): Promise<void> {
     const ttlSeconds = this.#options.tombstoneTtlSeconds;
     const writes = this.#tombstonesDue().map((path) => ({ path, text: this.#documents.textAt(path), ttlSeconds }));
-    if ((await this.#write(writes)) === "written") this.#vigil.renewed();
+    if ((await this.#write(writes)) === "written") this.#renewal.renewed();
   }
 
   /** Reconciles all names of the source and the store as one step. Then it marks the store as synced. */
@@ -329,7 +329,7 @@ export class Controller implements SourceListener {
     }
     const written = result === "written";
     ended(step.planned, written);
-    if (written) this.#vigil.moved(step.moved);
+    if (written) this.#renewal.moved(step.moved);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
       this.#report(each, written);

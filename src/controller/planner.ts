@@ -19,7 +19,7 @@ import { flawedFirst, Pairs } from "./pairs/pairs.ts";
 import { GroupGrants } from "./permits/grants.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
-import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/profile-outcome.ts";
+import { profileOutcome, profileState, RefusedProfiles } from "./reconcile/profile-outcome.ts";
 import { groupChanges, reconcileGroup, withTie } from "./reconcile/reconcile-group.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { failedStatus, type Outcome } from "./status/conditions.ts";
@@ -286,7 +286,7 @@ export class Planner {
         ? { changes: groupChanges(path, marked, storedText), status: failed }
         : reconcileGroup({ ...drafted, document: marked }, storedText, {
             profile: (namespace, name) =>
-              profileStanding(source.view, { namespace, name }, documents.profile(namespace, name)),
+              profileState(source.view, { namespace, name }, documents.profile(namespace, name)),
             standingOf: (other) => this.#ranking.standingOf(other),
             checkTemplate: this.#world.checkTemplate,
           });

@@ -65,7 +65,7 @@ function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { vie
  * - `refused`: its newest version is refused, and the store serves none.
  * - `missing`: neither.
  */
-export function profileStanding(
+export function profileState(
   view: Around["view"],
   { namespace, name }: { readonly namespace: string; readonly name: string },
   stored: StoredProfile,

@@ -19,7 +19,7 @@ import { inField, type ProfileWorld, templateFinding } from "./resolve-profile.t
 
 /** What davit looks up about other Groups and about Profiles. */
 export interface GroupWorld {
-  /** See `profileStanding`. */
+  /** See `profileState`. */
   readonly profile: (namespace: string, name: string) => "there" | "refused" | "missing";
   readonly standingOf: (group: Group) => Standing;
   readonly checkTemplate: ProfileWorld["checkTemplate"];

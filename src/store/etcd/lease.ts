@@ -72,7 +72,7 @@ export class OwnMember {
       const [found] = (await client.range({ key: layout.member(self.id) }, { signal })).keys;
       if (found === undefined || !this.#isOthers(found)) return;
       first ??= found;
-      if (found.modRevision !== first.modRevision || clock.monotonicMs() > untilMs) throw this.#twin();
+      if (found.modRevision !== first.modRevision || clock.monotonicMs() > untilMs) throw this.#inUse();
       await clock.sleep(lookMs, signal);
     }
   }
@@ -124,7 +124,7 @@ export class OwnMember {
         this.#revision = createRevision === 0 ? answer.header.revision : createRevision;
         return;
       }
-      if (found !== undefined && this.#isOthers(found)) throw this.#twin();
+      if (found !== undefined && this.#isOthers(found)) throw this.#inUse();
       createRevision = found?.createRevision ?? 0;
     }
   }
@@ -161,7 +161,7 @@ export class OwnMember {
     return run !== undefined && run !== this.#options.run;
   }
 
-  #twin(): WalError {
+  #inUse(): WalError {
     const [url = ""] = this.#options.self.clientUrls;
     const advice = "give each davit a --store-advertise-url of its own, or stop the other one";
     return new WalError("locked", `Joining the store in etcd: another davit with the URL ${url} runs; ${advice}`);

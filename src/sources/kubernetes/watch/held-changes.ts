@@ -75,7 +75,7 @@ interface Watch extends WatchPlace {
 }
 
 // How long davit waits for the changes that a watch missed. They arrive as soon as the watch is open again.
-const settleMs = 1_000;
+const pauseMs = 1_000;
 // Equal to the default of --install-max-source-age: davit serves an Install for this long without a sign of life from
 // the API server.
 const lostMs = 60_000;
@@ -94,9 +94,9 @@ export class HeldChanges {
   #besideMs = 0;
   /** Ends the search for lost namespaces. */
   #looking: AbortController | undefined;
-  #isSettling = false;
-  /** Counts the waits of `#settle`. Only the last one may end the holding. */
-  #settling = 0;
+  #isPaused = false;
+  /** Counts the calls of `#pause`. Only the last one may end the holding. */
+  #pauses = 0;
 
   constructor(options: HeldChangesOptions) {
     this.#options = options;
@@ -125,7 +125,7 @@ export class HeldChanges {
       opened: () => this.#opened(watch),
       end: () => {
         this.#watches.delete(watch);
-        if (watch.deafSinceMs !== undefined) this.#endUnlessSettling();
+        if (watch.deafSinceMs !== undefined) this.#endUnlessPaused();
       },
     };
   }
@@ -160,30 +160,30 @@ export class HeldChanges {
   }
 
   #opened(watch: Watch): void {
-    const mayBeLate = watch.hasFailed || this.#nowMs - (watch.deafSinceMs ?? this.#nowMs) >= settleMs;
+    const mayBeLate = watch.hasFailed || this.#nowMs - (watch.deafSinceMs ?? this.#nowMs) >= pauseMs;
     watch.deafSinceMs = undefined;
     watch.hasFailed = false;
     watch.isGivenUp = false;
     watch.standsSinceMs ??= this.#nowMs;
-    if (mayBeLate) void this.#settle();
-    else this.#endUnlessSettling();
+    if (mayBeLate) void this.#pause();
+    else this.#endUnlessPaused();
   }
 
-  async #settle(): Promise<void> {
+  async #pause(): Promise<void> {
     const { clock, signal } = this.#options;
-    this.#settling += 1;
-    this.#isSettling = true;
-    const turn = this.#settling;
-    await clock.sleep(settleMs, signal);
-    if (turn !== this.#settling) return;
-    this.#isSettling = false;
-    this.#endUnlessSettling();
+    this.#pauses += 1;
+    this.#isPaused = true;
+    const turn = this.#pauses;
+    await clock.sleep(pauseMs, signal);
+    if (turn !== this.#pauses) return;
+    this.#isPaused = false;
+    this.#endUnlessPaused();
   }
 
-  #endUnlessSettling(): void {
+  #endUnlessPaused(): void {
     const { signal, release, lostChanged } = this.#options;
     const isNeeded = this.#isHolding || this.lost.size > 0;
-    if (signal.aborted || this.#isSettling || !isNeeded) return;
+    if (signal.aborted || this.#isPaused || !isNeeded) return;
     const found = [...this.lost].filter((namespace) => this.#isHeardSince(namespace, this.#nowMs));
     for (const namespace of found) this.lost.delete(namespace);
     this.#isHolding = this.#isOneWaitedFor;
@@ -204,31 +204,31 @@ export class HeldChanges {
     this.#looking = new AbortController();
     const stop = AbortSignal.any([signal, this.#looking.signal]);
     while (!stop.aborted) {
-      await clock.sleep(settleMs, stop);
+      await clock.sleep(pauseMs, stop);
       if (stop.aborted) return;
       const isHeard = this.#isSomebodyHeard;
-      if (isHeard) this.#besideMs += settleMs;
+      if (isHeard) this.#besideMs += pauseMs;
       if (isHeard && this.#besideMs >= lostMs) this.#giveUp();
-      else if (!this.#isOneWaitedFor) this.#endUnlessSettling();
+      else if (!this.#isOneWaitedFor) this.#endUnlessPaused();
     }
   }
 
   /** Ends the holding. Namespaces that are not heard, or were not heard a moment ago, become lost. */
   #giveUp(): void {
-    const deaf = [...this.#watches].filter((watch) => !this.#isSettled(watch));
+    const deaf = [...this.#watches].filter((watch) => !this.#isCaughtUp(watch));
     const own = deaf.flatMap(({ what, namespace = "" }) => (what === "own" ? [namespace] : []));
     const lost = own.filter((namespace) => namespace !== "" && !this.lost.has(namespace));
     for (const namespace of lost) this.lost.add(namespace);
     for (const watch of deaf) watch.isGivenUp = watch.what !== "own";
     if (lost.length > 0) this.#options.lostChanged();
-    // This cancels a running `#settle`. Watches that reconnect again and again would otherwise delay the end for ever.
-    this.#settling += 1;
-    this.#isSettling = false;
-    this.#endUnlessSettling();
+    // This cancels a running `#pause`. Watches that reconnect again and again would otherwise delay the end for ever.
+    this.#pauses += 1;
+    this.#isPaused = false;
+    this.#endUnlessPaused();
   }
 
-  #isSettled({ deafSinceMs, standsSinceMs = Number.POSITIVE_INFINITY }: Watch): boolean {
-    return deafSinceMs === undefined && this.#nowMs - standsSinceMs >= settleMs;
+  #isCaughtUp({ deafSinceMs, standsSinceMs = Number.POSITIVE_INFINITY }: Watch): boolean {
+    return deafSinceMs === undefined && this.#nowMs - standsSinceMs >= pauseMs;
   }
 
   /** True when at least one namespace is heard. If none is, the API server itself is away, and no namespace is lost. */
@@ -237,7 +237,7 @@ export class HeldChanges {
       [...this.#watches].filter(({ what }) => what === "own"),
       ({ namespace }) => namespace,
     );
-    return [...own.values()].some((watches) => watches.every((watch) => this.#isSettled(watch)));
+    return [...own.values()].some((watches) => watches.every((watch) => this.#isCaughtUp(watch)));
   }
 
   /** True when the watches of a namespace's Profiles and Groups have been open since `sinceMs`. */
@@ -257,7 +257,7 @@ export class HeldChanges {
     // when all watches of Profiles and Groups are open. Without this limit, a ConfigMap that often changes would delay
     // all changes.
     const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
-    return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;
+    return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < pauseMs;
   }
 
   /**

@@ -11,7 +11,7 @@
 
 import type { ControllerPorts } from "../core/controller-ports.ts";
 
-interface TombstoneVigilOptions extends Pick<ControllerPorts, "clock" | "adminNamespace"> {
+interface TombstoneRenewalOptions extends Pick<ControllerPorts, "clock" | "adminNamespace"> {
   /** How long a tombstone lasts without renewal. */
   readonly ttlMs: number;
   /** The namespaces of the removed objects that the tombstone at a path records. */
@@ -30,8 +30,8 @@ const mostOfAnother = 4;
 // the time would wait for ever.
 const massLimitMs = 60 * 60_000;
 
-export class TombstoneVigil {
-  readonly #options: TombstoneVigilOptions;
+export class TombstoneRenewal {
+  readonly #options: TombstoneRenewalOptions;
   /** When each tombstone was first seen, monotonic. */
   readonly #seenAtMs = new Map<string, number>();
   /** The steps of the last `ttlMs`. For each tombstone that a step wrote or removed, `namespaces` has one entry. */
@@ -39,7 +39,7 @@ export class TombstoneVigil {
   /** True if tombstones were written or removed since the last renewal. */
   #isMoving = false;
 
-  constructor(options: TombstoneVigilOptions) {
+  constructor(options: TombstoneRenewalOptions) {
     this.#options = options;
   }
 

@@ -1,51 +1,51 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { TombstoneVigil } from "../../src/controller/tombstones/vigil.ts";
+import { TombstoneRenewal } from "../../src/controller/tombstones/renewal.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const ttlMs = 60_000;
 const [a, b] = ["/davit/tombstones/mac/a", "/davit/tombstones/mac/b"] as const;
 let clock: FakeClock;
-let vigil: TombstoneVigil;
+let renewal: TombstoneRenewal;
 /** That many of one namespace. */
 const many = (count: number, namespace = "lab") => Array.from({ length: count }, () => namespace);
 
 beforeEach(() => {
   clock = new FakeClock();
-  vigil = new TombstoneVigil({ clock, ttlMs, namespacesAt: () => [] });
+  renewal = new TombstoneRenewal({ clock, ttlMs, namespacesAt: () => [] });
 });
 
 describe("tombstones", () => {
   it("end by themselves where a few Groups go, as people take machines out", async () => {
     for (let count = 0; count < 100; count++) {
-      vigil.moved(many(1));
-      expect(vigil.due([a], true)).toEqual([]);
+      renewal.moved(many(1));
+      expect(renewal.due([a], true)).toEqual([]);
       await clock.advance(ttlMs / 8);
     }
   });
 
   it("stay while Groups go by the dozen, and for their own time after the last of them", async () => {
-    vigil.moved(many(9));
+    renewal.moved(many(9));
     for (let count = 0; count < 100; count++) {
       await clock.advance(ttlMs / 3);
-      vigil.moved(many(4));
-      expect(vigil.due([a, b], true)).toEqual([a, b]);
-      vigil.renewed();
-      expect(vigil.due([a, b], true)).toEqual([]);
+      renewal.moved(many(4));
+      expect(renewal.due([a, b], true)).toEqual([a, b]);
+      renewal.renewed();
+      expect(renewal.due([a, b], true)).toEqual([]);
     }
   });
 
   it("are due again as long as they could not be written", () => {
-    vigil.moved(many(10));
-    expect(vigil.due([a], true)).toEqual([a]);
-    expect(vigil.due([a], true)).toEqual([a]);
+    renewal.moved(many(10));
+    expect(renewal.due([a], true)).toEqual([a]);
+    expect(renewal.due([a], true)).toEqual([a]);
   });
 
   it("stay for an hour at most while Groups go all the time; those that came later stay longer", async () => {
     const minutes = async (count: number, paths: readonly string[]) => {
       let due: readonly string[] = [];
       for (let minute = 0; minute < count; minute++) {
-        vigil.moved(many(20));
-        due = vigil.due(paths, true);
+        renewal.moved(many(20));
+        due = renewal.due(paths, true);
         await clock.advance(60_000);
       }
       return due;
@@ -59,10 +59,10 @@ describe("tombstones", () => {
 
   it("stay while nobody knows what else goes, however long that is", async () => {
     for (let hour = 0; hour < 24; hour++) {
-      expect(vigil.due([a], false)).toEqual([a]);
+      expect(renewal.due([a], false)).toEqual([a]);
       await clock.advance(60 * 60_000);
     }
-    expect(vigil.due([a], true)).toEqual([]);
+    expect(renewal.due([a], true)).toEqual([]);
   });
 
   describe("where several namespaces have an admin's", () => {
@@ -70,7 +70,7 @@ describe("tombstones", () => {
 
     beforeEach(() => {
       const namespacesAt = (path: string) => [namespaces[path] ?? ""];
-      vigil = new TombstoneVigil({ clock, ttlMs, adminNamespace: "infra", namespacesAt });
+      renewal = new TombstoneRenewal({ clock, ttlMs, adminNamespace: "infra", namespacesAt });
     });
 
     it.each<[name: string, moves: readonly string[], due: readonly string[]]>([
@@ -80,8 +80,8 @@ describe("tombstones", () => {
       ["two others, none stays", [...many(9, "x"), ...many(9, "y")], []],
       ["its own and others, it stays", [...many(6, "team-a"), ...many(9, "y")], [a]],
     ])("and Groups go by the dozen in %s", (_name, moves, due) => {
-      vigil.moved(moves);
-      expect(vigil.due([a, b], true)).toEqual(due);
+      renewal.moved(moves);
+      expect(renewal.due([a, b], true)).toEqual(due);
     });
   });
 });
