@@ -53,7 +53,7 @@ import { StoreService } from "./store/store-service.ts";
 const storeReserveBytes = 4 * 1024 * 1024;
 const lockCheckMs = 1_000;
 
-export interface AppOptions {
+interface AppOptions {
   readonly config: ServeConfig;
   readonly log: Log;
   /** Writes a line without its newline to standard output. */

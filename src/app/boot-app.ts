@@ -25,7 +25,7 @@ import { FollowedLedger, type FollowerAt } from "./ledger/followed-ledger.ts";
 import { machineBook } from "./ledger/machine-book.ts";
 import type { MachineAddresses } from "./listener/boot-listener.ts";
 
-export interface BootAppOptions {
+interface BootAppOptions {
   readonly config: BootConfig;
   readonly log: Log;
   readonly clock: Clock;

@@ -18,12 +18,12 @@ import type { LedgerService } from "./ledger/ledger-service.ts";
 import { bootOf, labelsOf } from "./ledger/machine-book.ts";
 
 /** What the audit log reads, once it is open. */
-export interface AuditGround {
+interface AuditGround {
   readonly boot: Pick<BootService, "index" | "recordedMachines">;
   readonly ledger: LedgerService;
 }
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly config: Pick<ServeConfig, "auditLog">;
   /** Writes a line to standard output, for `--audit-log -`. */
   readonly writeLine: (line: string) => void;
@@ -34,7 +34,7 @@ export interface AuditOptions {
 }
 
 /** The audit log, and how to end it after everything that it records. */
-export interface OpenAudit {
+interface OpenAudit {
   readonly audit: AuditLog;
   stop(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { type ClientRequest, get as getByHttp, type IncomingMessage } from "node
 import { get as getByHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 
-export interface GetOptions {
+interface GetOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** The longest silence of the server, in milliseconds. */

@@ -10,7 +10,7 @@ import type { PermitQuestion, PermitQuestions, PermitReply } from "../model/perm
 import { BootError } from "./core/boot-error.ts";
 import type { BootIndex } from "./selection/boot-index.ts";
 
-export interface FollowerPermitsOptions {
+interface FollowerPermitsOptions {
   readonly index: Pick<BootIndex, "candidate" | "select">;
   readonly desk: Pick<PermitDesk, "ask" | "report">;
 }

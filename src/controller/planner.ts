@@ -33,7 +33,7 @@ import {
 } from "./tombstones/tombstones.ts";
 import { HiddenMachines, Withheld } from "./unreadable.ts";
 
-export interface PlannerOptions
+interface PlannerOptions
   extends Pick<
     ControllerOptions,
     "sha256" | "secretTexts" | "checkTemplate" | "davitUrl" | "tombstoneTtlSeconds" | "ledger" | "adminNamespace"

@@ -22,14 +22,14 @@ import { lenient, number, object, oneOf, parsed, text, where } from "../lib/shap
 import { decodeFollowLine, encodeFollowLine } from "../model/follow-line.ts";
 import type { Copy } from "./copy.ts";
 
-export interface CopyFileOptions {
+interface CopyFileOptions {
   readonly path: string;
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export interface SavedCopy extends Copy {
+interface SavedCopy extends Copy {
   /** When the copy was given to `keep`, by the wall clock: Unix milliseconds. */
   readonly savedAtMs: number;
 }

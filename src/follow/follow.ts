@@ -46,7 +46,7 @@ export interface StoreFollowerOptions {
 }
 
 /** The follower's state, for metrics and for people. */
-export interface FollowStatus {
+interface FollowStatus {
   readonly isConnected: boolean;
   /** True while the store has less information than the served copy, which then stays in use (`copy.ts`). */
   readonly isWithheld: boolean;

@@ -10,7 +10,7 @@ import type { DeskAnswer, DeskAsk, MachineReport, PermitDesk, ReportOutcome } fr
 import type { AskWriter, PermitReply } from "../model/permits/permit-wire.ts";
 import { recognised } from "../model/permits/recognised.ts";
 
-export interface RemoteDeskOptions {
+interface RemoteDeskOptions {
   readonly askWriter: AskWriter;
   /** The follower's copy of the ledger. */
   readonly view: LedgerView;

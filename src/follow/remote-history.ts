@@ -11,7 +11,7 @@ import { encodeHistoryBatch, historyPath, maxBatchBytes, maxBatchRequests } from
 import { parseJsonObject } from "../model/json.ts";
 import type { Writers } from "./writers.ts";
 
-export interface RemoteHistoryOptions {
+interface RemoteHistoryOptions {
   readonly writers: Pick<Writers, "askBy">;
   /** True while the writer has more important things to answer. */
   readonly isBusy: () => boolean;

@@ -17,7 +17,7 @@ import { type AskWriter, permitQuestions } from "../model/permits/permit-wire.ts
 import { FollowError } from "./follow-error.ts";
 import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
 
-export interface WritersOptions {
+interface WritersOptions {
   /** Of the store's members; at least one. */
   readonly urls: readonly URL[];
   /** Reads the credentials. An error fails the questions of the next seconds. */

@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import { type BlockList, isIP, isIPv6 } from "node:net";
 import { networkOf, plainOf } from "../lib/text/address.ts";
 
-export interface ClientsOptions {
+interface ClientsOptions {
   /** Addresses without a limit by client, such as the address of a NAT. */
   readonly exempt?: BlockList | undefined;
   /** Proxies whose `X-Forwarded-For` davit trusts. */

@@ -17,7 +17,7 @@ const largeBytes = 64 * 1024;
 const presetLimitBytes = 128 * 1024 * 1024;
 
 /** Bytes to send, and the function to call when the answer has ended. */
-export interface HeldBytes {
+interface HeldBytes {
   readonly bytes: Buffer;
   readonly release: () => void;
 }

@@ -189,7 +189,7 @@ function readOr<Value>(problem: string, read: () => Value): Value {
   }
 }
 
-export interface TlsFilesOptions {
+interface TlsFilesOptions {
   readonly certFile: string;
   readonly keyFile: string;
   readonly clientCaFile?: string | undefined;

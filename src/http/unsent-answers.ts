@@ -11,7 +11,7 @@ import { Shares } from "../lib/shares.ts";
 import type { Clients, Holder } from "./client-shares.ts";
 import { WireResponse } from "./response-headers.ts";
 
-export interface UnsentAnswersOptions {
+interface UnsentAnswersOptions {
   readonly clients: Clients;
   readonly limitBytes?: number;
   /** A client that takes nothing for this long is cut; undefined where the listener itself cuts such clients. */

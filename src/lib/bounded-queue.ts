@@ -1,6 +1,6 @@
 /** A queue with limits. Beyond them it drops its oldest items. Items are numbered in the order of their arrival. */
 
-export interface BoundedQueueOptions<Item> {
+interface BoundedQueueOptions<Item> {
   readonly maxItems: number;
   /** Limits the sum of `bytesOf`. */
   readonly maxBytes: number;

@@ -2,7 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 
-export interface DeadlineOptions {
+interface DeadlineOptions {
   readonly clock: Clock;
   readonly durationMs: number;
 }

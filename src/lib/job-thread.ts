@@ -10,7 +10,7 @@ import { Places } from "./fair-queue.ts";
 import { type ThreadLimits, threadLimits } from "./memory-limit.ts";
 import type { Soon } from "./soon.ts";
 
-export interface JobThreadOptions {
+interface JobThreadOptions {
   /** The thread's program. It answers each message with one message. */
   readonly worker: URL;
   /** Passed to the thread at its start. */
@@ -25,9 +25,7 @@ export interface JobThreadOptions {
 }
 
 /** The result of a job: `late` if it took too long, `lost` if the thread died during the job or `stop` was called. */
-export type JobEnd<Answer> =
-  | { readonly kind: "answered"; readonly answer: Answer }
-  | { readonly kind: "late" | "lost" };
+type JobEnd<Answer> = { readonly kind: "answered"; readonly answer: Answer } | { readonly kind: "late" | "lost" };
 
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions;

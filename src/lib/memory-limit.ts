@@ -66,7 +66,7 @@ export function threadLimits(limits: ThreadLimits): ResourceLimits {
   return { ...limits, maxOldGenerationSizeMb: Math.min(limits.maxOldGenerationSizeMb, maxOldGenerationSizeMb) };
 }
 
-export interface MemoryUse {
+interface MemoryUse {
   /** The limit of cached assets. */
   readonly cacheBytes: number;
   /** The number of threads that answer machines, the first one included. */

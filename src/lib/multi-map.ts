@@ -4,7 +4,7 @@
  * The entries of a key. Nearly every key has only one: the map then holds the entry itself. With thousands of keys, a
  * look-up waits for memory at each further object that it reads.
  */
-export type Slot<Entry extends object> = Entry | Several<Entry>;
+type Slot<Entry extends object> = Entry | Several<Entry>;
 
 /** Two or more entries with the same key. */
 export class Several<Entry extends object> {

@@ -4,7 +4,7 @@
  * and then the largest holders are refused first.
  */
 
-export interface SharesOptions {
+interface SharesOptions {
   /** The whole amount, in any unit. */
   readonly limit: number;
 }

@@ -22,7 +22,7 @@ export interface MachineSighting {
 }
 
 /** The last boot script that a machine got. */
-export interface SightedScript {
+interface SightedScript {
   /** In 64 hexadecimal digits. */
   readonly sha256: string;
   /** When it was rendered, in Unix milliseconds. */

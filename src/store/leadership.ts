@@ -10,7 +10,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { LogMembership } from "./core/log-port.ts";
 import { StoreError } from "./core/refusal.ts";
 
-export interface LeadershipOptions {
+interface LeadershipOptions {
   readonly membership: LogMembership;
   readonly clock: Clock;
   /** Logs the record that begins the term. @throws {StoreError} logFailed. */

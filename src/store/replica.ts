@@ -37,7 +37,7 @@ export interface Applied {
   readonly indexes: StoreIndexes;
 }
 
-export interface ReplicaListener {
+interface ReplicaListener {
   /** Takes the result of a record: its changes, or why it was refused. */
   applied(command: Command, result: readonly Change[] | StoreError, recordBytes: number): void;
   /** The whole state was replaced by that of a snapshot: at the start, or because this member was left behind. */

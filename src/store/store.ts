@@ -60,7 +60,7 @@ export interface StoreOptions {
 }
 
 /** Gets files and their changes. It has the form of the model's `FeedListener`, which the store does not import. */
-export interface FollowListener {
+interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
   /** Gets the changes of one command, at most one for each path, and the index of the last of them. */
   changed(changes: readonly FileChange[], index: number): void;

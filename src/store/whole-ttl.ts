@@ -14,7 +14,7 @@ import { lastExpiryMs } from "./tree/expiring-set.ts";
 import type { Tree } from "./tree/tree.ts";
 import { descend, type TreeNode } from "./tree/tree-node.ts";
 
-export interface WholeTtlOptions {
+interface WholeTtlOptions {
   readonly tree: Tree;
   readonly clock: Clock;
   readonly membership: LogMembership;

@@ -81,7 +81,7 @@ export interface BootServiceOptions {
 }
 
 /** What the listener for operators shows of the parts that feed the boot service. */
-export interface Backend {
+interface Backend {
   /** Why machines are not answered yet, in a few words. */
   readonly waitingFor: string;
   /** Problems for the operator, one per line. */

@@ -12,7 +12,7 @@ import type { ServiceConfig } from "../../options/serve.ts";
 import { WalError } from "../../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../../store/wal/lock.ts";
 
-export interface AssetFetchingOptions extends Pick<AssetFetcherOptions, "sha256" | "clock" | "log" | "metrics"> {
+interface AssetFetchingOptions extends Pick<AssetFetcherOptions, "sha256" | "clock" | "log" | "metrics"> {
   readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;

@@ -13,7 +13,7 @@ export interface TryGround extends Pick<TryJob, "adminNamespace" | "rendering"> 
   readonly view: SourceView;
 }
 
-export interface TryThreadOptions {
+interface TryThreadOptions {
   readonly clock: Clock;
   readonly limitMs?: number;
   /** Ends the thread. */

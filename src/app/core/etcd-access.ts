@@ -5,7 +5,7 @@ import { readSmallFile } from "../../lib/files/watched-files.ts";
 import type { EtcdLogOptions } from "../../store/etcd/etcd-log.ts";
 
 /** The values of the options about etcd, other than its endpoints. */
-export interface EtcdFiles {
+interface EtcdFiles {
   readonly storeEtcdCaFile: string | undefined;
   readonly storeEtcdCertFile: string | undefined;
   readonly storeEtcdKeyFile: string | undefined;

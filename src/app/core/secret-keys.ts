@@ -15,7 +15,7 @@ import { keyOfSecret, lacksKey, type SecretText, type SecretTexts } from "../../
 import type { Store } from "../../store/store.ts";
 import { encryptedTexts } from "./encrypted-texts.ts";
 
-export interface SecretKeysOptions {
+interface SecretKeysOptions {
   /** Undefined without the option. */
   readonly path: string | undefined;
   readonly clock: Clock;

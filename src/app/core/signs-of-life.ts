@@ -2,7 +2,7 @@
 
 import { heartbeatMs } from "../../model/follow-line.ts";
 
-export interface SignsOfLife {
+interface SignsOfLife {
   /** The longest time between two scans of a directory. */
   readonly rescanMs: number;
   /** How often davit asks the API server for a proof. */

@@ -23,7 +23,7 @@ export type FollowerAt = (
   of: Pick<StoreFollowerOptions, "path" | "name" | "log"> & { readonly fileEnding: string },
 ) => StoreFollower;
 
-export interface FollowedLedgerOptions {
+interface FollowedLedgerOptions {
   readonly config: Pick<BootConfig, "store" | "installMaxSourceAgeMs">;
   readonly credentials: () => Promise<StoreCredentials>;
   readonly followerAt: FollowerAt;

@@ -29,7 +29,7 @@ import { lockDirectory } from "../../store/wal/lock.ts";
 import { openSharedLedger } from "../core/members.ts";
 import { ledgerFreshness } from "./ledger-freshness.ts";
 
-export interface LedgerServiceOptions {
+interface LedgerServiceOptions {
   readonly config: ServeConfig;
   /** Aborts when davit must stop, even while it starts. */
   readonly stop: AbortSignal;

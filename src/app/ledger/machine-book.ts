@@ -9,7 +9,7 @@ import { entryIdOf } from "../../installs/ledger/report-token.ts";
 import { type Labels, labelsFromQuery } from "../../model/labels/labels.ts";
 import type { NamedGrant } from "../../model/permits/permit.ts";
 
-export interface MachineBookOptions {
+interface MachineBookOptions {
   readonly index: Pick<BootIndex, "candidate" | "groups" | "machineOf" | "machines" | "grantingAt">;
   readonly known: KnownLedger;
   /** Why nothing installs now, one line each. */

@@ -57,7 +57,7 @@ export function listenerConfig(config: ServiceConfig) {
   };
 }
 
-export interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
+interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
   readonly config: ReturnType<typeof listenerConfig>;
   readonly clock: Clock;
   readonly log: Log;
@@ -75,7 +75,7 @@ export interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
   readonly wanted: WantedAssets | undefined;
 }
 
-export interface BootListening {
+interface BootListening {
   readonly signers: BootSigners;
   readonly accessLog: AccessLog;
   readonly nearMisses: RefusalCounterOptions["nearMisses"];

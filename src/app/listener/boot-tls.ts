@@ -23,7 +23,7 @@ type TlsConfig = Pick<
   | "advertiseTlsAddress"
 >;
 
-export interface BootTlsOptions {
+interface BootTlsOptions {
   readonly config: TlsConfig;
   /** Where davit keeps a certificate of its own; undefined if the operator gives one. */
   readonly ownDirectory: string | undefined;

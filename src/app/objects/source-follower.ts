@@ -10,7 +10,7 @@ import { StartError } from "../../lib/start-error.ts";
 import type { Store } from "../../store/store.ts";
 import type { ObjectSource } from "./object-source.ts";
 
-export interface SourceFollowerOptions {
+interface SourceFollowerOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** An open source that nobody follows yet: that of the first time. Its opener stops it. */

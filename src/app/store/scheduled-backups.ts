@@ -9,7 +9,7 @@ import type { ServeConfig } from "../../options/serve.ts";
 import { BackupSchedule } from "../../store/backup/schedule.ts";
 import type { Store } from "../../store/store.ts";
 
-export interface ScheduledBackupsOptions {
+interface ScheduledBackupsOptions {
   readonly config: Pick<ServeConfig, "backupEveryMs" | "backupDir" | "backupKeep">;
   readonly clock: Clock;
   readonly log: Log;

@@ -34,7 +34,7 @@ import { signsOfLife } from "../core/signs-of-life.ts";
 import type { LedgerService } from "../ledger/ledger-service.ts";
 import { advertisedHost, openOwnCertificate, openServiceAccounts, openStoreTls } from "./store-trust.ts";
 
-export interface StoreServiceOptions {
+interface StoreServiceOptions {
   readonly config: ServeConfig;
   readonly store: Store;
   /** Absent without a ledger: then followers serve no install that needs a permit. */
@@ -53,7 +53,7 @@ export interface StoreServiceOptions {
 }
 
 /** The ledger for followers. */
-export interface SharedLedger
+interface SharedLedger
   extends Pick<LedgerService, "store" | "ledger">,
     Pick<PermitRoutesOptions, "permits" | "handed"> {
   /** See `LedgerService`. */

@@ -11,7 +11,7 @@ import type { ClusterTrust } from "../../model/cluster-trust.ts";
 import type { ServeConfig } from "../../options/serve.ts";
 import type { OwnCertificate } from "../../trust/certificates/own-certificate.ts";
 
-export interface StoreTrustOptions {
+interface StoreTrustOptions {
   readonly config: ServeConfig;
   /** Undefined unless the source is a cluster. */
   readonly trust?: ClusterTrust | undefined;

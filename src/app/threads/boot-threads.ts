@@ -37,7 +37,7 @@ import {
   type ToThread,
 } from "./wire.ts";
 
-export interface BootThreadsOptions extends ThreadRequestsOptions {
+interface BootThreadsOptions extends ThreadRequestsOptions {
   /** The number of threads beside the first one. */
   readonly count: number;
   readonly start: ThreadStart;
@@ -252,7 +252,7 @@ class RunningThread {
   }
 }
 
-export interface ThreadStartOptions {
+interface ThreadStartOptions {
   readonly config: ServiceConfig;
   /** Where the first thread listens. */
   readonly bound: BoundAddresses;

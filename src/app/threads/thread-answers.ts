@@ -24,7 +24,7 @@ import type {
   ThreadQuestions,
 } from "./wire.ts";
 
-export interface ThreadAnswersOptions {
+interface ThreadAnswersOptions {
   readonly index: BootIndex;
   readonly desk: PermitDesk | undefined;
   readonly signers: Readonly<Partial<Record<SignerName, BootSigner>>>;

@@ -30,7 +30,7 @@ export interface BootGroup extends Group, RenderedTexts {
  * each further object on the way to a text costs a wait for memory. It would also use up part of the 2 KiB that a Group
  * may take.
  */
-export interface RenderedTexts {
+interface RenderedTexts {
   /** The script for iPXE. */
   script: KeptText | undefined;
   /** The source of the config for GRUB. The config also contains parts of the request. */
@@ -55,7 +55,7 @@ export interface KeptConfig extends KeptText {
 }
 
 /** A boot config made from a Group and the version `profile` of its Profile. */
-export interface KeptBoot {
+interface KeptBoot {
   readonly profile: BootProfile;
   /** As `KeptText.davitUrl`. */
   readonly davitUrl: string;

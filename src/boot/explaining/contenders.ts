@@ -22,7 +22,7 @@ export interface Contenders<Entry extends Group> {
   readonly selectorLabels: ReadonlySet<string>;
 }
 
-export interface ContestOptions<Entry extends Group> {
+interface ContestOptions<Entry extends Group> {
   readonly groups: Iterable<Entry>;
   readonly labels: Labels;
   /** The most Groups to list in `matching`, and in `nearest`. */

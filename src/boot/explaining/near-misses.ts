@@ -17,7 +17,7 @@ import type { BootIndex } from "../selection/boot-index.ts";
 import { findContenders } from "./contenders.ts";
 import { missesOf } from "./explain.ts";
 
-export interface NearMissesOptions {
+interface NearMissesOptions {
   readonly index: Pick<BootIndex, "groups">;
   readonly clock: Clock;
   readonly log: Pick<Log, "info">;

@@ -23,7 +23,7 @@ export interface Warning {
 }
 
 /** A request, and the Group that wins it. */
-export interface TakenRequest {
+interface TakenRequest {
   readonly labels: Labels;
   /** Every label by which a Group selects. */
   readonly selectorLabels: ReadonlySet<string>;

@@ -51,7 +51,7 @@ export interface PartJob extends MakerScope, Asking {
   readonly reportUrl?: string | undefined;
 }
 
-export interface IpxeJob extends MakerScope {
+interface IpxeJob extends MakerScope {
   readonly kind: "ipxe";
   readonly boot: Boot;
   /** The Group's own arguments. */
@@ -65,7 +65,7 @@ export interface GrubJob extends MakerScope {
   readonly args: readonly string[];
 }
 
-export interface MetadataJob extends MakerScope, Asking {
+interface MetadataJob extends MakerScope, Asking {
   readonly kind: "metadata";
 }
 

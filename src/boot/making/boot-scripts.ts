@@ -32,7 +32,7 @@ export interface BootScriptsOptions {
 export type AddressedMachine = Selected & { readonly davitUrl: string; readonly claim?: string | undefined };
 
 /** Does a job for a machine: now, or in another thread. */
-export type MakeScript = (job: BootJob, machine: AddressedMachine) => Soon<Made>;
+type MakeScript = (job: BootJob, machine: AddressedMachine) => Soon<Made>;
 
 /** The files that a boot section names. */
 export interface BootFiles {

@@ -32,7 +32,7 @@ interface RenderedRequest {
   readonly userAgent: string;
 }
 
-export interface ConfigRendering {
+interface ConfigRendering {
   readonly request: RenderedRequest;
   readonly make: Make;
   /** The URL of davit in the config. */
@@ -52,7 +52,7 @@ interface BootTemplates {
   template(selected: Selected, part: TemplatePart, labels: Labels): TemplateText;
 }
 
-export interface ConfigMakerOptions extends BootScriptsOptions {
+interface ConfigMakerOptions extends BootScriptsOptions {
   readonly index: BootTemplates;
   readonly slowWork: Pick<SlowWork, "make"> | undefined;
   /** False for what is shown to people: each preview has its own limit, and its Groups may be those of machines. */

@@ -54,7 +54,7 @@ export type JobOutcome = { readonly isOfRequest: boolean } & (
   | { readonly refused: RefusedRender; readonly isFinal: boolean }
 );
 
-export interface RenderThreadOptions {
+interface RenderThreadOptions {
   readonly clock: Clock;
   /** The thread's program; `render-worker` unless given. */
   readonly worker?: URL;

@@ -13,7 +13,7 @@ import type { ChosenAsker, SeenAsker, World } from "./asker.ts";
 import { doubtOf, mayMatter } from "./doubts.ts";
 
 /** Why a machine gets no config, and its Group and Profile as far as they are known. */
-export interface SelectionRefusal extends BootErrorSubject {
+interface SelectionRefusal extends BootErrorSubject {
   readonly reason: BootRefusal;
 }
 

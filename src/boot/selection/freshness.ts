@@ -3,14 +3,14 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { SyncedDocument } from "../../model/objects/documents.ts";
 
-export interface FreshnessOptions {
+interface FreshnessOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
   /** The greatest age of a proof that allows an `Install`; 0 for no limit. */
   readonly installMaxSourceAgeMs: number;
 }
 
 /** `unconfirmed`: no proof since the start. `stale`: the last proof is too old. */
-export type Staleness = "unconfirmed" | "stale";
+type Staleness = "unconfirmed" | "stale";
 
 /**
  * Measures the age of the last proof that the served documents match the objects. The check of this age costs only a

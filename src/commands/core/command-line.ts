@@ -41,7 +41,7 @@ export function workCommand<Config>({ work, failureCode = 1, ...command }: WorkC
 }
 
 /** The parsed options, or the exit code if the command is over because it printed help or mistakes. */
-export type ReadCommandLine<Config> =
+type ReadCommandLine<Config> =
   | { readonly kind: "options"; readonly config: Config }
   | { readonly kind: "over"; readonly exitCode: number };
 

@@ -11,7 +11,7 @@ import { inputMark } from "./offline-options.ts";
 // Ten times the size of 10,000 objects as kubectl writes them.
 const maxInputBytes = 256 * 1024 * 1024;
 
-export interface InputOptions extends Omit<LoadOptions, "directories" | "input"> {
+interface InputOptions extends Omit<LoadOptions, "directories" | "input"> {
   /** Directories, and `-` for standard input. An empty list reads piped input. */
   readonly manifests: readonly string[];
 }

@@ -5,7 +5,7 @@ import type { Host } from "./host.ts";
 
 /** Returns a text with a colour, or as it is. */
 export type Paint = (style: PaintStyle, text: string) => string;
-export type PaintStyle = "red" | "yellow" | "green" | "magenta" | "dim" | "bold";
+type PaintStyle = "red" | "yellow" | "green" | "magenta" | "dim" | "bold";
 
 /** Returns how a command may colour its output: not in a pipe, not with `NO_COLOR`, and not on a dumb terminal. */
 export function paintOf({ outputIsTerminal, environment }: Pick<Host, "outputIsTerminal" | "environment">): Paint {

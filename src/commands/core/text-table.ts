@@ -2,7 +2,7 @@
 
 import type { Paint } from "./paint.ts";
 
-export interface TextTableOptions {
+interface TextTableOptions {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
   readonly paint: Paint;

@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { StartError } from "../../lib/start-error.ts";
 import type { Host } from "./host.ts";
 
-export interface WatchedOutput {
+interface WatchedOutput {
   readonly host: Pick<Host, "write" | "writeError" | "outputIsTerminal" | "stop">;
   readonly clock: Pick<Clock, "sleep">;
   /** False: print once. */

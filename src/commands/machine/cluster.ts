@@ -22,7 +22,7 @@ export interface ObjectPlace extends Omit<NamedObject, "namespace"> {
 }
 
 /** The objects of a cluster. */
-export interface ClusterObjects {
+interface ClusterObjects {
   /** The namespace of the context or of the pod. */
   readonly namespace: string;
   /** @throws {StartError} if the object does not exist or may not be read. */

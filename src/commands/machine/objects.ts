@@ -21,7 +21,7 @@ import {
 import { fileOf, writeObject } from "./write.ts";
 
 /** Where a change goes. */
-export interface PatchTarget {
+interface PatchTarget {
   readonly print: boolean;
   /** The directory, or file, of `--write`. */
   readonly write: string | undefined;
@@ -185,7 +185,7 @@ function specText(spec: JsonObject): string {
 }
 
 /** Returns the text for a change of `spec`. */
-export function printedPatch(place: ObjectPlace, spec: JsonObject): string {
+function printedPatch(place: ObjectPlace, spec: JsonObject): string {
   const { kind, namespace, name } = place;
   const resource = kind === "Group" ? "groups.davit.dev" : "machines.davit.dev";
   const patch = JSON.stringify({ spec });

@@ -13,7 +13,7 @@ import { formatOf } from "../../sources/directory/yaml-documents.ts";
 import { nameOf, type ObjectPlace } from "./cluster.ts";
 
 /** The file of an object. */
-export interface ObjectFile {
+interface ObjectFile {
   readonly path: string;
   readonly text: string;
   readonly object: JsonObject;

@@ -24,7 +24,7 @@ import { postOperations } from "../machine/operations.ts";
 import type { DiffConfig } from "./diff-options.ts";
 
 /** What davit has before the manifests are applied. */
-export interface ReadState {
+interface ReadState {
   /** For people. */
   readonly place: string;
   readonly documents: DocumentTexts;
@@ -33,7 +33,7 @@ export interface ReadState {
   readonly adminNamespace: string | undefined;
 }
 
-export interface ReadTools {
+interface ReadTools {
   readonly log: Pick<Log, "error">;
   readonly host: Host;
   /** Digests of the texts of Secrets among the manifests: a running davit compares its own with them. */

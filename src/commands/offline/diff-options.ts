@@ -8,7 +8,7 @@ import { machineHelp, operationsOptions, tokenProblems, variablesOf } from "../m
 
 const formats = ["text", "json", "markdown"] as const;
 
-export const diffOptions = {
+const diffOptions = {
   ...offlineOptions,
   from: {
     flag: "from",

@@ -193,13 +193,13 @@ export type RenderedAnswer =
     };
 
 /** The request, and the server's settings. */
-export type MachineAsking = Pick<
+type MachineAsking = Pick<
   RenderConfig,
   "rawQuery" | "userAgent" | "advertiseAddress" | "advertiseTlsAddress" | "grubSeparator" | "grubCommands" | "signed"
 >;
 
 /** The answers to one machine. */
-export interface RenderedMachine {
+interface RenderedMachine {
   /** The endpoints that the machine can ask for, including the generic parts of its Profile. */
   readonly endpoints: readonly RenderedEndpoint[];
   readonly ask: (endpoint: RenderedEndpoint) => RenderedAnswer;

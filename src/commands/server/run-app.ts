@@ -22,7 +22,7 @@ interface RunningApp<Facts extends object> {
   stop(): Promise<void>;
 }
 
-export interface ServingCommand<Config extends ServiceConfig, Facts extends object> extends CommandLine<Config> {
+interface ServingCommand<Config extends ServiceConfig, Facts extends object> extends CommandLine<Config> {
   /** The threads for jobs, besides the one for assets. */
   readonly jobs: readonly JobKind[];
   readonly createApp: (options: {

@@ -22,7 +22,7 @@ export const placeOptions = {
   storeEtcdEndpoints: { ...ofEtcd.storeEtcdEndpoints, help: "the etcd v3, such as https://etcd-0:2379" },
 };
 
-export type PlaceValues = Values<typeof placeOptions>;
+type PlaceValues = Values<typeof placeOptions>;
 
 /**
  * Removes the variables of the place that is not meant. A flag means its place. Without flags it is etcd, because a

@@ -133,7 +133,7 @@ function isObjectPath(path: string): boolean {
 }
 
 /** What the store holds of a Secret's text. */
-export interface StoredSecret {
+interface StoredSecret {
   /** False if davit lacks the key, or cannot decrypt the text by it. */
   readonly isReadable: boolean;
   /** Reads the text, with the name that it gets now; undefined if it is not readable. */

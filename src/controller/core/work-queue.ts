@@ -11,7 +11,7 @@ import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import { type ObjectName, objectKey } from "../../model/objects/source.ts";
 
-export type WorkQueueMetrics = Pick<
+type WorkQueueMetrics = Pick<
   Metrics,
   | "queueDepth"
   | "queueAdds"
@@ -22,7 +22,7 @@ export type WorkQueueMetrics = Pick<
   | "queueLongestSeconds"
 >;
 
-export interface WorkQueueOptions<Item> {
+interface WorkQueueOptions<Item> {
   readonly clock: Clock;
   readonly keyOf: (item: Item) => string;
   /** The metrics' label `name`. The set of names is closed, so the number of time series is bounded. */
@@ -210,7 +210,7 @@ export class WorkQueue<Item> {
   }
 }
 
-export interface DelayedNamesOptions {
+interface DelayedNamesOptions {
   readonly clock: Clock;
   readonly delayMs: number;
   /** Called when the delay is over. */

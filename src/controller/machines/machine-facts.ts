@@ -20,7 +20,7 @@ import { namedGrant, permittedCondition } from "../permits/grants.ts";
 import { refusedStatus, type SyncState, syncConditionOf, withConditions } from "../status/conditions.ts";
 
 /** Everything that a Machine's status depends on. */
-export interface MachineFacts {
+interface MachineFacts {
   readonly id: ObjectName;
   /** The status by objects alone. */
   readonly status: ObjectStatus;
@@ -175,7 +175,7 @@ const installedTexts = {
   Unconfirmed: ["Unknown", "The install ended without a report: the machine boots from its disk"],
 } as const;
 
-export interface MachineFindings {
+interface MachineFindings {
   readonly generation: number;
   /** As in `SourceProblem.message`; undefined if the newest version is accepted. */
   readonly refusal: string | undefined;

@@ -40,7 +40,7 @@ export interface MachineDraft {
   readonly sharing: readonly ObjectName[];
 }
 
-export interface MachinePlan {
+interface MachinePlan {
   readonly changes: readonly DocumentWrite[];
   readonly tombstones: readonly TombstoneWrite[];
   /** Undefined for a Machine that is gone, or not in view. */
@@ -130,7 +130,7 @@ export class MachinePlans {
 }
 
 /** A step's change to one Machine: its stored document and its new one. */
-export interface MachineChange {
+interface MachineChange {
   readonly id: ObjectName;
   readonly before: MachineDocument | undefined;
   readonly after: MachineDocument | undefined;
@@ -146,7 +146,7 @@ const mostIdentities = 256;
  * `Install` is served to the identities of the earlier version. A Machine that only gains identities or labels leaves
  * none.
  */
-export function machineTombstoneWrites(
+function machineTombstoneWrites(
   { id: { namespace, name }, before, after }: MachineChange,
   { textAt, ttlSeconds }: Pick<TombstoneOptions, "textAt" | "ttlSeconds">,
 ): readonly TombstoneWrite[] {

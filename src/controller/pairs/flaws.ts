@@ -12,13 +12,13 @@ import { ByReference, byKey } from "../core/names.ts";
 import { foundBy, isSameGiven, type Judges, type Way } from "./judges.ts";
 import { faultText } from "./pair-findings.ts";
 
-export interface FlawsOptions {
+interface FlawsOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
   readonly judges: Judges;
 }
 
-export interface FlawVerdict {
+interface FlawVerdict {
   readonly id: ObjectName;
   /** What fails; undefined if nothing fails. */
   readonly flaw: string | undefined;
@@ -27,7 +27,7 @@ export interface FlawVerdict {
 }
 
 /** The budget of each way to look. */
-export type FlawBudgets = Readonly<Record<Way, RenderBudget>>;
+type FlawBudgets = Readonly<Record<Way, RenderBudget>>;
 
 export class Flaws {
   readonly #options: FlawsOptions;

@@ -32,7 +32,7 @@ import {
 import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
 import { faultText, harmFinding, keptFinding, lateFinding, profileFindings } from "./pair-findings.ts";
 
-export interface PairsOptions extends JudgesOptions {
+interface PairsOptions extends JudgesOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "group">;
   /** The Groups that name a Profile. */

@@ -40,7 +40,7 @@ export type Standing =
   | { readonly kind: "outclaimed"; readonly by: Group; readonly because: Advantage };
 
 /** Ids of Groups to look at again after a change. Changed Groups may be among them. */
-export interface Affected {
+interface Affected {
   /** Groups with the same selector as a changed Group. */
   readonly siblings: ReadonlySet<string>;
   /** Groups that lost to a changed Group, may lose to it now, or share machines with a rival. */

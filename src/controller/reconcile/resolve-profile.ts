@@ -68,7 +68,7 @@ interface TemplateFault {
   readonly column: number;
 }
 
-export interface ResolvedProfile {
+interface ResolvedProfile {
   /** A `boot` or template with a finding has the kind `broken`. */
   readonly content: ProfileContent;
   readonly findings: readonly Finding[];

@@ -12,7 +12,7 @@ import {
 } from "../../model/objects/profile.ts";
 import type { Condition, ObjectName, SourceView } from "../../model/objects/source.ts";
 
-export interface AssetFacts {
+interface AssetFacts {
   readonly view: Pick<SourceView, "get">;
   /** Undefined if davit has no assets directory. */
   readonly states: AssetStates | undefined;

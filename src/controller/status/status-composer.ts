@@ -17,7 +17,7 @@ export interface TrialReport {
   readonly ready?: Condition | undefined;
 }
 
-export interface StatusComposerOptions {
+interface StatusComposerOptions {
   readonly clock: Clock;
   /** What trials found; undefined while they are not over. */
   readonly foundOn: (name: ObjectName) => TrialReport | undefined;

@@ -15,7 +15,7 @@ import {
 } from "../../model/objects/source.ts";
 
 /** An object that a person should look at, and why. */
-export interface Attention {
+interface Attention {
   readonly name: ObjectName;
   readonly reason: string;
   readonly message: string;
@@ -99,7 +99,7 @@ interface Found {
 }
 
 /** A finding, and one of its Groups. */
-export interface FoundForGroups {
+interface FoundForGroups {
   readonly name: ObjectName;
   readonly condition: Condition;
   /** How many other Groups have the finding, too. */
@@ -110,7 +110,7 @@ export interface FoundForGroups {
  * Logs what trials found: one line when a finding first appears, and one when no Group has it any more. A mistake in a
  * Profile is the same finding for each of its Groups, and thousands of lines would add nothing.
  */
-export class RenderedLog {
+class RenderedLog {
   readonly #log: Log;
   /** By namespace, reason and message. */
   readonly #found = new Map<string, Found>();

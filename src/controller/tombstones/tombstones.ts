@@ -56,7 +56,7 @@ export function groupChangeOf(
 }
 
 /** A step's change to one Profile: whether it existed, and whether it exists now. */
-export interface ProfileChange {
+interface ProfileChange {
   readonly name: Pick<ObjectName, "namespace" | "name">;
   readonly before: boolean;
   readonly after: boolean;

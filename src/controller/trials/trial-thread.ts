@@ -12,7 +12,7 @@ export interface TrialRunner {
   stop(): Promise<void>;
 }
 
-export interface TrialThreadOptions {
+interface TrialThreadOptions {
   /** Where machines reach davit, such as `http://192.0.2.1:8080`. */
   readonly davitUrl: string;
   readonly clock: Clock;

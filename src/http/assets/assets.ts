@@ -57,7 +57,7 @@ export interface AssetsOptions {
   readonly maxWaitMs?: number;
 }
 
-export interface ListedAssets {
+interface ListedAssets {
   /** True for a name that a Profile lists. */
   lists(name: string): boolean;
   /** True if a file with this SHA-256 may be sent under a name. */

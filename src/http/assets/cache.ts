@@ -12,7 +12,7 @@ import { assert } from "../../lib/errors.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { type Asset, type FileVersion, isSameVersion, readAsset, settleMs } from "./file.ts";
 
-export interface AssetCacheOptions {
+interface AssetCacheOptions {
   /** 0 keeps nothing. */
   readonly limitBytes: number;
   readonly clock: Pick<Clock, "nowMs">;

@@ -10,7 +10,7 @@ export interface AssetPiece {
   readonly release: () => void;
 }
 
-export interface AssetPiecesOptions {
+interface AssetPiecesOptions {
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
 }

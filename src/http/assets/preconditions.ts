@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /** The values by which a client recognizes a file's state. */
-export interface Validators {
+interface Validators {
   readonly etag: string;
   readonly modified: string;
 }
@@ -14,7 +14,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-export type RangeSelection =
+type RangeSelection =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }
   /** The file has none of the requested bytes. */

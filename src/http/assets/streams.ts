@@ -22,7 +22,7 @@ import type { AssetPiece, AssetPieces } from "./pieces.ts";
  */
 const turns = new Turns(chunkBytes);
 
-export interface AssetStreamsOptions {
+interface AssetStreamsOptions {
   /** The most downloads at one time. No client may have more than remain free. */
   readonly limit: number;
   /** How long a request waits for a place. */

@@ -17,7 +17,7 @@ import { type Answer, type Exchange, readSmallBody } from "../exchange.ts";
 import type { RequestedMachine } from "./access-log.ts";
 import type { BootRoute } from "./routes.ts";
 
-export interface ReportRouteOptions {
+interface ReportRouteOptions {
   readonly desk: Pick<PermitDesk, "report">;
   /** Finds the address of the machine that reports. */
   readonly clients: Clients;

@@ -56,7 +56,7 @@ export function queryGrubWantsSigned({ request: { headers }, rawQuery }: Exchang
 }
 
 /** Which signature of a text a client asks for. */
-export interface SignatureQuestion {
+interface SignatureQuestion {
   readonly signer: BootSigner;
   readonly form: SignatureForm;
   readonly client: () => Holder;

@@ -245,7 +245,7 @@ async function sendError(error: unknown, { request, reply, options }: FailedRequ
  * Makes the page that exchanges a token for a session.
  * @param problem why the last token did not do; empty for none.
  */
-export function signInPage(problem: string, hasCluster: boolean): Page {
+function signInPage(problem: string, hasCluster: boolean): Page {
   const kinds = hasCluster
     ? "a token of --ops-token-file or --ops-admin-token-file, or your Kubernetes token"
     : "a token of --ops-token-file or --ops-admin-token-file";
@@ -261,7 +261,7 @@ ${hasCluster && html`<pre tabindex="0">kubectl create token ACCOUNT --namespace 
   return { title: "Sign in", body };
 }
 
-export interface LiveOptions {
+interface LiveOptions {
   /** Changes when the page may have changed. Undefined if a page that is made now may lack the last changes. */
   readonly revision: () => string | undefined;
   /** Makes the page's content. Undefined ends the events: the visitor may no longer see it. */

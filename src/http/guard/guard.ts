@@ -52,7 +52,7 @@ export interface GuardRow<Reason extends string, Refusal extends Error> {
 }
 
 /** What the sender of a request may do that may read. */
-export interface Rights {
+interface Rights {
   /** True if it is admitted by a token of a token file. */
   readonly hasToken: boolean;
   readonly mayChange: boolean;

@@ -24,7 +24,7 @@ import type { Guard, GuardedRequest, GuardRow } from "./guard.ts";
 import { hostOf, isForwarded } from "./senders.ts";
 import { tokenChallenge } from "./tokens.ts";
 
-export interface OpsGuardOptions {
+interface OpsGuardOptions {
   /** Undefined if clients on davit's own computer need no token, and all others are refused. */
   readonly tokenFile: string | undefined;
   /** The tokens for changes, which also read; undefined if readers on davit's own computer may change. */

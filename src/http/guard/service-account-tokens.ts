@@ -17,7 +17,7 @@ import type { Log } from "../../lib/log.ts";
 import type { TokenKeys } from "../../model/cluster-trust.ts";
 import { isJsonObject, parseJsonObject } from "../../model/json.ts";
 
-export interface ServiceAccountTokensOptions {
+interface ServiceAccountTokensOptions {
   /** Accounts that may read and write, each as `NAMESPACE/NAME`. */
   readonly allowed: readonly string[];
   /** Accounts that may only read, unless `allowed` names them too. */

@@ -18,7 +18,7 @@ import { AllowedHosts } from "./senders.ts";
 import type { Access } from "./service-account-tokens.ts";
 import { holdsToken, tokenDigest, tokenOf } from "./tokens.ts";
 
-export interface StoreGuardOptions {
+interface StoreGuardOptions {
   readonly tokenFile?: string | undefined;
   /** The certificate authorities of clients; undefined if clients need no certificate. */
   readonly clientCaFile?: string | undefined;
@@ -89,7 +89,7 @@ export function storeNeed({ method, url = "" }: Pick<GuardedRequest, "method" | 
   return isRead ? "read" : "write";
 }
 
-export interface SecretsGuardOptions {
+interface SecretsGuardOptions {
   /** True when the listener's guard asks for credentials. */
   readonly asksForCredentials: boolean;
   readonly isLoopback: boolean;

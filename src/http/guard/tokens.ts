@@ -11,7 +11,7 @@ type TokenDigest = Buffer;
 /** The challenge of a refusal. It names the schemes that davit accepts (RFC 9110, 11.6.1). */
 export const tokenChallenge = 'Bearer realm="davit", Basic realm="davit"';
 
-export interface TokenFileOptions extends Pick<WatchedFilesOptions<unknown>, "clock" | "log"> {
+interface TokenFileOptions extends Pick<WatchedFilesOptions<unknown>, "clock" | "log"> {
   readonly path: string;
   /** The warning to log when a change removes the last token. From then on every token is refused. */
   readonly emptied: string;

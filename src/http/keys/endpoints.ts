@@ -21,7 +21,7 @@ export interface KeysEndpoint extends Route {
   readonly answer: (exchange: Exchange, rest: string) => Soon<Answer>;
 }
 
-export interface EndpointContext {
+interface EndpointContext {
   readonly store: Store;
   readonly bodies: BodyReader;
   readonly members: () => MemberView;

@@ -17,7 +17,7 @@ import { type Answer, begin as beginAnswer, type Exchange } from "../exchange.ts
 import type { BegunListing } from "./answers.ts";
 import { readPieces } from "./json.ts";
 
-export interface OpenListingsOptions {
+interface OpenListingsOptions {
   readonly clock: Clock;
   /** Names the client of a request. */
   readonly clients?: Clients;

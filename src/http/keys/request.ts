@@ -12,7 +12,7 @@ import { type FormFields, parseFields } from "./form.ts";
 export const keysMethods = ["HEAD", "GET", "PUT", "POST", "DELETE"] as const;
 export type KeysMethod = (typeof keysMethods)[number];
 
-export interface RawKeysRequest {
+interface RawKeysRequest {
   readonly method: KeysMethod;
   readonly path: StorePath;
   /** The query as sent, without the question mark. */

@@ -23,7 +23,7 @@ import { type KeysMethod, keysMethods, parseKeysRequest } from "./request.ts";
 import { keyOf, parseTarget } from "./target.ts";
 import { OpenWatches } from "./watches.ts";
 
-export interface KeysHandlerOptions {
+interface KeysHandlerOptions {
   readonly store: Store;
   readonly clock: Clock;
   /** The longest value that a client may write. */

@@ -7,7 +7,7 @@ import { type StorePath, storePath } from "../../store/core/node.ts";
 import { pathEnd } from "../exchange.ts";
 import { decodeEscapes, hasBadEscape } from "./form.ts";
 
-export type Target =
+type Target =
   /** `path` is decoded and clean. */
   | { readonly kind: "path"; readonly path: string; readonly query: string }
   | { readonly kind: "redirect"; readonly location: string }

@@ -96,7 +96,7 @@ function pathOf(location: string): string {
 }
 
 /** Returns everything about these machines, with the latest boot of each first. */
-export function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
+function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
   return {
     machines: machines.map((machine) => ({
       ...machineJson(machine),
@@ -110,7 +110,7 @@ export function machinesJson(machines: readonly MachineHistory[], stageOf: Stage
 }
 
 /** Lists these machines, each with only its latest boot. */
-export function listJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
+function listJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
   return {
     machines: machines.map((machine) => ({
       ...machineJson(machine),
@@ -136,7 +136,7 @@ export function listText(machines: readonly MachineHistory[], stageOf: StageOf):
 }
 
 /** Describes the requests that are missing: those that were not recorded, and those that followers answered. */
-export function lacksJson({ unrecorded, missed }: HistoryView): object {
+function lacksJson({ unrecorded, missed }: HistoryView): object {
   const lost = unrecorded && {
     requests: unrecorded.count,
     firstAt: toRfc3339(unrecorded.firstAtMs),
@@ -146,7 +146,7 @@ export function lacksJson({ unrecorded, missed }: HistoryView): object {
 }
 
 /** As `lacksJson`, but lines of text; empty if nothing is missing. */
-export function lacksText({ unrecorded, missed }: HistoryView): string {
+function lacksText({ unrecorded, missed }: HistoryView): string {
   const lost =
     unrecorded &&
     `${unrecorded.count} requests from ${toRfc3339(unrecorded.firstAtMs)} to ${toRfc3339(unrecorded.lastAtMs)} ` +

@@ -25,7 +25,7 @@ export interface MachineBook {
 }
 
 /** @field grant undefined if the object grants no install. */
-export type GrantOfObject =
+type GrantOfObject =
   | { readonly kind: "object"; readonly grant: NamedGrant["grant"] | undefined }
   | { readonly kind: "missing" };
 
@@ -43,7 +43,7 @@ export interface PendingMachine {
 }
 
 /** The ledger with its lists. */
-export interface LedgerBook extends LedgerView {
+interface LedgerBook extends LedgerView {
   /** By id. */
   readonly entries: ReadonlyMap<string, LedgerEntry>;
   /** The highest ended generation of each grant, by the grant's key. */

@@ -29,7 +29,7 @@ import {
 } from "./machine-report.ts";
 import { rawQueryOf, show } from "./server.ts";
 
-export interface MachineRoutesOptions {
+interface MachineRoutesOptions {
   readonly book: MachineBook;
   /** Has the machines that were seen. */
   readonly history: Pick<History, "current">;
@@ -102,7 +102,7 @@ async function grantDetails(book: MachineBook, key: string): Promise<object> {
 export const mostAlike = 50;
 
 /** A machine; it has at least one of the two. */
-export interface JoinedMachine {
+interface JoinedMachine {
   readonly subject: MachineSubject | undefined;
   readonly seen: RecordedMachine | undefined;
 }
@@ -153,7 +153,7 @@ export function* joinedMachines(book: MachineBook | undefined, seen: SeenMachine
 }
 
 /** Returns the line of a machine in the list. */
-export function joinedJson(book: MachineBook, { subject, seen }: JoinedMachine): object {
+function joinedJson(book: MachineBook, { subject, seen }: JoinedMachine): object {
   const found = seen && { ...seen, addresses: [seen.address] };
   const known = subject === undefined ? seenOnlyJson(seen) : machineJson(book, withSent(subject, seen));
   return { ...known, seen: found && seenJson(found) };
@@ -164,7 +164,7 @@ export function joinedJson(book: MachineBook, { subject, seen }: JoinedMachine):
  * a uuid, or the serial number that it has sent.
  * @throws {RequestError} if the name means no machine, or several.
  */
-export function namedMachineJson(book: MachineBook, view: HistoryView | undefined, name: string): object {
+function namedMachineJson(book: MachineBook, view: HistoryView | undefined, name: string): object {
   const subject = findMachine(book, name) ?? findByPlainName(book, name);
   if (subject !== undefined) return withSeen(book, subject, view);
   const identity = identityOf(name);

@@ -23,7 +23,7 @@ import { isGenericPart, isOfSecret, partAt, partsOf } from "../../model/objects/
 import type { Rendered } from "../../render/core/rendered.ts";
 import { answerError } from "../errors.ts";
 
-export interface PreviewsOptions {
+interface PreviewsOptions {
   readonly index: BootIndex;
   /**
    * Returns a `BootConfigs` that reads this view of the objects.

@@ -24,7 +24,7 @@ export interface ReadyCheck {
   check(): string | undefined;
 }
 
-export interface OpsRoutesOptions {
+interface OpsRoutesOptions {
   readonly version: string;
   readonly checks: readonly ReadyCheck[];
   /** Problems that need a person although machines are answered, one line each. `/readyz?verbose` shows them. */
@@ -56,7 +56,7 @@ export const opsRoutes: FastifyPluginAsync<OpsRoutesOptions> = async (app, { ver
   app.get("/metrics", async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()));
 };
 
-export interface GuardedRoutesOptions {
+interface GuardedRoutesOptions {
   readonly guard: Pick<OpsGuard, "refusalOf">;
   readonly previews: Pick<Previews, "of">;
   readonly history: HistoryRoutesOptions;

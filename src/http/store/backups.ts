@@ -103,7 +103,7 @@ export class BackupStreams {
   }
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly store: Store;
   /** Sends the backups, and cuts them when the listener closes. */
   readonly streams: BackupStreams;

@@ -12,7 +12,7 @@ import type { SecretsGuard } from "../guard/store-guard.ts";
 import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
 import type { FollowRequest, FollowStreams } from "./follow-streams.ts";
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly store: Store;
   /** The streams to followers. They end when the listener closes. */
   readonly streams: FollowStreams;

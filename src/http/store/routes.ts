@@ -13,7 +13,7 @@ import { type StoreGuard, storeNeed } from "../guard/store-guard.ts";
 import { unauthorizedAnswer } from "../keys/reply.ts";
 import type { Handler } from "../server.ts";
 
-export interface StoreHandlerOptions {
+interface StoreHandlerOptions {
   readonly store: Store;
   readonly guard: Pick<StoreGuard, "refusalOf" | "follow">;
   readonly keys: Handler<undefined>;

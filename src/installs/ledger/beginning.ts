@@ -27,7 +27,7 @@ import { hexOf, type LedgerLog } from "./ledger-log.ts";
 import type { LedgerMark, Mark } from "./mark-keeper.ts";
 import { type MarkProblem, markProblem } from "./mark-problem.ts";
 
-export interface BeginningOptions extends Pick<Ports, "clock" | "log"> {
+interface BeginningOptions extends Pick<Ports, "clock" | "log"> {
   readonly store: Store;
   readonly known: KnownLedger;
   readonly ledgerLog: LedgerLog;

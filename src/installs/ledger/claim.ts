@@ -19,13 +19,13 @@ export interface EntryWriting {
 }
 
 /** An entry as a batch makes it, with the commands of that batch. */
-export interface PlannedEntry {
+interface PlannedEntry {
   readonly entry: LedgerEntry;
   readonly commands: readonly SingleCommand[];
 }
 
 /** What a claim records. */
-export interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile" | "revision"> {
+interface ClaimOf extends Pick<PermitAsk, "identities" | "listed" | "group" | "profile" | "revision"> {
   readonly plan: Pick<InstallPlan, "timeoutSeconds">;
   readonly address: string | undefined;
 }

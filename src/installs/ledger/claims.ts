@@ -24,7 +24,7 @@ import type { Decision, LedgerLog } from "./ledger-log.ts";
 import { reportTokenOf, type TokenKey } from "./report-token.ts";
 import type { WitnessedClaims } from "./witnessed-claims.ts";
 
-export interface InstallClaimsOptions {
+interface InstallClaimsOptions {
   readonly known: KnownLedger;
   readonly log: LedgerLog;
   readonly clock: Clock;

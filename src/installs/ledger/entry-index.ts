@@ -10,7 +10,7 @@ import type { LedgerEntry } from "../../model/permits/permit.ts";
 import { recognised } from "../../model/permits/recognised.ts";
 
 /** An entry with its labels as look-ups need them. A changed entry is a new object. */
-export interface IndexedEntry {
+interface IndexedEntry {
   readonly entry: LedgerEntry;
   /** What the machine has reported; undefined if any of it ends at a time. */
   readonly lasting: readonly LabelPair[] | undefined;

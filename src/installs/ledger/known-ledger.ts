@@ -25,20 +25,20 @@ import type { MarkProblem } from "./mark-problem.ts";
  * Called after a change with the entries that changed, as they are now. A removed entry is as it was. Undefined if
  * anything may have changed.
  */
-export type LedgerListener = (entries: readonly LedgerEntry[] | undefined) => void;
+type LedgerListener = (entries: readonly LedgerEntry[] | undefined) => void;
 
 const presetMaxEntries = 65_536;
 const noLabels: readonly LabelPair[] = [];
 
 /** How old a copy of the ledger is. */
-export interface LedgerFreshness {
+interface LedgerFreshness {
   /** When the copy was last known to be complete, on the monotonic clock; undefined if it never was. */
   readonly provenAtMs: number | undefined;
   /** Why the copy may be too old; undefined if it is not. */
   readonly staleness: string | undefined;
 }
 
-export interface KnownLedgerOptions {
+interface KnownLedgerOptions {
   readonly clock: Clock;
   /** 65,536 unless given. */
   readonly maxEntries?: number;

@@ -12,7 +12,7 @@ import type { EntryWriting } from "./claim.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import { clockPath, encodeClock, entryPath, metaPath } from "./ledger-documents.ts";
 
-export interface LedgerLogOptions {
+interface LedgerLogOptions {
   readonly store: Store;
   readonly known: KnownLedger;
   readonly clock: Clock;

@@ -48,8 +48,8 @@ export interface LedgerOptions extends Pick<Ports, "clock" | "log"> {
  * - `crowded`: so many grants are open that the entry cannot record them all.
  * - `late`: the ledger cannot be written, or does not know the grants yet.
  */
-export type ForgettingOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
-export type AdoptionOutcome = "adopted" | "ambiguous" | "full" | "late";
+type ForgettingOutcome = "forgotten" | "closed" | "unknown" | "crowded" | "late";
+type AdoptionOutcome = "adopted" | "ambiguous" | "full" | "late";
 
 const maxSpentByForgetting = 1_000;
 const clockAheadMs = 300_000;

@@ -35,7 +35,7 @@ export interface LedgerMark {
   write(id: string, index: number, beganAtMs: number): Promise<void>;
 }
 
-export interface MarkKeeperOptions extends Pick<Ports, "clock" | "log"> {
+interface MarkKeeperOptions extends Pick<Ports, "clock" | "log"> {
   readonly mark: LedgerMark;
   /** The ledger that may be marked now; undefined for none. */
   readonly meta: () => LedgerMeta | undefined;

@@ -28,7 +28,7 @@ import { isNewAddress, seenAt } from "./claim.ts";
 const maxMessageLength = 256;
 
 /** A report with what is needed to apply it. */
-export interface Reporting {
+interface Reporting {
   readonly report: MachineReport;
   readonly address: string | undefined;
   readonly nowMs: number;

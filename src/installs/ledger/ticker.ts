@@ -11,7 +11,7 @@ import { endingCommands, isEndedForEver, removal } from "./grants.ts";
 import type { KnownLedger } from "./known-ledger.ts";
 import type { LedgerLog } from "./ledger-log.ts";
 
-export interface TickerOptions {
+interface TickerOptions {
   readonly known: KnownLedger;
   readonly log: LedgerLog;
   readonly clock: Clock;

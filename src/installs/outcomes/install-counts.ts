@@ -5,7 +5,7 @@ import { type InstallState, installStates, type LedgerEntry } from "../../model/
 import type { Store } from "../../store/store.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 
-export interface InstallCountsOptions {
+interface InstallCountsOptions {
   readonly ledger: Pick<Ledger, "known" | "measure">;
   readonly store: Pick<Store, "membership">;
   readonly metrics: Pick<Metrics, "installs" | "ledgerEntries">;

@@ -8,7 +8,7 @@ import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { EventSink } from "../../model/objects/source.ts";
 import type { LedgerEntry } from "../../model/permits/permit.ts";
 
-export interface InstallEventsOptions {
+interface InstallEventsOptions {
   /** Undefined while there is nowhere to show events: objects are in files. */
   readonly sink: () => EventSink | undefined;
   /** Returns the uid of the object of a grant; undefined if it is gone. */

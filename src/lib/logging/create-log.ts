@@ -8,7 +8,7 @@ import type { Log, LogLevel } from "../log.ts";
 import { LineBatches } from "./line-batches.ts";
 import { LineOutput } from "./line-output.ts";
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: LogLevel;
   /** `json` writes an object per line for log collectors; `pretty` is for a person at a terminal. */
   readonly format: "json" | "pretty";
@@ -27,7 +27,7 @@ export interface LogOptions {
 const maxWaitingBytes = 16 * 1024 * 1024;
 
 /** A log, and a way to write whole lines beside it to the same place. */
-export interface LineLog extends Log {
+interface LineLog extends Log {
   /** Writes a line without its newline, whatever the level of the log. Like a log line, it never waits. */
   readonly writeLine: (line: string) => void;
 }

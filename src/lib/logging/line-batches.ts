@@ -10,7 +10,7 @@ export const batchWaitMs = 20;
 /** A batch of this length does not wait. It is about 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;
 
-export interface LineBatchesOptions {
+interface LineBatchesOptions {
   readonly write: (lines: string) => void;
   readonly clock: Pick<Clock, "sleep">;
 }

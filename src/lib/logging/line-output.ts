@@ -11,7 +11,7 @@ import { backoffMs } from "../backoff.ts";
 import type { Clock } from "../clock.ts";
 import { codeOf } from "../errors.ts";
 
-export interface LineOutputOptions {
+interface LineOutputOptions {
   readonly fileDescriptor: number;
   readonly clock: Pick<Clock, "sleep" | "monotonicMs">;
   /** Limits the memory of lines that wait, in bytes. */

@@ -5,7 +5,7 @@
 
 import { constants, gunzipSync } from "node:zlib";
 
-export interface HiddenText {
+interface HiddenText {
   readonly text: string;
   /** Where its encoded form begins, in UTF-16 units. */
   readonly offset: number;

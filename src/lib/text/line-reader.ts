@@ -2,7 +2,7 @@
 
 const newline = 0x0a;
 
-export interface LineReaderOptions {
+interface LineReaderOptions {
   /** A longer line is refused, so that memory has a limit. */
   readonly maxLineBytes: number;
   /** Makes the error for a bad line, of the class that the caller uses. */

@@ -182,7 +182,7 @@ export function isExpression(value: unknown): boolean {
 }
 
 /** Longer values match no pattern. Values in a selector have the same limit. */
-export const maxGlobValueLength = 253;
+const maxGlobValueLength = 253;
 
 /** A text whose elements are whole characters, so that `?` never matches half of a surrogate pair. */
 type Characters = string | readonly string[];

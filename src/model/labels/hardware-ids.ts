@@ -1,7 +1,7 @@
 /** The identities of boards and network cards: MAC addresses and UUIDs, in one form each. */
 
 /** A MAC address in lower case with colons: 6, 8 (EUI-64) or 20 (InfiniBand) bytes. */
-export type MacAddress = string & { readonly brand: "MacAddress" };
+type MacAddress = string & { readonly brand: "MacAddress" };
 
 /** Reads a MAC address in any form of `macForms`; undefined for any other text. */
 export function normalizeMac(text: string): MacAddress | undefined {

@@ -46,7 +46,7 @@ export function variantsOf(labels: Labels): readonly Labels[] {
 }
 
 /** Faults in a request's identity labels. */
-export interface LabelFlaws {
+interface LabelFlaws {
   /** Labels with a text that davit cannot read, such as `serial=%zz`; never `uuid`. */
   readonly unreadable: ReadonlySet<string>;
   /** Labels with several different values, such as `serial=a&serial=b`. */

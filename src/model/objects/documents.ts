@@ -115,7 +115,7 @@ export interface GoneRank {
 type LabelValues = Readonly<Record<string, string>>;
 
 /** A Profile was just removed: the machines of its Groups wait, because the Profile may return. */
-export interface ProfileTombstone {
+interface ProfileTombstone {
   /** `namespace/name`. */
   readonly goneProfile: string;
 }
@@ -206,7 +206,7 @@ export interface TombstonePlace {
 }
 
 /** The kind and the name of the document at a path below `/davit`. */
-export type DocumentAddress =
+type DocumentAddress =
   | {
       readonly kind: "profile" | "group" | "machine" | "goneProfile" | "goneMachine";
       readonly namespace: string;

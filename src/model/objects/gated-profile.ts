@@ -25,7 +25,7 @@ interface Gateable {
   readonly failed?: true;
 }
 
-export interface Gated {
+interface Gated {
   readonly gated: { readonly failed: boolean };
 }
 

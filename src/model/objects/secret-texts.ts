@@ -50,7 +50,7 @@ export function keyOfSecret(pathOrName: string): string | undefined {
 }
 
 /** In place of a key's id: a later davit encrypted the text, in a way that this one does not know. */
-export const newerKey = "newer";
+const newerKey = "newer";
 
 /** Says why a text cannot be read without its key, and what to do. */
 export function lacksKey(keyId: string): string {

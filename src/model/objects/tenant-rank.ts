@@ -14,7 +14,7 @@ interface RankedSelection {
 }
 
 /** The parts of a selector that count between namespaces. */
-export interface Traits {
+interface Traits {
   /** As one text: the labels that must have a value, and whether patterns count. It does not contain the values. */
   readonly keys: string;
   /** How many expressions count. */

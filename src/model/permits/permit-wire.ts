@@ -70,7 +70,7 @@ interface WriterChoice {
 }
 
 /** What closes a permit: a machine's report. */
-export interface Closing {
+interface Closing {
   readonly kind: "report";
   readonly token: string;
   readonly report: MachineReport;

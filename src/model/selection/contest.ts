@@ -141,7 +141,7 @@ export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolea
 }
 
 /** True for Groups of equal priority that name machines without a common label: {mac=m1} and {serial=s1}. */
-export function areNamesakes(group: Group, other: Group): boolean {
+function areNamesakes(group: Group, other: Group): boolean {
   if (group.priority !== other.priority || !namesMachine(group) || !namesMachine(other)) return false;
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }

@@ -31,7 +31,7 @@ import {
 } from "../../model/objects/source.ts";
 import { type DocumentTexts, type LoadOptions, plannerOver, sha256 } from "../load/load-manifests.ts";
 
-export interface ApplyOptions extends Pick<LoadOptions, "log" | "adminNamespace"> {
+interface ApplyOptions extends Pick<LoadOptions, "log" | "adminNamespace"> {
   /** The present documents, as `comparable` returns them. */
   readonly before: DocumentTexts;
   /** The view of the manifests, without problems. */
@@ -58,7 +58,7 @@ export interface UncheckedText extends Pick<UnreadTemplate, "why"> {
   readonly isAsNow: boolean;
 }
 
-export interface AppliedManifests {
+interface AppliedManifests {
   readonly documents: DocumentTexts;
   readonly unready: readonly UnreadyObject[];
   readonly unchecked: readonly UncheckedText[];
@@ -191,14 +191,14 @@ function unreadyObject({ name, status }: Planned): readonly UnreadyObject[] {
 }
 
 /** A template whose text cannot be compared. */
-export interface UnreadTemplate {
+interface UnreadTemplate {
   readonly why: "absent" | "noDigest";
   readonly profile: ObjectName;
   readonly part: TemplatePart;
   readonly source: Exclude<TemplateSource, { kind: "inline" }>;
 }
 
-export interface AppliedViewOptions {
+interface AppliedViewOptions {
   /** The view of the manifests. It is complete and refuses nothing. */
   readonly manifests: Pick<SourceView, "all" | "get">;
   readonly stored: StoredDocuments;
@@ -217,7 +217,7 @@ const kinds: readonly ObjectKind[] = ["Profile", "Group", "Machine", "ConfigMap"
  * - A template whose text cannot be compared is left out: its ConfigMap or Secret is not among the manifests, or what
  *   davit has now shows no digest of it. `unread` lists these templates: `apply.ts` puts those of now in their place.
  */
-export class AppliedView implements SourceView {
+class AppliedView implements SourceView {
   readonly complete = true;
   readonly isHalf = false;
   readonly problems = [];

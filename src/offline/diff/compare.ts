@@ -14,7 +14,7 @@ import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf, sam
 import { type BootOutcome, type Danger, dangerOf, isMoreDestructive, outcomeOf, risks } from "./outcome.ts";
 import { type ChangedText, changedText, contentOf, endpointsOf, inputsOf, isChanged, MachineTexts } from "./texts.ts";
 
-export interface CompareOptions {
+interface CompareOptions {
   /** Both as `comparable` returns them. */
   readonly before: DocumentTexts;
   readonly after: DocumentTexts;

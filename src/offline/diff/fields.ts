@@ -18,7 +18,7 @@ export interface ChangedField {
 }
 
 /** How the machines of a new selector relate to those of the old one. */
-export type SelectorChange = "same" | "widens" | "narrows" | "differs";
+type SelectorChange = "same" | "widens" | "narrows" | "differs";
 
 /** Compares two selectors. `widens` and `narrows` are certain, and `differs` may be either. */
 export function selectorChange(before: BootGroup, after: BootGroup): SelectorChange {
@@ -38,7 +38,7 @@ export function changedFields(before: BootGroup | undefined, after: BootGroup | 
 }
 
 /** The text of each field that is set. */
-export type FieldTexts = Readonly<Record<string, string | undefined>>;
+type FieldTexts = Readonly<Record<string, string | undefined>>;
 
 /** Lists the fields whose texts differ. */
 export function differing(was: FieldTexts, is: FieldTexts): readonly ChangedField[] {

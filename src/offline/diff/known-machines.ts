@@ -33,7 +33,7 @@ export interface RecordedLabels {
   readonly group?: string | undefined;
 }
 
-export interface MachineSources {
+interface MachineSources {
   readonly recorded: readonly RecordedLabels[];
   /** Of both states. */
   readonly documents: readonly DocumentTexts[];

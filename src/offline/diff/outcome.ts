@@ -9,7 +9,7 @@ import type { BootRefusal } from "../../model/refusals.ts";
 
 /** What a boot does to the disks of a machine, the most destructive one last. */
 export const risks = ["nothing", "Boot", "Install, not granted", "Install, granted", "Install"] as const;
-export type Risk = (typeof risks)[number];
+type Risk = (typeof risks)[number];
 
 export interface BootOutcome {
   /** `namespace/name`; undefined if no Group takes the machine. */

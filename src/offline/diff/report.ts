@@ -63,7 +63,7 @@ function profileText(before: BootOutcome, after: BootOutcome): string {
 }
 
 /** The effect on the disks of a machine, before and after; empty if it stays. */
-export function effectText(before: BootOutcome, after: BootOutcome): string {
+function effectText(before: BootOutcome, after: BootOutcome): string {
   const [was, is] = [effectOf(before), effectOf(after)];
   return was === is ? "" : `${was} -> ${is}`;
 }

@@ -20,7 +20,7 @@ import { machineFindings, placedMachines } from "./machines.ts";
 import { kindsOutOfInput, statusFindings } from "./statuses.ts";
 import { type TrialProgress, trialFindings } from "./trials.ts";
 
-export interface LintOptions {
+interface LintOptions {
   readonly progress: TrialProgress;
   /** The directories that were loaded, with the names that the user gave. */
   readonly directories: readonly string[];

@@ -9,7 +9,7 @@
 
 import type { TextStart } from "../../sources/directory/yaml-documents.ts";
 
-export interface InputPiece {
+interface InputPiece {
   readonly text: string;
   /** The place in the whole text where the piece begins. */
   readonly start: TextStart;

@@ -76,7 +76,7 @@ export interface Manifests {
 }
 
 /** What the manifests are, without a plan for them. */
-export type ReadManifests = Pick<Manifests, "view" | "advice" | "places">;
+type ReadManifests = Pick<Manifests, "view" | "advice" | "places">;
 
 /** Reads manifests, and plans what `davit serve` would write for them. @throws {Error} as `readManifests`. */
 export async function loadManifests(options: LoadOptions): Promise<Manifests> {

@@ -13,7 +13,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import { StartError } from "../../lib/start-error.ts";
 
-export interface AuditFileLimits {
+interface AuditFileLimits {
   /** The size from which a file is renamed. */
   readonly maxBytes: number;
   /** How many renamed files stay. */

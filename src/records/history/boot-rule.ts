@@ -23,7 +23,7 @@ export function isScriptGiven({ endpoint, isHead, status }: Pick<SeenRequest, "e
 }
 
 /** What is known of a machine's boot before a request. */
-export interface BootSoFar {
+interface BootSoFar {
   /** The time since its last request began or its last answer ended. */
   readonly silentMs: number;
   /** True if the machine got a script that boots it. */

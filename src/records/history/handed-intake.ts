@@ -17,7 +17,7 @@ import type { SeenRequest } from "./request.ts";
 import { requestOf } from "./request-text.ts";
 import { keptValue } from "./sent-labels.ts";
 
-export interface HandedIntakeOptions {
+interface HandedIntakeOptions {
   readonly history: Pick<History, "isTaking" | "load" | "add" | "miss">;
   readonly clock: Clock;
 }

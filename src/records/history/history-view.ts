@@ -44,7 +44,7 @@ export interface RecordedMachine {
   readonly group: string | undefined;
 }
 
-export interface UnclaimedRequests {
+interface UnclaimedRequests {
   readonly address: string;
   readonly count: number;
 }
@@ -63,7 +63,7 @@ const maxLooks = 500;
 /** A listener for both IPv4 and IPv6 puts this prefix before an IPv4 client's address. */
 const mappedPrefix = "::ffff:";
 
-export interface HistoryViewOptions {
+interface HistoryViewOptions {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
   readonly records: Records;
   readonly unrecorded: () => UnrecordedRequests | undefined;

@@ -24,7 +24,7 @@ export interface JournalLimits {
   readonly maxWaitingBytes: number;
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   readonly files: Files;
   /** Made if it is missing. Only this process may use it. */
   readonly directory: string;

@@ -51,7 +51,7 @@ export interface MachineTrack extends Track {
 }
 
 /** How many machines are in each state. */
-export interface StuckMachines {
+interface StuckMachines {
   readonly looping: number;
   readonly waiting: number;
 }

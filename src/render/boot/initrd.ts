@@ -6,7 +6,7 @@
 
 import type { KernelBoot } from "../../model/objects/profile.ts";
 
-export interface NamedInitrd {
+interface NamedInitrd {
   /** Without white space. */
   readonly location: string;
   /** The words after the location; nearly always empty. */

@@ -18,7 +18,7 @@ import {
 import { sourceMistake } from "./ignition-source.ts";
 
 /** A fault in a config. */
-export interface IgnitionFinding {
+interface IgnitionFinding {
   /** True if Ignition refuses the config. False if it ignores the fault, or only some releases refuse it. */
   readonly isRefused: boolean;
   readonly text: string;

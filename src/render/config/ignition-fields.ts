@@ -8,7 +8,7 @@
 export type Shape = "text" | "integer" | "boolean" | "path" | ElementList | IgnitionFields;
 
 /** A list: each of its elements has the shape `of`. */
-export interface ElementList {
+interface ElementList {
   readonly kind: "list";
   readonly of: Shape;
 }

@@ -10,7 +10,7 @@ import type { TextPosition } from "../core/text-position.ts";
 import { findJsonFault } from "./json-fault.ts";
 import { yamlToJson } from "./yaml.ts";
 
-export interface IgnitionInput {
+interface IgnitionInput {
   /** The rendered template, or the raw document. */
   readonly text: string;
   /** True for a raw document. It must be JSON, because its bytes are the answer. */

@@ -7,7 +7,7 @@ import { parseInitrd } from "../boot/initrd.ts";
 import type { RenderReason } from "../core/render-error.ts";
 
 /** A file as GRUB names it. */
-export type GrubFile =
+type GrubFile =
   /** On the server that sent the config. The path begins with a slash. */
   | { readonly kind: "own"; readonly path: string }
   | { readonly kind: "http"; readonly host: string; readonly path: string }

@@ -33,14 +33,14 @@ interface FaultPlace {
   readonly isOfGroup?: true;
 }
 
-export interface BootFault extends FaultPlace {
+interface BootFault extends FaultPlace {
   readonly error: RenderError;
   /** Set if only machines that boot by GRUB meet the fault, and none by iPXE. */
   readonly isAdvice?: true;
 }
 
 /** The inputs: a Profile's boot section, and a machine of a Group. */
-export interface BootTrial {
+interface BootTrial {
   readonly content: Pick<ProfileContent, "boot" | "grubScript">;
   /** The Group's own arguments. */
   readonly args: readonly string[];

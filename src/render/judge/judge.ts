@@ -53,11 +53,11 @@ export interface PartFault {
 }
 
 /** A config that fails, or its text. `origin` returns the place in the template of a place in the text. */
-export type JudgedConfig =
+type JudgedConfig =
   | { readonly fault: PartFault }
   | { readonly text: string; readonly origin: (at: TextPosition) => TextPosition | undefined };
 
-export interface JudgeOptions {
+interface JudgeOptions {
   readonly content: ProfileContent;
   /** Returns a Secret's text by its name in the store. Undefined if it is not in view: then the template is skipped. */
   readonly secretText: (name: string) => string | undefined;

@@ -7,7 +7,7 @@ import { compareBytes } from "../../lib/order.ts";
 import { nameOf } from "./env-lines.ts";
 
 /** The line of a label in the answer. */
-export interface QueryLine {
+interface QueryLine {
   readonly name: string;
   /** The name and a `=`. */
   readonly start: string;

@@ -15,7 +15,7 @@ import { type Block, nameOf, type Path, type Program, type TemplateExpression } 
 import { runHelper, type Sha256 } from "./template-helpers.ts";
 
 /** A variable that a template prints, although nothing defines it. */
-export interface AbsentVariable {
+interface AbsentVariable {
   readonly name: string;
   readonly at: TextPosition;
 }

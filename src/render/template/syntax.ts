@@ -8,7 +8,7 @@ import type { HelperName } from "./template-helpers.ts";
 /** The statements of a whole template, or of the inside of a block. */
 export type Program = readonly Statement[];
 
-export type Statement =
+type Statement =
   | { readonly kind: "text"; readonly text: string; readonly at: TextPosition }
   | { readonly kind: "print"; readonly expression: TemplateExpression; readonly at: TextPosition }
   | Block;

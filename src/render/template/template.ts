@@ -44,7 +44,7 @@ export interface Template {
 }
 
 /** The first mistake in a template's text. Safe to show to anyone. */
-export interface TemplateProblem {
+interface TemplateProblem {
   readonly reason: RenderReason;
   readonly message: string;
   /** Counts from 1. A mistake of the whole template has line 1, column 1. */
@@ -52,7 +52,7 @@ export interface TemplateProblem {
   readonly column: number;
 }
 
-export interface TemplateOptions {
+interface TemplateOptions {
   readonly sha256: Sha256;
 }
 

@@ -37,7 +37,7 @@ import {
 } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
 
-export type AdmissionVerdict =
+type AdmissionVerdict =
   | { readonly kind: "ignored" }
   | { readonly kind: "accepted"; readonly object: SourceObject }
   | RefusedDocument;
@@ -56,10 +56,10 @@ export interface RefusedDocument {
 }
 
 /** What counts of a refused object. */
-export type StandIn = Pick<GroupObject, "kind" | "spec"> | Pick<MachineObject, "kind" | "spec">;
+type StandIn = Pick<GroupObject, "kind" | "spec"> | Pick<MachineObject, "kind" | "spec">;
 
 /** Facts about a document from the code that read it. */
-export interface DocumentPlace {
+interface DocumentPlace {
   readonly origin: string;
   /** Mistakes that the reader found. One is enough to refuse the document. */
   readonly findings: readonly SchemaFinding[];
@@ -290,7 +290,7 @@ function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject
 const maxObjectBytes = 1.5 * 1024 * 1024;
 
 /** Finds an object of a file that no cluster would store. The value must be free of cycles, and not too deep. */
-export function sizeFindings(value: JsonValue): readonly SchemaFinding[] {
+function sizeFindings(value: JsonValue): readonly SchemaFinding[] {
   if (!isLargerThan(maxObjectBytes, value)) return [];
   const text = "is larger than 1.5 MiB as JSON, which no cluster stores: shorten it, or split it";
   return [{ path: [], code: "oversized-object", text }];

@@ -78,7 +78,7 @@ export function isNamespace(namespace: string): boolean {
   return namespace.length <= 63 && new RegExp(dnsLabel).test(namespace);
 }
 
-export type SecretData =
+type SecretData =
   | { readonly kind: "good"; readonly data: Readonly<Record<string, string>> }
   | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 

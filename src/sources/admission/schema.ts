@@ -29,7 +29,7 @@ export interface SchemaNode {
 }
 
 /** The spec of one kind of the group `davit.dev`. */
-export interface KindSchema {
+interface KindSchema {
   readonly kind: string;
   /** The structural schema of its spec, as in the CRD. */
   readonly spec: JsonValue;

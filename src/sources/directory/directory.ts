@@ -28,7 +28,7 @@ import type { FileContent, IgnoredDocument } from "./read-file.ts";
 import { Readers } from "./readers.ts";
 import { FileWatches } from "./watches.ts";
 
-export interface DirectorySourceOptions extends Pick<Ports, "clock" | "log"> {
+interface DirectorySourceOptions extends Pick<Ports, "clock" | "log"> {
   /** If a directory vanishes or loses its last manifest, its objects stay, because the directory may return. */
   readonly directories: readonly string[];
   /** Where the CRD files are; the package's own by default. */

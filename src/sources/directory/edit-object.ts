@@ -11,7 +11,7 @@ import { apiGroup, type ObjectName } from "../../model/objects/source.ts";
 import type { TextFormat } from "./yaml-documents.ts";
 
 /** `absent`: the text does not define the object. `unclear`: it cannot be edited without a change of anything else. */
-export type EditOutcome =
+type EditOutcome =
   | { readonly kind: "edited"; readonly text: string }
   | { readonly kind: "absent" }
   | { readonly kind: "unclear" };

@@ -43,7 +43,7 @@ export interface LookedFile extends FileContent {
 }
 
 /** What one look at the directories found. */
-export interface DirectoryLook {
+interface DirectoryLook {
   /** Every known file, in byte order of the paths. */
   readonly files: Iterable<LookedFile>;
   /** Problems outside the files' contents, such as a directory that cannot be read or is empty. */
@@ -52,7 +52,7 @@ export interface DirectoryLook {
   readonly isAtRest: boolean;
 }
 
-export interface HoldingsChange {
+interface HoldingsChange {
   /** Objects that were added, changed, refused or removed. */
   readonly names: readonly ObjectName[];
   /** Removed objects, in their last version. */

@@ -253,7 +253,7 @@ export class KnownFiles {
 }
 
 /** What `take` learned from a version. */
-export interface KnownVersion {
+interface KnownVersion {
   /** The content of the version that was read before; undefined for a new file. */
   readonly before: FileContent | undefined;
   /** True if the version must rest for longer, because objects are missing. */

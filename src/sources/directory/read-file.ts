@@ -127,7 +127,7 @@ function unendedProblem(file: string): FileProblem {
 }
 
 /** A text, or a part of a text that begins where a document begins. */
-export interface SourceText {
+interface SourceText {
   /** The file's name in messages; its ending selects JSON or YAML. */
   readonly path: string;
   readonly text: string;

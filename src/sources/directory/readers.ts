@@ -10,7 +10,7 @@ import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import { ManifestParser } from "./parser.ts";
 
 /** The result of one request. */
-export interface ParseAnswer {
+interface ParseAnswer {
   readonly request: ParseRequest;
   readonly parsed: ParsedFile;
 }

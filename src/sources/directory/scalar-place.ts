@@ -6,7 +6,7 @@
 import type { Position } from "../../lib/text/position.ts";
 
 /** A scalar and the text around it. */
-export interface WrittenScalar {
+interface WrittenScalar {
   /** The whole text. */
   readonly text: string;
   /** Offset of the scalar's first character: a quote, the mark of a block, or the first character of the value. */

@@ -60,7 +60,7 @@ export interface TextStart {
 export const textBegin: TextStart = { line: 1, document: 1 };
 
 /** The reason why a text cannot be read at all. */
-export interface TextError extends Position {
+interface TextError extends Position {
   readonly number: number;
   readonly code: FindingCode;
   readonly text: string;

@@ -10,7 +10,7 @@ import { ApiClient, type ApiClientOptions } from "./client/client.ts";
 import type { ClusterAccess } from "./client/kube-config.ts";
 import { objectPath, resources } from "./client/resources.ts";
 
-export interface ApiCallersOptions extends ApiClientOptions {
+interface ApiCallersOptions extends ApiClientOptions {
   /** The namespaces that davit reads. */
   readonly namespaces: readonly string[] | "all";
 }

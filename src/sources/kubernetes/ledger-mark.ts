@@ -13,7 +13,7 @@ import { ApiError } from "./client/api-error.ts";
 import type { ApiClient } from "./client/client.ts";
 import { collectionPath, objectPath, resources } from "./client/resources.ts";
 
-export interface ConfigMapMarkOptions {
+interface ConfigMapMarkOptions {
   readonly client: Pick<ApiClient, "json">;
   readonly clock: Clock;
   /** davit's own namespace. */
@@ -23,7 +23,7 @@ export interface ConfigMapMarkOptions {
 }
 
 /** What the ConfigMap says. */
-export interface MarkedLedger {
+interface MarkedLedger {
   readonly id: string;
   readonly index: number;
 }

@@ -9,26 +9,26 @@ import type { ApiClient } from "./client/client.ts";
 import { collectionPath, objectPath, resources } from "./client/resources.ts";
 
 /** The label of a Machine that davit has created. */
-export const pendingLabel = "davit.dev/pending";
+const pendingLabel = "davit.dev/pending";
 
-export interface MachineCreatorOptions {
+interface MachineCreatorOptions {
   readonly client: Pick<ApiClient, "json">;
 }
 
-export interface PendingIdentity {
+interface PendingIdentity {
   readonly uuid?: string;
   readonly macs?: readonly string[];
 }
 
 /** The Machine to create. */
-export interface NewMachine {
+interface NewMachine {
   readonly namespace: string;
   readonly name: string;
   readonly identity: PendingIdentity;
 }
 
 /** A Machine that may be removed. */
-export interface PendingName {
+interface PendingName {
   readonly namespace: string;
   readonly name: string;
 }

@@ -114,7 +114,7 @@ export interface SaveBackupOptions {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-export interface SavedBackup {
+interface SavedBackup {
   readonly head: BackupHead;
   readonly sizeBytes: number;
 }

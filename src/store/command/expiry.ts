@@ -17,7 +17,7 @@ import type { Timer } from "../tree/expiring-set.ts";
 import type { Tree } from "../tree/tree.ts";
 import type { ExpireCommand, Submission } from "./command.ts";
 
-export interface ExpiryOptions {
+interface ExpiryOptions {
   readonly tree: Tree;
   readonly clock: Clock;
   /** Returns the present time by the clock of this run. */

@@ -23,7 +23,7 @@ import type { BatchName, LogPlace } from "./layout.ts";
 import type { LeaderClock } from "./leader-clock.ts";
 import { followsOn, lastBatchIn, lastBatchKey, oldestEpoch } from "./snapshots.ts";
 
-export interface AppenderOptions extends LogPlace {
+interface AppenderOptions extends LogPlace {
   readonly leaderClock: LeaderClock;
   /** The run of this process, in every batch id. */
   readonly run: string;

@@ -18,7 +18,7 @@ import { object, parsed, text, whole } from "../../lib/shape.ts";
 import { newerFormat, WalError } from "../core/log-port.ts";
 import type { BatchName, LogPlace } from "./layout.ts";
 
-export type BatchKind = "records" | "term" | "large";
+type BatchKind = "records" | "term" | "large";
 
 /** A time by the clock of a leader, named by its term. */
 export interface LeaderTime {

@@ -44,13 +44,13 @@ export interface EtcdProposal {
 }
 
 /** The batches that this process wrote. Their records need not be decoded. */
-export interface OwnBatches {
+interface OwnBatches {
   has(id: string): boolean;
   /** The proposals of a batch; undefined for others' batches. They are delivered with this call. */
   take(id: string): readonly EtcdProposal[] | undefined;
 }
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   /** Where delivery goes on. Of a batch that was delivered in part, the rest follows. */
   readonly from: LogPosition;
   readonly listener: CommittedListener;

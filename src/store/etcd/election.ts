@@ -13,9 +13,7 @@ import { type LogMember, WalError } from "../core/log-port.ts";
 import { OwnMember, type OwnMemberOptions } from "./lease.ts";
 import { SeenMembers, type SeenMembersOptions } from "./members.ts";
 
-export interface ElectionOptions
-  extends OwnMemberOptions,
-    Pick<SeenMembersOptions, "proof" | "reached" | "isVerified"> {
+interface ElectionOptions extends OwnMemberOptions, Pick<SeenMembersOptions, "proof" | "reached" | "isVerified"> {
   readonly log: Log;
   /** The place of the last delivered batch. */
   readonly place: () => number;

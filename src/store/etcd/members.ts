@@ -22,7 +22,7 @@ export interface SourceProof {
 }
 
 /** A member, and the time of its clock when it last wrote its key. */
-export interface SeenMember extends LogMember {
+interface SeenMember extends LogMember {
   readonly askedAtMs: number;
 }
 
@@ -43,7 +43,7 @@ export function valueIn<Value>(shape: Decoder<Value>, { value, lease }: EtcdKey)
   return lease === 0n ? undefined : parsed(shape, Buffer.from(value).toString());
 }
 
-export interface Leader {
+interface Leader {
   readonly id: string;
   /** The revision in which its key was made: the fence. */
   readonly revision: number;

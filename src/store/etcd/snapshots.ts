@@ -46,14 +46,14 @@ export interface EtcdSnapshot extends Snapshot {
 }
 
 /** Who writes a snapshot, and after which batch. */
-export interface SnapshotWriter {
+interface SnapshotWriter {
   readonly position: LogPosition;
   /** The revision in which this member became leader. */
   readonly leaderRevision: number;
   readonly clock: LeaderTime;
 }
 
-export interface EtcdSnapshotsOptions extends Pick<LogPlace, "client" | "layout"> {
+interface EtcdSnapshotsOptions extends Pick<LogPlace, "client" | "layout"> {
   /** Also makes etcd drop the revisions before the older snapshot. */
   readonly compact: boolean;
   /** With it, davit rests after each piece that it writes. */

@@ -14,7 +14,7 @@ import { etcdFailure } from "./health.ts";
 import { type BatchName, type LogPlace, strangeKeyText } from "./layout.ts";
 import { lastBatchIn, lastBatchKey } from "./snapshots.ts";
 
-export interface TailOptions extends LogPlace {
+interface TailOptions extends LogPlace {
   /** Gets a warning about each key that is no key of the log. Default: nobody. */
   readonly log?: Log;
   readonly delivery: () => Delivery;

@@ -49,7 +49,7 @@ export function contentsOf(tree: Tree): Contents {
 }
 
 /** Gets each path whose value is in a file: in a record, in a node of a snapshot, or in its history. */
-export type ValueListener = (path: StorePath) => void;
+type ValueListener = (path: StorePath) => void;
 
 /**
  * Reads a whole data directory.

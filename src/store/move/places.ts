@@ -57,7 +57,7 @@ export interface OldPlace {
   release(): Promise<void>;
 }
 
-export interface MoveOptions {
+interface MoveOptions {
   readonly from: OldPlace;
   readonly to: NewPlace;
   /** The new place, for the mark. */
@@ -120,7 +120,7 @@ function mayBeThere(error: unknown): unknown {
   return new WalError(error.reason, text, { cause: error });
 }
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly backup: ReadBackup;
   readonly place: NewPlace;
   /** Returns a node as the new store has it; undefined for a node that it does not have. */

@@ -21,7 +21,7 @@ export interface SnapshotInterval {
   readonly bytes: number;
 }
 
-export interface SnapshotterOptions {
+interface SnapshotterOptions {
   readonly log: LogPort;
   readonly machine: StateMachine;
   readonly interval?: SnapshotInterval | undefined;

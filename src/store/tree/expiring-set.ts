@@ -143,7 +143,7 @@ function endsBefore(a: Timer, b: Timer): boolean {
   return a.dueAtMs === b.dueAtMs ? a.createdIndex < b.createdIndex : a.dueAtMs < b.dueAtMs;
 }
 
-export interface DetachedTimersOptions {
+interface DetachedTimersOptions {
   readonly timers: ExpiringSet;
   /** True for a timer whose node is in the tree again, because the batch that removed the node was undone. */
   readonly isArmed: (timer: Timer) => boolean;

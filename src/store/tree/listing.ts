@@ -30,7 +30,7 @@ export interface ListingStep {
   readonly node: NodeRecord;
 }
 
-export interface ListingOptions {
+interface ListingOptions {
   readonly path: StorePath;
   readonly top: TreeNode;
   readonly query: ListQuery;

@@ -24,7 +24,7 @@ export interface DirectoryNode extends NodeOfAnyKind {
 }
 
 /** Sums over everything in a directory, at any depth; the tree keeps them up to date. */
-export interface Sums {
+interface Sums {
   /** The sums of the parent directory; undefined for the root. */
   readonly above: Sums | undefined;
   /** The bytes of names and values in UTF-8, and a slash for each name. */

@@ -34,7 +34,7 @@ export interface NodePlace {
   readonly path: StorePath;
 }
 
-export interface FrozenWalkOptions {
+interface FrozenWalkOptions {
   /** The path of `top`, where the walk begins. */
   readonly path: StorePath;
   readonly top: TreeNode;
@@ -179,7 +179,7 @@ function storedNode(path: StorePath, node: TreeNode): StoredNode {
 // The same limit as for the history (`EventRing`).
 const presetMaxKeptBytes = 64 * 1024 * 1024;
 
-export interface WalkStart {
+interface WalkStart {
   readonly path: StorePath;
   readonly top: TreeNode;
   readonly index: number;

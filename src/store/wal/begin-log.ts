@@ -74,11 +74,11 @@ async function syncParent(files: Files, directory: string): Promise<void> {
   }
 }
 
-export interface ReadLogOptions extends BeginLogOptions {
+interface ReadLogOptions extends BeginLogOptions {
   readonly log: Log;
 }
 
-export interface ReadLogFrom {
+interface ReadLogFrom {
   readonly snapshots: Pick<SnapshotFiles, "readFailure">;
   /** The snapshot that was loaded; undefined if there is none. */
   readonly snapshot: StoredSnapshot | undefined;

@@ -19,7 +19,7 @@ export interface DirectoryLock {
 /** Locks a directory for this process. @throws {WalError} locked, unusable. */
 export type LockDirectory = (directory: string, options?: LockOptions) => DirectoryLock;
 
-export interface LockOptions {
+interface LockOptions {
   /** If false, a malformed lock file stays unchanged, and locking throws `unusable`. True unless given. */
   readonly mends?: boolean;
 }

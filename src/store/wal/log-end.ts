@@ -25,7 +25,7 @@ interface KnownEnd {
   readonly sequence: number;
 }
 
-export interface EndNoteOptions {
+interface EndNoteOptions {
   readonly files: Files;
   readonly directory: string;
   readonly log: Log;

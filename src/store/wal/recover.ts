@@ -42,7 +42,7 @@ export interface LogEnd {
   readonly isSealed: boolean;
 }
 
-export interface RecoverOptions {
+interface RecoverOptions {
   readonly directory: string;
   readonly files: Files;
   /** Sequence of the snapshot that the log continues; 0 without one. Records up to it are not delivered. */

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { Files } from "../../lib/files/files.ts";
 import { writeWholeFile } from "../../lib/files/whole-file.ts";
 
-export interface ReserveOptions {
+interface ReserveOptions {
   readonly files: Files;
   readonly directory: string;
   readonly random: (bytes: number) => Uint8Array;
@@ -19,7 +19,7 @@ export interface ReserveOptions {
 }
 
 /** No segment, snapshot or unfinished file has this name. */
-export const reserveName = "reserve";
+const reserveName = "reserve";
 
 // Making this many random bytes takes a millisecond.
 const pieceBytes = 256 * 1024;

@@ -25,7 +25,7 @@ import {
 } from "./record.ts";
 import { type LogEnd, segmentNameOf } from "./recover.ts";
 
-export interface SegmentWriterOptions {
+interface SegmentWriterOptions {
   readonly directory: string;
   readonly files: Files;
   /** Returns a random 64-bit number that is not 0. */

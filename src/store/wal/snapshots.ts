@@ -13,7 +13,7 @@ const keptSnapshots = 2;
 const snapshotName = /^\d{16}\.snapshot$/;
 
 /** A snapshot that a start could not use. */
-export interface PassedOver {
+interface PassedOver {
   readonly path: string;
   /** `unreadable`: the disk failed to read it, so it may be whole. */
   readonly problem: "damaged" | "unreadable";

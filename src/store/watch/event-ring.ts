@@ -4,7 +4,7 @@ import { assert } from "../../lib/errors.ts";
 import type { NodeRecord, StoreEvent } from "../core/node.ts";
 
 /** How many events v2 clients rely on (etcd v3.4.23 v2store/store.go). */
-export const maxEvents = 1_000;
+const maxEvents = 1_000;
 // With large values, 1,000 events would take a gigabyte. Then the history has fewer events, and a late watcher gets
 // error 401.
 const presetMaxBytes = 64 * 1024 * 1024;

@@ -18,7 +18,7 @@ import type { Ports } from "../../lib/ports.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { type Issued, issueAuthority, issueServer, type KeyKind, type Validity } from "./issue.ts";
 
-export interface OwnCertificateOptions extends Pick<Ports, "clock" | "log"> {
+interface OwnCertificateOptions extends Pick<Ports, "clock" | "log"> {
   readonly files: Files;
   readonly directory: string;
   /** What the listener serves, for people. */

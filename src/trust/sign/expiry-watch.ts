@@ -12,7 +12,7 @@ const dayMs = 24 * 60 * 60 * 1_000;
 /** This is enough for people who are away for some weeks. */
 const warnAheadMs = 30 * dayMs;
 
-export interface ExpiryWatchOptions {
+interface ExpiryWatchOptions {
   readonly info: Pick<KeyInfo, "fingerprint" | "expiresAtMs">;
   readonly clock: Clock;
   readonly log: Pick<Log, "warn" | "error">;

@@ -241,13 +241,13 @@ class GrubLineReader {
 }
 
 /** A part of a text, in UTF-16 units. */
-export interface TextPart {
+interface TextPart {
   readonly from: number;
   readonly to: number;
 }
 
 /** The parts of a text that come from the request. */
-export class RequestParts {
+class RequestParts {
   /** In order. None is empty. */
   readonly list: readonly TextPart[];
 

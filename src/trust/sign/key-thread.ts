@@ -16,7 +16,7 @@ import { SigningError } from "./signing-error.ts";
 import type { KeyInfo, KeyMaterial } from "./signing-key.ts";
 import { type QueuePlace, type SignatureWish, SigningQueue } from "./signing-queue.ts";
 
-export interface KeyThreadOptions {
+interface KeyThreadOptions {
   readonly material: KeyMaterial;
   readonly clock: Pick<Clock, "nowMs">;
   /** The thread's program; `sign-worker` unless given. */

@@ -7,7 +7,7 @@
 import { LRUCache } from "lru-cache";
 import type { DetachedSignature } from "./detached.ts";
 
-export interface SignatureCacheOptions {
+interface SignatureCacheOptions {
   readonly maxCount: number;
   /** The most bytes of signatures, in both of their forms. The hashes of bodies are not counted. */
   readonly maxBytes: number;

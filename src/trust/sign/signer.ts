@@ -46,7 +46,7 @@ const cacheLimits = { maxCount: 10_000, maxBytes: 16 * 1024 * 1024 };
 const maxHashedAtOnce = 64 * 1024;
 
 /** The asking client, and the kind of body. */
-export interface SignatureAsker {
+interface SignatureAsker {
   /** True if the body is the same for every request, so that many clients can ask for its signature. */
   readonly isShared: boolean;
   /**

@@ -1,7 +1,7 @@
 /** Why davit does not sign an existing config. Only `http/errors.ts` turns a reason into a status. */
 
 /** The reasons, each with the words for the client. */
-export const signingRefusals = {
+const signingRefusals = {
   /** The key has expired: a signature that is made after that is invalid. */
   expired: "signing key expired",
   /** The queue is full: clients request more signatures than the key can make. */

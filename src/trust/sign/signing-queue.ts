@@ -21,7 +21,7 @@ export interface SignatureWish {
   readonly client: string | undefined;
 }
 
-export interface SigningLimits {
+interface SigningLimits {
   /** The most orders that wait or are being signed. */
   readonly maxCount: number;
   /** The most bytes of the bodies of these orders. */

@@ -128,7 +128,7 @@ export function facts(pairs: readonly (readonly [name: string, value: HtmlValue]
 const pageRows = 100;
 
 /** One page of a list. */
-export interface ListPage<Item> {
+interface ListPage<Item> {
   /** From 1. */
   readonly number: number;
   readonly pages: number;

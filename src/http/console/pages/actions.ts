@@ -11,20 +11,20 @@ import type { Visitor } from "../state/visitors.ts";
 import type { ConsoleContext } from "./context.ts";
 
 /** Changes of a Machine object, which the API server makes for the visitor. */
-export const objectActions = {
+const objectActions = {
   approve: { title: "Approve", spec: { approved: true }, done: "is approved", isForSeen: true },
   // Whatever the object has become meanwhile, a hold makes it safer.
   hold: { title: "Hold", spec: { hold: true }, done: "is held", isForSeen: false },
   release: { title: "Release", spec: { hold: false }, done: "is released", isForSeen: true },
 } as const;
-export type ObjectAction = keyof typeof objectActions;
+type ObjectAction = keyof typeof objectActions;
 
 /** Corrections of the ledger. Neither can open an install. */
-export const ledgerActions = {
+const ledgerActions = {
   adopt: { title: "Count as installed", done: "counts as installed" },
   forget: { title: "Forget its installs", done: "counts as never installed" },
 } as const;
-export type LedgerAction = keyof typeof ledgerActions;
+type LedgerAction = keyof typeof ledgerActions;
 
 interface ActionSubject {
   readonly row: FleetRow | undefined;
@@ -135,7 +135,7 @@ function newObject(identities: readonly string[], group: string | undefined): Ht
 }
 
 /** Returns the manifest of an approved Machine with these identities. */
-export function machineManifest(identities: readonly string[], namespace = "default"): string {
+function machineManifest(identities: readonly string[], namespace = "default"): string {
   const valuesOf = (kind: string) =>
     identities.filter((each) => each.startsWith(`${kind}/`)).map((each) => each.slice(kind.length + 1));
   const [uuid] = valuesOf("uuid");

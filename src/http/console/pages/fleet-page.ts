@@ -181,7 +181,7 @@ ${unknown.map(
 }
 
 /** Returns the manifest of a Group that selects one machine. */
-export function groupManifest(mac: string): string {
+function groupManifest(mac: string): string {
   return [
     "apiVersion: davit.dev/v1alpha1",
     "kind: Group",

@@ -211,7 +211,7 @@ function sizeText(bytes: number): string {
   return `${Math.round(bytes / (1024 * 102.4)) / 10} MiB`;
 }
 
-export interface PlotOptions {
+interface PlotOptions {
   /** What the plot shows, in words: its text alternative. */
   readonly title: string;
   /** The latest value is last. Nothing is drawn for an undefined one. */
@@ -243,6 +243,6 @@ preserveAspectRatio="none"><path d="${path}"/></svg>`;
 }
 
 /** Returns the largest finite value; 0 without one. */
-export function largestOf(values: readonly (number | undefined)[]): number {
+function largestOf(values: readonly (number | undefined)[]): number {
   return Math.max(0, ...values.filter((value) => value !== undefined && Number.isFinite(value)).map(Number));
 }

@@ -240,7 +240,7 @@ ${groups.length === 0 ? html`<p>None.</p>` : html`<ul>\n${items}</ul>`}${more}`;
 }
 
 /** Counts the machines of one generation of a grant. */
-export interface GrantProgress {
+interface GrantProgress {
   installed: number;
   installing: number;
   failed: number;
@@ -308,7 +308,7 @@ function isInstalled({ state }: LedgerEntry): boolean {
 }
 
 /** Returns a bar with its counts in words. */
-export function progressHtml(progress: GrantProgress | undefined, named: NamedGrant, book: MachineBook): Html {
+function progressHtml(progress: GrantProgress | undefined, named: NamedGrant, book: MachineBook): Html {
   const { generation, isOpen, until, why } = grantJson(book.ledger, named);
   const state = isOpen ? `open until ${until}` : why;
   const { installed = 0, installing = 0, failed = 0, remaining = 0, before = 0 } = progress ?? {};

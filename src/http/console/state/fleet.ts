@@ -51,7 +51,7 @@ export interface FleetMoment {
   readonly counts: Readonly<Record<FleetState, number>>;
 }
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly history: { current(): Promise<HistoryView>; readonly revision: number };
   /** Undefined without a ledger. */
   readonly book: MachineBook | undefined;
@@ -265,14 +265,14 @@ export interface StateFacts {
   readonly isPending: boolean;
 }
 
-export interface ReasonedState {
+interface ReasonedState {
   readonly state: FleetState;
   /** Undefined for a state that needs nobody. */
   readonly why?: string;
 }
 
 /** A machine that asked within this time is booting. Some servers test memory for minutes between two requests. */
-export const bootingMs = 10 * 60_000;
+const bootingMs = 10 * 60_000;
 
 /** Returns the state of a machine. */
 export function stateOf(facts: StateFacts): ReasonedState {

@@ -15,7 +15,7 @@ import {
   type StatusSink,
 } from "../../../model/objects/source.ts";
 
-export interface ConsoleObjectsOptions {
+interface ConsoleObjectsOptions {
   /** Undefined in a follower. */
   readonly statuses: KnownStatuses | undefined;
   /** Returns what this davit reads of the source; undefined while it reads nothing. */

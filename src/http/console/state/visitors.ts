@@ -41,7 +41,7 @@ export interface Visitor {
   readonly hasSession: boolean;
 }
 
-export interface VisitorsOptions {
+interface VisitorsOptions {
   readonly guard: Pick<OpsGuard, "rightsOf">;
   /** Undefined without a cluster. */
   readonly callers: () => ClusterCallers | undefined;

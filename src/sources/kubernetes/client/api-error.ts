@@ -13,9 +13,9 @@ const failures = {
   protocol: "davit cannot read the API server's answer",
 } as const;
 
-export type ApiFailure = keyof typeof failures;
+type ApiFailure = keyof typeof failures;
 
-export interface ApiErrorDetail {
+interface ApiErrorDetail {
   /** HTTP status of an `answered` failure. */
   readonly status?: number;
   /** The `reason` of a Status, the code of a system error, or what is wrong with the answer. */
@@ -51,7 +51,7 @@ export class ApiError extends Error {
 }
 
 /** An answer without success. */
-export interface FailedAnswer {
+interface FailedAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: JsonObject | undefined;

@@ -12,7 +12,7 @@ import type { ApiClient } from "./client.ts";
 import { objectPath, resources } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
 
-export interface ApiServerTrustOptions extends Pick<Ports, "clock" | "log" | "random"> {
+interface ApiServerTrustOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json">;
   /** The ConfigMap for the certificate authority; undefined to publish nothing. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined;

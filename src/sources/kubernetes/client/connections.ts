@@ -10,7 +10,7 @@ import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import type { Headers } from "./api-error.ts";
 import type { ClientTlsMaterial } from "./kube-config.ts";
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly url: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;

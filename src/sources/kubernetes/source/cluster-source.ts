@@ -45,7 +45,7 @@ import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { UnknownResource, unknownText } from "./unknown-resource.ts";
 
-export interface ClusterSourceOptions extends Pick<Ports, "clock" | "log" | "random"> {
+interface ClusterSourceOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json" | "watch">;
   /** The namespaces to watch; `all` needs rights on the whole cluster. */
   readonly namespaces: readonly string[] | "all";

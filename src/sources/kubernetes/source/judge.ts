@@ -42,7 +42,7 @@ export interface Judgement {
 }
 
 /** The rules by which `judge` accepts objects, and the conditions that their statuses share. */
-export interface JudgeTools {
+interface JudgeTools {
   readonly admission: Admission;
   readonly conditions: SharedConditions;
 }
@@ -180,7 +180,7 @@ function toStandIn(
 }
 
 /** A field manager: the name that a client gives itself. The API server does not verify it. */
-export interface SpecManager {
+interface SpecManager {
   readonly manager: string;
   /** `Apply` or `Update`. */
   readonly operation?: string;

@@ -10,7 +10,7 @@ import { isOlder } from "../watch/seen-versions.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
 import type { Judgement } from "./judge.ts";
 
-export interface LateGrantsOptions {
+interface LateGrantsOptions {
   readonly clock: Clock;
   /** Ends every wait. */
   readonly signal: AbortSignal;

@@ -76,7 +76,7 @@ function put<Value>(map: Map<string, Value>, key: string, value: Value | undefin
   else map.set(key, value);
 }
 
-export interface WantedChange {
+interface WantedChange {
   readonly wanted: readonly Reference[];
   readonly unwanted: readonly Reference[];
 }

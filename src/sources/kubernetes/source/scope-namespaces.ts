@@ -14,7 +14,7 @@ import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath } from "../client/resources.ts";
 
-export interface ScopeNamespacesOptions extends Pick<Ports, "clock" | "log"> {
+interface ScopeNamespacesOptions extends Pick<Ports, "clock" | "log"> {
   readonly client: Pick<ApiClient, "json">;
   /** Ends every question. */
   readonly signal: AbortSignal;

@@ -13,7 +13,7 @@ import { ApiError } from "../client/api-error.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import { collectionPath, type Resource, resources } from "../client/resources.ts";
 
-export interface UnknownResourceOptions {
+interface UnknownResourceOptions {
   readonly client: Pick<ApiClient, "json" | "watch">;
   readonly clock: Clock;
   readonly resource: Resource;

@@ -12,7 +12,7 @@ import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventObject, eventsPath, resources } from "../client/resources.ts";
 
-export interface EventRecorderOptions extends Pick<Ports, "clock" | "log" | "random"> {
+interface EventRecorderOptions extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json">;
   /** The name of the pod or host in which this davit runs. */
   readonly instance: string;

@@ -20,7 +20,7 @@
 import { type Clock, earliest } from "../../../lib/clock.ts";
 import { type ObjectName, objectKey } from "../../../model/objects/source.ts";
 
-export interface HeldChangesOptions {
+interface HeldChangesOptions {
   readonly clock: Clock;
   /** Ends every wait. */
   readonly signal: AbortSignal;
@@ -33,7 +33,7 @@ export interface HeldChangesOptions {
 }
 
 /** What a watch, or a single read, is for. */
-export interface WatchPlace {
+interface WatchPlace {
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
   /**

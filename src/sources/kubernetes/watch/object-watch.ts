@@ -22,7 +22,7 @@ import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { isGap, toWatchFailure, WatchFailure } from "./watch-failure.ts";
 import { requestFor, type WatchTarget } from "./watch-target.ts";
 
-export interface ObjectWatchOptions<Value> extends Pick<Ports, "clock" | "log" | "random"> {
+interface ObjectWatchOptions<Value> extends Pick<Ports, "clock" | "log" | "random"> {
   readonly client: Pick<ApiClient, "json" | "watch">;
   readonly target: WatchTarget;
   readonly read: ReadObject<Value>;

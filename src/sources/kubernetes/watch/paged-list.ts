@@ -9,7 +9,7 @@ import { ApiError } from "../client/api-error.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { MirroredObject } from "./mirror.ts";
 
-export interface PagedListOptions<Value> {
+interface PagedListOptions<Value> {
   readonly client: Pick<ApiClient, "json">;
   readonly request: ApiRequest;
   /** The maximum number of objects in a page. */
@@ -18,7 +18,7 @@ export interface PagedListOptions<Value> {
   readonly prepare: (object: JsonObject) => MirroredObject<Value> | undefined;
 }
 
-export interface ListedObjects<Value> {
+interface ListedObjects<Value> {
   readonly items: readonly MirroredObject<Value>[];
   readonly resourceVersion: string;
 }

@@ -23,7 +23,7 @@ import { toWatchFailure, WatchFailure, type WatchFailureReason } from "./watch-f
 /** `rewound`: the API server's newest version is older than one that davit had seen before the question. */
 export type Proof = "proven" | "unproven" | "rewound";
 
-export interface ProofOptions {
+interface ProofOptions {
   readonly client: Pick<ApiClient, "json" | "watch">;
   /** Makes a request for the collection. */
   readonly request: (query: Readonly<Record<string, string>>) => ApiRequest;

@@ -24,7 +24,7 @@ export interface WatchContext extends Pick<Ports, "clock" | "log" | "random"> {
   readonly limits: WatchLimits;
 }
 
-export interface WatchWish<Value> {
+interface WatchWish<Value> {
   readonly resource: Resource;
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;

@@ -16,7 +16,7 @@ export type WatchEvent =
   /** The API server has sent all events up to this version. */
   | { readonly kind: "bookmark"; readonly resourceVersion: string };
 
-export interface WatchEventsOptions {
+interface WatchEventsOptions {
   readonly client: Pick<ApiClient, "watch">;
   readonly request: ApiRequest;
   readonly clock: Clock;

@@ -29,7 +29,7 @@ export type WatchFailureReason =
   /** A list is empty although davit holds objects. davit lists again before it believes this. */
   | "emptied";
 
-export interface WatchFailureDetail {
+interface WatchFailureDetail {
   readonly status?: number | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;

@@ -13,7 +13,7 @@ interface Count {
 }
 
 /** What `WatchHealth` asks of a watch. */
-export interface TrackedWatch {
+interface TrackedWatch {
   readonly isRefused: boolean;
   /** Monotonic: when the watch last heard the API server; before the first time, when the watch was made. */
   readonly heardAtMs: number;
@@ -22,7 +22,7 @@ export interface TrackedWatch {
 }
 
 /** The functions by which a watch reports its state. */
-export interface Tracked {
+interface Tracked {
   connected(isConnected: boolean): void;
   /** Records why the watch is not connected. */
   failed(text: string): void;
