@@ -67,7 +67,7 @@ async function speed(
     return peer;
   };
   const davit = await kept(await startDavitPeer(folder, options));
-  const uncached = await kept(await startDavitPeer(folder, ["--assets-cache-bytes", "0", ...options]));
+  const uncached = await kept(await startDavitPeer(folder, ["--limit", "assets-cache-bytes=0", ...options]));
   const nginx = await kept(await startNginx(folder, 1));
   const twoWorkers = await kept(await startNginx(folder, 2));
   const peers = [nginx, twoWorkers, davit, uncached];
@@ -110,7 +110,11 @@ async function measure(
 async function slow(folder: AssetFolder, load: Child, add: AddFigure): Promise<void> {
   for (const cacheBytes of [256 * 2 ** 20, 0]) {
     const name = cacheBytes === 0 ? "no cache" : `cache of ${cacheBytes / 2 ** 20} MiB`;
-    const peer = await startDavitPeer(folder, ["--assets-cache-bytes", String(cacheBytes), ...threadOptions(threads)]);
+    const peer = await startDavitPeer(folder, [
+      "--limit",
+      `assets-cache-bytes=${cacheBytes}`,
+      ...threadOptions(threads),
+    ]);
     try {
       await measure(peer, load, { connections: 4, durationMs: 3_000 });
       const memory = () => ({ unit: "MiB", davit: [residentBytesOf(peer.pid) / 2 ** 20] });

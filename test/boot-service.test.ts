@@ -7,7 +7,7 @@ import { syncedDocument } from "./boot/feed-documents.ts";
 import { FakeClock } from "./helpers/fake-clock.ts";
 
 const paths = { isDirectory: () => true, isFile: () => true };
-const config = readServeConfig(["--manifests", "m", "--source-grace", "10s"], {}, paths);
+const config = readServeConfig(["--manifests", "m", "--limit", "source-grace=10s"], {}, paths);
 const log = createLog({ level: "silent", format: "json" });
 
 /** A boot service with a copy of before its start. */

@@ -28,9 +28,7 @@ describe("the options of davit serve", () => {
       bootAddress: { host: "::", port: 8080 },
       storeAddress: { host: "127.0.0.1", port: 2379 },
       opsAddress: { host: "127.0.0.1", port: 8081 },
-      sourceGraceMs: 10_000,
-      watchSilenceMs: 150_000,
-      storeMaxValueBytes: 1_048_576,
+      limits: { sourceGraceMs: 10_000, watchSilenceMs: 150_000, storeMaxValueBytes: 1_048_576 },
       grubSeparator: "auto",
       logLevel: "info",
     });
@@ -53,25 +51,18 @@ describe("the options of davit serve", () => {
   });
 
   it.each([
-    ["--source-grace", "500ms", { sourceGraceMs: 500 }],
-    ["--source-grace", "2m", { sourceGraceMs: 120_000 }],
     ["--ops-token-file", "tokens", { opsTokenFile: "tokens" }],
     ["--admin-namespace", "infra", { adminNamespace: "infra" }],
     ["--tombstone-ttl", "10m", { tombstoneTtlMs: 600_000 }],
     ["--ledger-mark-configmap", "spare-ledger", { ledgerMarkConfigMap: "spare-ledger" }],
-    ["--watch-silence", "5m", { watchSilenceMs: 300_000 }],
     ["--boot-address", "0.0.0.0:80", { bootAddress: { host: "0.0.0.0", port: 80 } }],
     ["--boot-address", "[::1]:0", { bootAddress: { host: "::1", port: 0 } }],
     ["--advertise-address", "boot.example:8080", { advertiseAddress: { host: "boot.example", port: 8080 } }],
     ["--log-format", "json", { logFormat: "json" }],
     ["--store-quota-bytes", "5000000000", { storeQuotaBytes: 5_000_000_000 }],
-    ["--assets-cache-bytes", "0", { assetsCacheBytes: 0 }],
     ["--assets-dir", "assets", { assetsDir: "assets", assetsDotfiles: false }],
     ["--assets-dir=assets", "--assets-dotfiles", { assetsDir: "assets", assetsDotfiles: true }],
-    ["--assets-cache-bytes", "17179869184", { assetsCacheBytes: 17_179_869_184 }],
-    ["--store-max-watchers", "50", { storeMaxWatchers: 50 }],
     ["--on-damage", "move-aside", { onDamage: "move-aside" }],
-    ["--backup-keep", "30", { backupKeep: 30 }],
     ["--store-advertise-url", "http://keys.example:2379/", { storeAdvertiseUrl: new URL("http://keys.example:2379") }],
   ])("%s %s is read", (flag, text, expected) => {
     expect(read([flag, text])).toMatchObject(expected);
@@ -82,12 +73,7 @@ describe("the options of davit serve", () => {
     [["--boot-address", "::1:8080"], 'Bad value "::1:8080" for --boot-address'],
     [["--boot-address", "localhost:70000"], 'Bad value "localhost:70000"'],
     [["--admin-namespace", "Infra"], 'Bad value "Infra" for --admin-namespace: must be a namespace'],
-    [["--watch-silence", "500ms"], 'Bad value "500ms" for --watch-silence: must be 1s or longer'],
     [["--tombstone-ttl", "0s"], 'Bad value "0s" for --tombstone-ttl: must be 1s or longer'],
-    [["--source-grace", "10"], 'Bad value "10" for --source-grace: must be a whole number with ms, s, m or h'],
-    [["--store-max-value-bytes", "0"], "must be a positive number of bytes"],
-    [["--assets-cache-bytes", "1G"], 'Bad value "1G" for --assets-cache-bytes: must be a number of bytes; 0 is none'],
-    [["--store-max-watchers", "0"], 'Bad value "0" for --store-max-watchers: must be a positive number'],
     [["--store-advertise-url", "keys:2379"], 'Bad value "keys:2379" for --store-advertise-url: must be http://'],
     [["--log-level", "loud"], "must be one of debug, info, warn, error, silent"],
     [["--no-such-thing"], 'Unknown option "--no-such-thing": see --help'],
@@ -103,7 +89,6 @@ describe("the options of davit serve", () => {
       ["--backup-every", "10ms", "--backup-dir", "b"],
       'Bad value "10ms" for --backup-every: must be 1s or longer, or 0s',
     ],
-    [["--backup-keep", "0"], 'Bad value "0" for --backup-keep: must be a positive number'],
     [
       ["--backup-every", "24h", "--data-dir", "/d", "--backup-dir", "/d/backups"],
       'Bad place "/d/backups" for --backup-dir: it is in --data-dir, and would be lost with it',
@@ -249,7 +234,11 @@ describe("the options of davit boot", () => {
   it("name the store, and have the defaults of the boot service", () => {
     const { store, ...config } = readBoot(["--store", "https://store.example:2379, http://[::1]:2379"]);
     expect(store.map(({ href }) => href)).toEqual(["https://store.example:2379/", "http://[::1]:2379/"]);
-    expect(config).toMatchObject({ bootAddress: { host: "::", port: 8080 }, sourceGraceMs: 10_000, logLevel: "info" });
+    expect(config).toMatchObject({
+      bootAddress: { host: "::", port: 8080 },
+      limits: { sourceGraceMs: 10_000 },
+      logLevel: "info",
+    });
   });
 
   it.each([

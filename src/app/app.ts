@@ -231,7 +231,7 @@ export class App {
       observeSyncSeconds: (seconds: number) => this.#metrics.storeSyncSeconds.observe(seconds),
       observeFailure: (reason: WalFailure) => this.#metrics.storeProposalsFailed.inc({ reason }),
       quotaBytes: this.#config.storeQuotaBytes,
-      maxWatchers: this.#config.storeMaxWatchers,
+      maxWatchers: this.#config.limits.storeMaxWatchers,
       agelessRoot: tombstonesRoot,
       ...this.#storeSizes,
     };

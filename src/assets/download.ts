@@ -316,7 +316,7 @@ function contentRange(header = ""): readonly (string | undefined)[] {
 
 function noRoom(): DownloadError {
   return new DownloadError(
-    "the assets directory would become larger than --assets-max-bytes: remove old files, or raise it",
+    "the assets directory would become larger than --limit assets-max-bytes: remove old files, or raise it",
   );
 }
 

@@ -112,6 +112,6 @@ export function warnOfMemory(log: Log, { limitBytes = 0, ...use }: LimitedMemory
   log.warn(
     { ...Object.fromEntries(mebibytes), ...(bootThreads > 1 && { bootThreads }) },
     "the memory limit is less than the full heaps of all threads and a full asset cache need: raise the limit, " +
-      `${fewer}lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB`,
+      `${fewer}lower --limit assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB`,
   );
 }

@@ -2,7 +2,7 @@
 
 import type { Address } from "../lib/text/address.ts";
 import type { Option } from "./parsing.ts";
-import { directoryOption, each, one, readBytesOrNone, readServers, switchOption } from "./readers.ts";
+import { directoryOption, each, readServers, switchOption } from "./readers.ts";
 
 const needsDirectory = [{ name: "assetsDir", lack: "No assets directory" }];
 
@@ -19,20 +19,6 @@ export const assetOptions = {
     ),
     needs: needsDirectory,
   },
-  assetsMaxBytes: {
-    flag: "assets-max-bytes",
-    value: "BYTES",
-    preset: "34359738368",
-    help: "davit fetches no asset of a Profile that makes --assets-dir larger than this; 0: no limit",
-    read: one(readBytesOrNone),
-  } satisfies Option<number>,
-  assetsCacheBytes: {
-    flag: "assets-cache-bytes",
-    value: "BYTES",
-    preset: "268435456",
-    help: "memory for assets that machines request repeatedly; 0: none",
-    read: one(readBytesOrNone),
-  } satisfies Option<number>,
 };
 
 /** Of `davit serve`. */

@@ -1,7 +1,7 @@
 /** The options of a store whose log is in etcd. */
 
 import type { Option } from "./parsing.ts";
-import { fileOption, one, readKeyPrefix, readServerUrls, readText, readWait, switchOption } from "./readers.ts";
+import { fileOption, one, readKeyPrefix, readServerUrls, readText, switchOption } from "./readers.ts";
 
 const etcd = { name: "storeEtcdEndpoints", lack: "No etcd" };
 
@@ -52,11 +52,4 @@ export const etcdOptions = {
     ...fileOption("store-etcd-password-file", "password of that user, on the first line"),
     needs: [etcd, { name: "storeEtcdUsername" }],
   },
-  storeEtcdLeaseMs: {
-    flag: "store-etcd-lease",
-    value: "DURATION",
-    preset: "5s",
-    help: "another member leads when the leader was not heard for so long",
-    read: one(readWait),
-  } satisfies Option<number>,
 };

@@ -6,6 +6,8 @@
 interface FormerName {
   /** The option that replaces it. */
   readonly now: string;
+  /** How its value is written. */
+  readonly value?: string;
   /** An option of every command that had the former one, and of no other; by default `now`. */
   readonly of?: string;
 }

@@ -36,6 +36,8 @@ export interface Option<Value> {
   readonly needs?: readonly Need[];
   /** An option that must not be given with this one. `excess` describes both in the message, such as `Two queries`. */
   readonly excludes?: { readonly name: string; readonly excess: string };
+  /** The names that an option with values NAME=VALUE has; help and docs have a row for each. */
+  readonly names?: OptionTable;
   readonly help: string;
   /** Converts the given strings to the value, or returns the expected form. A repeatable option may get no strings. */
   readonly read: (texts: readonly string[]) => Value | OptionRefusal;
@@ -127,7 +129,7 @@ export interface CommandHelp {
 
 /** Returns the help text of a command, with two lines for each option. */
 export function helpOf({ usage, purpose, options, notes = ofVariables }: CommandHelp): string {
-  const lines = byHeading(Object.values(options)).flatMap(([heading, part]) => [
+  const lines = byHeading(rowsOf(options)).flatMap(([heading, part]) => [
     "",
     ...(heading === "" ? [] : [`${heading}:`]),
     ...part.map((option) => {
@@ -136,6 +138,17 @@ export function helpOf({ usage, purpose, options, notes = ofVariables }: Command
     }),
   ]);
   return [`Usage: davit ${usage} [options]`, "", purpose, ...notes, ...lines, ""].join("\n");
+}
+
+/** Returns the options as help and docs show them: instead of an option that has names, each of its names. */
+export function rowsOf(options: OptionTable): readonly Option<unknown>[] {
+  return Object.values(options).flatMap((option) =>
+    option.names === undefined ? [option] : Object.values(option.names).map((named) => namedRow(option, named)),
+  );
+}
+
+function namedRow({ flag, heading }: Option<unknown>, named: Option<unknown>): Option<unknown> {
+  return { ...named, flag, heading, value: `${named.flag}=${named.value}` };
 }
 
 /**
@@ -173,39 +186,42 @@ function readFlags(table: OptionTable, args: readonly string[], takesName: boole
   const faulty = new Set<string>();
   // The word after an unknown option is probably the option's value, and no second problem.
   const isNamed = (token: (typeof tokens)[number] | undefined) => token?.kind !== "option" || known.has(token.name);
-  const meant = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
-  for (const token of meant) {
+  const found = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
+  for (const token of found) {
     if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": ${cure}`);
     if (token.kind !== "option") continue;
-    const flag = meantFlag(token, [...known.keys()]);
-    const problem = flagProblem(known.get(token.name), token, given, flag);
+    const meant = meantOption(token, options);
+    const problem = flagProblem(known.get(token.name), token, given, meant);
     if (problem === undefined) given.set(token.name, [...(given.get(token.name) ?? []), token.value ?? "true"]);
     else {
       problems.push(problem);
-      faulty.add(flag ?? "");
+      faulty.add(meant?.flag ?? "");
     }
   }
   return { given, problems, faulty };
 }
 
-/** Returns the flag of a token; for an unknown name, the flag that was probably meant. */
-function meantFlag(
+/** Returns the option of a token; for an unknown name, the option that was probably meant. */
+function meantOption(
   { name, rawName }: { readonly name: string; readonly rawName: string },
-  flags: readonly string[],
-): string | undefined {
-  const word = rawName.replace(/^-+/, "");
-  return [name, formerNames[name]?.now].find((flag) => flags.includes(flag ?? "")) ?? nearestWord(word, flags);
+  options: readonly Option<unknown>[],
+): Meant | undefined {
+  const flags = options.map(({ flag }) => flag);
+  if (flags.includes(name)) return { flag: name };
+  const flag = nearestWord(rawName.replace(/^-+/, ""), flags);
+  return replacementOf(name, options) ?? (flag === undefined ? undefined : { flag });
 }
 
 function flagProblem(
   option: Option<unknown> | undefined,
-  { name, rawName, value }: { readonly name: string; readonly rawName: string; readonly value?: string | undefined },
+  { rawName, value }: { readonly rawName: string; readonly value?: string | undefined },
   given: ReadonlyMap<string, readonly string[]>,
-  meant: string | undefined,
+  meant: Meant | undefined,
 ): string | undefined {
   if (option === undefined) {
-    const kind = meant !== undefined && formerNames[name]?.now === meant ? "Former" : "Unknown";
-    return `${kind} option "${rawName}": ${meant ? `write --${meant}` : "see --help"}`;
+    const kind = meant?.isFormer ? "Former" : "Unknown";
+    const cure = meant && `write --${meant.flag}${meant.value === undefined ? "" : ` ${meant.value}`}`;
+    return `${kind} option "${rawName}": ${cure ?? "see --help"}`;
   }
   if (option.value !== undefined && value === undefined) return `No value for --${option.flag}: give ${option.value}`;
   if (option.repeatable !== true && given.has(option.flag)) return `Option --${option.flag} is given twice: keep one`;
@@ -217,12 +233,38 @@ export function variableOf(flag: string): string {
   return `DAVIT_${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
+/** The option that a person should write. */
+interface Meant {
+  readonly flag: string;
+  readonly value?: string | undefined;
+  readonly isFormer?: true;
+}
+
+/** Returns what replaces an option that a command had before; undefined for a name that it never had. */
+function replacementOf(name: string, options: readonly Option<unknown>[]): Meant | undefined {
+  // Each limit was an option of its own.
+  for (const { flag, names = {} } of options) {
+    const limit = Object.values(names).find((named) => named.flag === name);
+    if (limit !== undefined) return { flag, value: `${name}=${limit.value}`, isFormer: true };
+  }
+  const former = Object.hasOwn(formerNames, name) ? formerNames[name] : undefined;
+  const isOurs = former !== undefined && options.some(({ flag }) => flag === (former.of ?? former.now));
+  return isOurs ? { flag: former.now, value: former.value, isFormer: true } : undefined;
+}
+
 /** Refuses variables of options that the command had before. */
 function formerVariables(table: OptionTable, environment: Environment): readonly string[] {
-  const flags = Object.values(table).map(({ flag }) => flag);
-  return Object.entries(formerNames).flatMap(([name, { now, of = now }]) => {
+  const options = Object.values(table);
+  const names = [
+    ...Object.keys(formerNames),
+    ...options.flatMap(({ names = {} }) => Object.values(names).map(({ flag }) => flag)),
+  ];
+  return names.flatMap((name) => {
     const isGiven = (environment[variableOf(name)] ?? "") !== "";
-    return isGiven && flags.includes(of) ? [`Former variable ${variableOf(name)}: write ${variableOf(now)}`] : [];
+    const now = isGiven ? replacementOf(name, options) : undefined;
+    if (now === undefined) return [];
+    const value = now.value === undefined ? "" : `=${now.value}`;
+    return [`Former variable ${variableOf(name)}: write ${variableOf(now.flag)}${value}`];
   });
 }
 

@@ -3,13 +3,15 @@
 import { relative } from "node:path";
 import { localTokenFile } from "../lib/files/token-file.ts";
 import { authority, isLoopback } from "../lib/text/address.ts";
+import type { limitsOfBoot } from "./limits.ts";
 import { type CommandHelp, type Environment, type Option, readTable, type Values } from "./parsing.ts";
 import { configWithout, isGiven, type Paths, readOptions, ruleProblems } from "./rules.ts";
 import { storeListenerOptions } from "./store.ts";
 import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions } from "./table.ts";
 
 /** The options of the boot service, which `davit serve` and `davit boot` share. */
-export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
+export type ServiceConfig = Values<typeof serviceOptions & { readonly limits: typeof limitsOfBoot }> &
+  SigningPassphrase;
 
 /** Passphrases from environment variables. They have no flags, because every user of the computer can see flags. */
 interface SigningPassphrase {

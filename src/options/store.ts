@@ -11,7 +11,6 @@ import {
   readAddressOrNone,
   readBytes,
   readChoice,
-  readCount,
   readHost,
   readInterval,
   readObjectName,
@@ -64,13 +63,6 @@ export const storeOptions = {
     ),
     needs: [{ name: "backupEveryMs", lack: "No schedule", example: "24h" }],
   },
-  backupKeep: {
-    flag: "backup-keep",
-    value: "COUNT",
-    preset: "7",
-    help: "how many backups to keep; davit removes older ones and unfinished ones of the same store, and no other file",
-    read: one(readCount),
-  } satisfies Option<number>,
 };
 
 export const storeListenerOptions = {
@@ -151,19 +143,4 @@ export const storeListenerOptions = {
     help: "the audience that tokens of ServiceAccounts must have",
     read: one(readText),
   } satisfies Option<string>,
-  storeMaxValueBytes: {
-    flag: "store-max-value-bytes",
-    value: "BYTES",
-    preset: "1048576",
-    help: "longest value that a client may write",
-    read: one(readBytes),
-  } satisfies Option<number>,
-  // Each watch needs about 10 KiB, most of it for the connection.
-  storeMaxWatchers: {
-    flag: "store-max-watchers",
-    value: "COUNT",
-    preset: "10000",
-    help: "how many watches of keys may wait at a time",
-    read: one(readCount),
-  } satisfies Option<number>,
 };

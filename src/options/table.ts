@@ -6,6 +6,7 @@ import type { Address } from "../lib/text/address.ts";
 import { assetOptions, fetchAssets, fetchAssetsFrom } from "./assets.ts";
 import { bootListenerOptions, bootTlsOwnCertificate } from "./boot-listener.ts";
 import { etcdOptions } from "./etcd.ts";
+import { limitsOfBoot, limitsOfServe } from "./limits.ts";
 import { opsOptions } from "./ops.ts";
 import type { Option } from "./parsing.ts";
 import {
@@ -17,7 +18,6 @@ import {
   one,
   readAddress,
   readChoice,
-  readDuration,
   readLimit,
   readNamespace,
   readNetworks,
@@ -41,6 +41,7 @@ const bootHeading = "How machines boot";
 const assetsHeading = "Assets";
 const opsHeading = "Operations and log";
 const storeHeading = "The store";
+const limitsHeading = "Limits";
 
 /** The options that `davit serve` and `davit boot` share: of the boot service, the operations listener and the log. */
 export const serviceOptions = {
@@ -58,13 +59,6 @@ export const serviceOptions = {
     assetsDir,
   }),
   ...under(sourceHeading, {
-    sourceGraceMs: {
-      flag: "source-grace",
-      value: "DURATION",
-      preset: "10s",
-      help: "how long a restarted davit waits for the source or the store; after that it serves the copy on disk",
-      read: one(readDuration),
-    } satisfies Option<number>,
     installMaxSourceAgeMs: {
       flag: "install-max-source-age",
       value: "DURATION",
@@ -199,13 +193,6 @@ export const serveOptions = {
       ...switchOption("all-namespaces", "watch every namespace of the cluster; davit needs a ClusterRole for this"),
       needs: [cluster],
     },
-    watchSilenceMs: {
-      flag: "watch-silence",
-      value: "DURATION",
-      preset: "150s",
-      help: "after this time without a message on a watch of the cluster, end the watch and list its objects anew",
-      read: one(readWait),
-    } satisfies Option<number>,
     adminNamespace: {
       flag: "admin-namespace",
       value: "NAMESPACE",
@@ -239,6 +226,7 @@ export const serveOptions = {
   ...under(storeHeading, storeOptions),
   ...under("Clients of the store", storeListenerOptions),
   ...under("The store in etcd", etcdOptions),
+  ...under(limitsHeading, { limits: limitsOfServe }),
 };
 
 /** The options by which a client reaches the store of another davit. */
@@ -279,4 +267,5 @@ export const bootOptions = {
     ),
     ...storeTls,
   }),
+  ...under(limitsHeading, { limits: limitsOfBoot }),
 };

@@ -304,7 +304,7 @@ describe("a server that", () => {
 describe("the room of a download", () => {
   it("is checked by what the server announces, before a byte is written", async () => {
     decides = { roomBytes: () => content.length - 1 };
-    await expect(fetched(file(content))).rejects.toThrow("larger than --assets-max-bytes");
+    await expect(fetched(file(content))).rejects.toThrow("larger than --limit assets-max-bytes");
     expect(await names()).toEqual(["os"]);
   });
 
@@ -319,7 +319,7 @@ describe("the room of a download", () => {
       },
     };
     const unannounced: Answer = (_request, response) => response.writeHead(200).end(content);
-    await expect(fetched(unannounced)).rejects.toThrow("larger than --assets-max-bytes");
+    await expect(fetched(unannounced)).rejects.toThrow("larger than --limit assets-max-bytes");
     expect(await names()).toEqual(["os"]);
   });
 });

@@ -84,8 +84,8 @@ export class ChaosRun {
     const davits = await options.startDavits({
       cluster,
       directory,
-      serveArgs: ["--watch-silence", "3s", "--tombstone-ttl", "5s"],
-      commonArgs: ["--install-max-source-age", `${maxStaleMs}ms`, "--source-grace", "1s"],
+      serveArgs: ["--limit", "watch-silence=3s", "--tombstone-ttl", "5s"],
+      commonArgs: ["--install-max-source-age", `${maxStaleMs}ms`, "--limit", "source-grace=1s"],
     });
     const run = new ChaosRun(options, { directory, cluster, davits });
     await run.#mark(0);

@@ -22,7 +22,7 @@ describe.skipIf(missing("helm"))("the command lines of", () => {
 
   it.each([
     ["--no-such-option=1", 'Unknown option "--no-such-option"'],
-    ["--source-grace=1d", 'Bad value "1d" for --source-grace'],
+    ["--limit=source-grace=1d", "for --limit: source-grace must be a whole number"],
   ])("a user's %s are not, if davit does not know them", async (option, told) => {
     const [line = []] = await commandLines("default", ["--set", `extraArgs={${option}}`]);
     expect(problemsOf(line).join()).toContain(told);
@@ -51,7 +51,7 @@ describe.skipIf(missing("helm"))("bootThreads", () => {
       const pods = await containers("default", ["--set", `bootThreads=${threads},boot.replicas=1,${limits}`]);
       const found = pods.map(({ env, args, resources }) => ({
         heapMiB: numberAfter("--max-old-space-size=", env),
-        cacheBytes: numberAfter("--assets-cache-bytes=", args),
+        cacheBytes: numberAfter("--limit=assets-cache-bytes=", args),
         limitMiB: numberAfter('"limits":{"memory":"', resources),
       }));
       expect(found.map(({ limitMiB }) => limitMiB).toSorted((one, other) => one - other)).toEqual([follower, serve]);

@@ -27,7 +27,10 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
       [1, 2, 3].map((machine) => machineGroup(machine)),
     );
     const kubeconfig = cluster.kubeconfigFor("proxied", cluster.adminToken, proxy.url);
-    rack = await Rack.start({ kubeconfig, args: ["--watch-silence", "3s", "--source-grace", "1s", ...staleness] });
+    rack = await Rack.start({
+      kubeconfig,
+      args: ["--limit", "watch-silence=3s", "--limit", "source-grace=1s", ...staleness],
+    });
   }, 180_000);
   afterAll(async () => {
     await rack?.stop();

@@ -57,7 +57,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", { timeout: timeou
   }, timeoutMs);
 
   async function start(kubeconfig: string): Promise<Rack> {
-    rack = await Rack.start({ kubeconfig, args: ["--watch-silence", "3s"] });
+    rack = await Rack.start({ kubeconfig, args: ["--limit", "watch-silence=3s"] });
     return rack;
   }
 

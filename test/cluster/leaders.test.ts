@@ -38,7 +38,7 @@ describe.skipIf(missing("kube-apiserver", "etcd"))("of three davits on a cluster
       { ...wipe, spec: { ...(isJsonObject(spec) ? spec : {}), effect: "Install" } },
     ]);
     await createAll(cluster, [machineGroup(machine, "wipe")]);
-    const limits = ["--install-max-source-age", "4s", "--watch-silence", "3s", "--source-grace", "1s"];
+    const limits = ["--install-max-source-age", "4s", "--limit", "watch-silence=3s", "--limit", "source-grace=1s"];
     members = await ClusterMembers.start({ cluster, args: [...limits, "--tombstone-ttl", "5s"] });
     polls = members.all.map((member) => poll(member));
   }, 180_000);

@@ -14,7 +14,7 @@ import { Beside, type ClusterObject, group, profile } from "./beside.ts";
 // A namespace counts as lost after a minute.
 const patience = { timeout: 150_000, interval: 200 };
 const scope = ["--namespace", "north", "--namespace", "south"];
-const args = ["--watch-silence", "3s", "--tombstone-ttl", "2s", "--admin-namespace", "north"];
+const args = ["--limit", "watch-silence=3s", "--tombstone-ttl", "2s", "--admin-namespace", "north"];
 const mac = (last: number) => `52:54:00:00:00:0${last}`;
 const installer = { profileRef: { name: "installer" } };
 const catchAll = { kind: "Group", name: "all", spec: { ...installer, matchAll: true } } as const;
@@ -89,7 +89,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a namespace that davit ma
     const path = "/apis/rbac.authorization.k8s.io/v1/namespaces/south/rolebindings/davit";
     expect((await cluster.ask({ method: "DELETE", path })).status).toBe(200);
     await north.put(one(1, { hold: false }), one(6, { hold: true }));
-    await north.start([...args, "--source-grace", "1s"], { scope, kubeconfig });
+    await north.start([...args, "--limit", "source-grace=1s"], { scope, kubeconfig });
     // Nothing was ever whole in this run, so nobody knows what the other namespace says.
     for (const machine of [1, 4, 9]) expect(await boots(machine)).toBe(503);
     // Its Profile installs nothing: what the store has is served until its hold is read.

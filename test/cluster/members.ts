@@ -121,7 +121,7 @@ export class ClusterMembers {
         const ways = await Promise.all(etcd.urls.map((url) => startEtcdProxy(url)));
         const kubeconfig = cluster.kubeconfigFor(name, cluster.adminToken, api.url);
         const shared = [
-          ...["--store-etcd-endpoints", ways.map(({ url }) => url.origin).join(","), "--store-etcd-lease", "2s"],
+          ...["--store-etcd-endpoints", ways.map(({ url }) => url.origin).join(","), "--limit", "store-etcd-lease=2s"],
           ...["--store-address", `127.0.0.1:${port}`],
         ];
         const start = () => startDavit({ kubeconfig, dataDir: join(folder, name), args: [...shared, ...args] });

@@ -101,7 +101,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit without the right",
   }
 
   async function start(kubeconfig: string, args: readonly string[] = []): Promise<void> {
-    const brief = ["--source-grace", "1s", "--tombstone-ttl", "60s"];
+    const brief = ["--limit", "source-grace=1s", "--tombstone-ttl", "60s"];
     davit = await startDavit({ kubeconfig, dataDir: join(folder, "data"), args: [...brief, ...args] });
   }
 

@@ -29,7 +29,7 @@ describe.skipIf(missing("kube-apiserver"))("davit on a cluster", { timeout: 180_
       Array.from({ length: groupCount }, (_, machine) => machineGroup(machine)),
     );
     const kubeconfig = cluster.kubeconfigFor("proxied", cluster.adminToken, proxy.url);
-    rack = await Rack.start({ kubeconfig, args: ["--watch-silence", "3s"] });
+    rack = await Rack.start({ kubeconfig, args: ["--limit", "watch-silence=3s"] });
   }, 180_000);
   afterAll(async () => {
     await rack?.stop();

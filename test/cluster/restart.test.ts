@@ -67,7 +67,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
   it("serves the copy on disk when the API server is away at its start, stays ready, and tells so", async () => {
     await beside.end();
     await cluster.kill();
-    await beside.start(["--source-grace", "300ms"]);
+    await beside.start(["--limit", "source-grace=300ms"]);
     expect(await kernel(stays)).toBe("kernel /assets/web");
     expect(told("source not heard in time, serving the copy on disk")).toHaveLength(1);
     expect(told("not following the cluster, what is known stays").length).toBeGreaterThan(0);

@@ -42,7 +42,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster, the store",
     const door = ["--store-own-certificate", "--store-ca-configmap", configMap];
     const writer = ["--store-allow-service-account", "default/pipeline"];
     const reader = ["--store-read-service-account", "default/davit-boot"];
-    const args = [...door, ...writer, ...reader, "--source-grace", "1s"];
+    const args = [...door, ...writer, ...reader, "--limit", "source-grace=1s"];
     davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: at("data"), args });
     return davit;
   }

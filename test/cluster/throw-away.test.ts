@@ -36,9 +36,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("`make cluster`", () => {
   it(
     "ends with what davit complains of, when that does not start",
     async () => {
-      const program = start({ DAVIT_SOURCE_GRACE: "soon" });
+      const program = start({ DAVIT_LIMIT: "source-grace=soon" });
       const text = await program.says("davit has ended by itself (2)");
-      expect(text).toContain('Bad value "soon" for DAVIT_SOURCE_GRACE');
+      expect(text).toContain('Bad value "source-grace=soon" for DAVIT_LIMIT');
       expect(await program.ended).toBe(1);
     },
     startLimitMs,

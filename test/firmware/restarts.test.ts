@@ -30,7 +30,7 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
   beforeAll(async () => {
     objects = new Objects();
     // What is on disk is not to be served while the objects are away.
-    server = await startLinedServer(["--manifests", objects.directory, "--source-grace", "1h"]);
+    server = await startLinedServer(["--manifests", objects.directory, "--limit", "source-grace=1h"]);
     addIgnitionAssets(server.assets);
     return async () => {
       await server.stop();

@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 async function serve(dataDir: string, every: string, keep = 2, backups = at("backups")): Promise<DavitProcess> {
-  const args = ["--backup-every", every, "--backup-dir", backups, "--backup-keep", `${keep}`];
+  const args = ["--backup-every", every, "--backup-dir", backups, "--limit", `backup-keep=${keep}`];
   const davit = await startDavit({ manifests: at("manifests"), dataDir: at(dataDir), args });
   running.push(davit);
   return davit;

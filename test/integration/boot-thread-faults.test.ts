@@ -63,7 +63,7 @@ beforeEach(async () => {
         grubCommands: "auto",
         assetsDir: folder,
         assetsDotfiles: false,
-        assetsCacheBytes: 1_000_000,
+        limits: { assetsCacheBytes: 1_000_000 },
       },
       ...{ bootTlsAddress: undefined, advertiseTlsAddress: undefined, bootTlsClientCaFile: undefined },
       ...{ bootTlsCertFile: undefined, bootTlsKeyFile: undefined, secretsKeyFile: undefined },

@@ -152,7 +152,7 @@ describe("davit boot", () => {
   it("answers after a restart without the store, from its copy on disk, which is its owner's alone", async () => {
     const copyFile = join(folder, "copy");
     const davit = await serve();
-    const args = [...storeOf(davit), "--copy-file", copyFile, "--source-grace", "100ms"];
+    const args = [...storeOf(davit), "--copy-file", copyFile, "--limit", "source-grace=100ms"];
     const follower = await boot(...args);
     await expect.poll(() => stat(copyFile).then(({ mode }) => mode & 0o777), soon).toBe(0o600);
     await davit.stop();

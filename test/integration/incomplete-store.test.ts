@@ -70,7 +70,15 @@ it("does not take the complete copy away, and installs nothing over the machine"
   const tokens = ["--store-token-file", join(folder, "tokens")];
   await writeFile(join(folder, "tokens"), "a-token-of-both-0123\n", { mode: 0o600 });
   const davit = await serve("data", tokens);
-  const args = ["--store", davit.storeUrl, ...tokens, "--copy-file", join(folder, "copy"), "--source-grace", "100ms"];
+  const args = [
+    "--store",
+    davit.storeUrl,
+    ...tokens,
+    "--copy-file",
+    join(folder, "copy"),
+    "--limit",
+    "source-grace=100ms",
+  ];
   const follower = await startDavitBoot(args);
   running.push(follower);
   expect(await bootOf(follower)).toBe("disk");

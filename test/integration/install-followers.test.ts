@@ -50,7 +50,7 @@ describe("a follower", { timeout: limitMs }, () => {
 
   it("of a writer that is away lets installs wait and boots disks, after a restart from its copy, too", async () => {
     const davit = await serveGranted();
-    const args = [...storeOf(davit), "--copy-file", world.at("copy"), "--source-grace", "100ms"];
+    const args = [...storeOf(davit), "--copy-file", world.at("copy"), "--limit", "source-grace=100ms"];
     const follower = await world.boot(...args);
     await installs(follower, 1);
     expect(await report(follower, await configOf(follower, 1))).toBe(200);

@@ -24,7 +24,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 /** Starts davit, ends it, and returns its warning about memory. */
 async function warningWith(cacheBytes: number, nodeArgs: readonly string[], more: readonly string[] = []) {
-  const args = [...more, "--assets-dir", join(folder, "assets"), "--assets-cache-bytes", String(cacheBytes)];
+  const args = [...more, "--assets-dir", join(folder, "assets"), "--limit", `assets-cache-bytes=${cacheBytes}`];
   const davit = await startDavit({ manifests, dataDir: join(folder, "data"), args, nodeArgs });
   await davit.stop();
   return davit.log.find(({ msg }) => String(msg).startsWith("the memory limit is less"));
@@ -36,7 +36,7 @@ it("warns if a full heap and a full cache need more than the limit, with what to
   const heap = ["--max-old-space-size=256", "--max-semi-space-size=16"];
   const warning = await warningWith(256 * mebibyte, [...heap, "--import", limited]);
   expect(warning).toMatchObject({ level: 40, memoryLimitMiB: 1_024, heapMiB: 304, assetsCacheMiB: 256 });
-  expect(warning?.msg).toContain("lower --assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB");
+  expect(warning?.msg).toContain("lower --limit assets-cache-bytes, or set NODE_OPTIONS=--max-old-space-size=MIB");
 });
 
 it("says nothing if they fit, or if there is no limit", { timeout: limitMs }, async () => {

@@ -177,11 +177,11 @@ it("without allowed hosts davit fetches nothing, and uses what is there", async 
   expect(server.ranges).toEqual([]);
 });
 
-it("--assets-max-bytes bounds the directory", async () => {
+it("--limit assets-max-bytes bounds the directory", async () => {
   await serveFiles(file(content));
   await write("web", {});
-  const davit = await start(["--fetch-assets-from", fileHost(), "--assets-max-bytes", "2999999"]);
-  await expect.poll(() => attention(davit), patience).toContain("would become larger than --assets-max-bytes");
+  const davit = await start(["--fetch-assets-from", fileHost(), "--limit", "assets-max-bytes=2999999"]);
+  await expect.poll(() => attention(davit), patience).toContain("would become larger than --limit assets-max-bytes");
   expect(await readdir(at("assets/os"))).toEqual([]);
 });
 

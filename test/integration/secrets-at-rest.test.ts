@@ -225,7 +225,13 @@ describe("a follower", () => {
     // Its copy was changed while it did not run, and the store is away.
     for (const each of [follower, keyless, writer]) await each.stop();
     await tamper(at("kept/copy"));
-    const alone = await follow([...storeOf(writer), "--secrets-key-file", at("follower-keys"), "--source-grace", "1s"]);
+    const alone = await follow([
+      ...storeOf(writer),
+      "--secrets-key-file",
+      at("follower-keys"),
+      "--limit",
+      "source-grace=1s",
+    ]);
     await expect.poll(() => answer(alone), soon).toBe("503 config not decryptable\n");
     expect(await attention(alone)).toContain("the stored text is not what key");
   });

@@ -212,7 +212,7 @@ describe("a machine of a Profile that installs", { timeout: limitMs }, () => {
 
   it("waits while a copy on disk is served that nobody has confirmed", async () => {
     const davit = await serve();
-    const copy = ["--copy-file", join(folder, "copy"), "--source-grace", "100ms"];
+    const copy = ["--copy-file", join(folder, "copy"), "--limit", "source-grace=100ms"];
     const follower = await boot(davit.storeUrl, copy);
     await expect.poll(() => newOne(follower), soon).toBe("wipe");
     await follower.stop();

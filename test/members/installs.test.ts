@@ -26,7 +26,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", { timeout: 300_000 
     world.serve(
       [
         ...["--store-etcd-endpoints", etcd.urls.map(({ origin }) => origin).join(",")],
-        ...["--store-advertise-url", `http://127.0.0.1:${21_000 + number}`, "--store-etcd-lease", "2s"],
+        ...["--store-advertise-url", `http://127.0.0.1:${21_000 + number}`, "--limit", "store-etcd-lease=2s"],
       ],
       { dataDir: world.at(`data-${number}`) },
     );

@@ -150,7 +150,7 @@ describe.skipIf(missing("etcd"))("three davits on one etcd", () => {
     const startAt = (number: number) =>
       start(number, [
         ...["--store-address", `127.0.0.1:${ports[number]}`, "--store-token-file", tokens],
-        ...["--store-etcd-lease", "2s"],
+        ...["--limit", "store-etcd-lease=2s"],
         ...more(number),
       ]);
     const started = await Promise.all([0, 1, 2].map(async (number) => await startAt(number)));

@@ -32,7 +32,21 @@ describe("A former name", () => {
     expect(problemsOf([], { [variable]: "" })).toEqual([]);
   });
 
+  it.each([
+    ["serve", "watch-silence", "DURATION"],
+    ["serve", "source-grace", "DURATION"],
+    ["boot", "assets-cache-bytes", "BYTES"],
+  ])("of davit %s, %s, is a limit now", (command, former, value) => {
+    const table = commands.find(([name]) => name === command)?.[1] ?? {};
+    const { problems } = readTable(table, [`--${former}=1`], { [variableOf(former)]: "1" });
+    expect(problems).toEqual([
+      `Former option "--${former}": write --limit ${former}=${value}`,
+      `Former variable ${variableOf(former)}: write DAVIT_LIMIT=${former}=${value}`,
+    ]);
+  });
+
   it("is nothing to a command that never had it", () => {
+    expect(readTable(bootOptions, [], { DAVIT_BACKUP_KEEP: "3" }).problems).toEqual([]);
     expect(readTable(serveOptions, [], { DAVIT_OPERATIONS_TOKEN_FILE: "x" }).problems).toEqual([]);
     const { problems } = readTable(bootOptions, ["--allowed-host=x"], { DAVIT_ALLOWED_HOST: "x" });
     expect(problems).toEqual(['Unknown option "--allowed-host": see --help']);

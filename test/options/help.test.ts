@@ -9,6 +9,7 @@ it("The help names every option with its default", () => {
     expect(help).toContain(`  ${flag}\n`);
   }
   expect(help).toContain("(default [::]:8080)");
+  expect(help).toMatch(/ {2}--limit watch-silence=DURATION\n.*\(default 150s\)\n/);
 });
 
 it("The help of davit serve begins with the five options that a host needs first", () => {
@@ -30,6 +31,7 @@ it("The help of davit serve begins with the five options that a host needs first
     "The store",
     "Clients of the store",
     "The store in etcd",
+    "Limits",
   ]);
 });
 

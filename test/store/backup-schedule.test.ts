@@ -220,7 +220,7 @@ describe("a schedule", () => {
     expect(await listed(files)).toEqual(["1"]);
   });
 
-  it("keeps fewer once --backup-keep says so", async () => {
+  it("keeps fewer once --limit backup-keep says so", async () => {
     const [store, files] = [await storeWith(value), memoryFiles()];
     const { clock, stop } = await begin({ store, files });
     for (let hour = 0; hour < 2; hour++) await written(clock, hourMs);

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { byHeading } from "../../src/options/parsing.ts";
+import { byHeading, type OptionTable, optionText } from "../../src/options/parsing.ts";
 import { serveOptions } from "../../src/options/table.ts";
 
 interface Row {
@@ -10,6 +10,7 @@ interface Row {
   readonly heading?: string;
   readonly preset?: string;
   readonly repeatable?: true;
+  readonly names?: OptionTable;
   readonly help: string;
 }
 
@@ -28,10 +29,11 @@ export function optionsFile(): string {
   const unit = readFileSync(join(import.meta.dirname, "debian/davit.service"), "utf8");
   const ofUnit = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value] as const);
   const known = new Map<string | undefined, string | undefined>([...ofPackage, ...ofUnit]);
-  const rowOf = ({ flag, preset = "", repeatable, help }: Row) => {
+  const rowOf = ({ flag, preset = "", repeatable, names = {}, help }: Row) => {
     const words = `${help}${repeatable === true ? "; commas separate several" : ""}`;
     const name = `DAVIT_${flag.toUpperCase().replaceAll("-", "_")}`;
-    return `\n${wrapped(words)}\n#${name}=${known.get(name) ?? preset}\n`;
+    const named = Object.values(names).map((each) => wrapped(`${each.flag}=${each.value}: ${optionText(each)}`));
+    return `\n${[wrapped(words), ...named].join("\n")}\n#${name}=${known.get(name) ?? preset}\n`;
   };
   const parts = byHeading(Object.values<Row>(serveOptions)).map(
     ([heading, rows]) => `\n### ${heading}\n${rows.map(rowOf).join("")}`,

@@ -1,11 +1,11 @@
 {{- /* Command lines. Each is a YAML list of --flag=value; what a user gives in extraArgs replaces a flag of the chart. */ -}}
 
-{{- /* Takes own and extra, two lists. */ -}}
+{{- /* Takes own and extra, two lists. Of --limit, each name counts by itself. */ -}}
 {{- define "davit.args.merged" -}}
 {{- $given := list -}}
-{{- range .extra }}{{ $given = append $given (first (splitList "=" .)) }}{{ end -}}
+{{- range .extra }}{{ $given = append $given (first (splitList "=" (trimPrefix "--limit=" .))) }}{{ end -}}
 {{- range .own }}
-{{- if not (has (first (splitList "=" .)) $given) }}
+{{- if not (has (first (splitList "=" (trimPrefix "--limit=" .))) $given) }}
 - {{ . | quote }}
 {{- end }}
 {{- end }}
@@ -27,7 +27,7 @@
 {{- if not (.Values.console).enabled }}
 - --ops-console=false
 {{- end }}
-- --source-grace={{ .Values.sourceGrace }}
+- --limit=source-grace={{ .Values.sourceGrace }}
 - --install-max-source-age={{ .Values.installMaxSourceAge }}
 {{- with .Values.bootThreads }}
 {{- if ne (toString .) "1" }}
@@ -38,9 +38,9 @@
 {{- if .Values.assets.dotfiles }}
 - --assets-dotfiles
 {{- end }}
-- --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
+- --limit=assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
 {{- if .Values.assets.fetchFrom }}
-- --assets-max-bytes={{ .Values.assets.maxBytes | default 0 | int64 }}
+- --limit=assets-max-bytes={{ .Values.assets.maxBytes | default 0 | int64 }}
 {{- end }}
 - --grub-separator={{ .Values.grub.separator }}
 - --grub-commands={{ .Values.grub.commands }}
@@ -109,13 +109,13 @@
 {{- end }}
 - --on-damage={{ .Values.store.onDamage }}
 - --store-quota-bytes={{ int64 .Values.store.quotaBytes }}
-- --store-max-value-bytes={{ int64 .Values.store.maxValueBytes }}
-- --store-max-watchers={{ int64 .Values.store.maxWatchers }}
+- --limit=store-max-value-bytes={{ int64 .Values.store.maxValueBytes }}
+- --limit=store-max-watchers={{ int64 .Values.store.maxWatchers }}
 {{- with .Values.backup }}
 {{- if .every }}
 - --backup-every={{ .every }}
 - --backup-dir=/var/lib/davit-backups/backups
-- --backup-keep={{ .keep | default 7 | int64 }}
+- --limit=backup-keep={{ .keep | default 7 | int64 }}
 {{- end }}
 {{- end }}
 {{- if include "davit.hasStore" . }}

@@ -20,7 +20,7 @@
 {{- with .Values.store.etcd -}}
 - --store-etcd-endpoints={{ join "," .endpoints }}
 - --store-etcd-prefix={{ include "davit.etcd.prefix" $ }}
-- --store-etcd-lease={{ .lease }}
+- --limit=store-etcd-lease={{ .lease }}
 {{- if .shared }}
 - --store-etcd-shared
 {{- end }}

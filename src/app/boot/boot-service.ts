@@ -328,7 +328,7 @@ export class BootService {
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;
-    const grace = clock.sleep(config.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
+    const grace = clock.sleep(config.limits.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
     const first = await Promise.race([heard, grace]);
     if (this.#stopping.signal.aborted) return await never;
     this.index.open();
@@ -337,7 +337,7 @@ export class BootService {
     void this.#history.load();
     if (first !== "grace") return;
     if (!this.index.isReady) return await heard;
-    log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
+    log.warn({ waitedMs: config.limits.sourceGraceMs }, "source not heard in time, serving the copy on disk");
   }
 
   /** Returns every machine of the history; undefined after the stop has begun, when reading it could take too long. */

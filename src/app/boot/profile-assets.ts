@@ -13,7 +13,7 @@ import { WalError } from "../../store/core/log-port.ts";
 import { type DirectoryLock, lockDirectory } from "../../store/wal/lock.ts";
 
 interface AssetFetchingOptions extends Pick<AssetFetcherOptions, "sha256" | "clock" | "log" | "metrics"> {
-  readonly config: Pick<ServiceConfig, "assetsDir" | "assetsMaxBytes">;
+  readonly config: Pick<ServiceConfig, "assetsDir" | "limits">;
   /** Nothing is fetched without it. */
   readonly source: AssetSource | undefined;
 }
@@ -23,12 +23,12 @@ const lockPlace = ".davit";
 
 /** Returns undefined without an assets directory. */
 export function assetFetcher({
-  config: { assetsDir: directory, assetsMaxBytes: maxBytes },
+  config: { assetsDir: directory, limits },
   source = noSource,
   ...rest
 }: AssetFetchingOptions): AssetFetcher | undefined {
   if (directory === undefined) return undefined;
-  return new AssetFetcher({ ...rest, directory, source, maxBytes, claim: claimOf(directory) });
+  return new AssetFetcher({ ...rest, directory, source, maxBytes: limits.assetsMaxBytes, claim: claimOf(directory) });
 }
 
 /**

@@ -92,7 +92,7 @@ async function tryToOpenAt(prefix: string, { config, stop: _, ...options }: Open
     ...options,
     ...etcdAccess(config),
     prefix,
-    leaseSeconds: Math.ceil(config.storeEtcdLeaseMs / 1_000),
+    leaseSeconds: Math.ceil(config.limits.storeEtcdLeaseMs / 1_000),
     member: { name: hostname(), clientUrls: [clientUrlOf(config)] },
   });
 }

@@ -51,7 +51,7 @@ export function listenerConfig(config: ServiceConfig) {
     installMaxSourceAgeMs: config.installMaxSourceAgeMs,
     assetsDir: config.assetsDir,
     assetsDotfiles: config.assetsDotfiles,
-    assetsCacheBytes: config.assetsCacheBytes,
+    limits: { assetsCacheBytes: config.limits.assetsCacheBytes },
     clientLimitExempt: config.clientLimitExempt,
     trustedProxies: config.trustedProxies,
   };
@@ -131,7 +131,7 @@ export class BootListener {
     this.digests = new AssetDigests({ clock, log, metrics, ...(hash && { hash }) });
     this.assets = assetRoute({
       ...{ root, serveDotfiles, clock, log, metrics, desk, wanted, clients: this.clients, digests: this.digests },
-      cacheBytes: Math.floor(config.assetsCacheBytes / bootThreads),
+      cacheBytes: Math.floor(config.limits.assetsCacheBytes / bootThreads),
       maxOpen: maxAssetFiles(bootThreads),
     });
     this.#slowWork = new SlowWork({ thread: options.renderThread, clock });

@@ -22,7 +22,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const client = new ApiClient({ access, clock, random, log, metrics, version });
   const namespaces = namespacesOf(config, access.namespace);
   const { proveMs, pastMs } = signsOfLife(config.installMaxSourceAgeMs);
-  const limits = { silenceMs: config.watchSilenceMs, pastMs };
+  const limits = { silenceMs: config.limits.watchSilenceMs, pastMs };
   const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits, proveMs });
   log.info({ server: access.server, namespaces }, "reading objects from the cluster");
   const adminNamespace = adminNamespaceOf(config, namespaces, access.namespace);

@@ -14,7 +14,7 @@ export async function openObjects(options: ObjectSourceOptions): Promise<ObjectS
 
 /** Reads objects from files. Their status is only in the log: davit never writes the files. */
 function openDirectories({ config, clock, log }: ObjectSourceOptions): ObjectSource {
-  const { manifests, adminNamespace, installMaxSourceAgeMs, sourceGraceMs, storeEtcdEndpoints } = config;
+  const { manifests, adminNamespace, installMaxSourceAgeMs, limits, storeEtcdEndpoints } = config;
   const { rescanMs } = signsOfLife(installMaxSourceAgeMs);
   return {
     source: new DirectorySource({
@@ -23,7 +23,7 @@ function openDirectories({ config, clock, log }: ObjectSourceOptions): ObjectSou
       clock,
       log: log.child({ part: "directory" }),
       // A member of a shared store may answer machines before it reads its source. Any davit does so after the grace.
-      idleMs: storeEtcdEndpoints === undefined ? sourceGraceMs / 2 : 0,
+      idleMs: storeEtcdEndpoints === undefined ? limits.sourceGraceMs / 2 : 0,
     }),
     statusSink: undefined,
     trust: undefined,

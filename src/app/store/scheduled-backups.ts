@@ -10,7 +10,7 @@ import { BackupSchedule } from "../../store/backup/schedule.ts";
 import type { Store } from "../../store/store.ts";
 
 interface ScheduledBackupsOptions {
-  readonly config: Pick<ServeConfig, "backupEveryMs" | "backupDir" | "backupKeep">;
+  readonly config: Pick<ServeConfig, "backupEveryMs" | "backupDir" | "limits">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -21,9 +21,9 @@ export function scheduleBackups(
   ledger: Store,
   { config, clock, log }: ScheduledBackupsOptions,
 ): BackupSchedule | undefined {
-  const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = config;
+  const { backupEveryMs: everyMs, backupDir: directory, limits } = config;
   if (everyMs === 0 || directory === undefined) return undefined;
-  const where = { directory, everyMs, keep, files: diskFiles };
+  const where = { directory, everyMs, keep: limits.backupKeep, files: diskFiles };
   const backups = new BackupSchedule({
     ...where,
     store: {

@@ -122,7 +122,7 @@ export class StoreService {
       store,
       guard,
       keys: keysHandler({
-        ...{ store, clients, unsent, clock, maxValueBytes: config.storeMaxValueBytes },
+        ...{ store, clients, unsent, clock, maxValueBytes: config.limits.storeMaxValueBytes },
         advertiseUrl: () => this.#url,
       }),
       follow: followAnswer({ store, streams: this.#streams, log, guard: secrets, isReady }),

@@ -65,7 +65,7 @@ async function serveUntilStopped<Config extends ServiceConfig, Facts extends obj
   const hasAssets = config.assetsDir !== undefined;
   warnOfMemory(log, {
     limitBytes: host.memoryLimitBytes,
-    cacheBytes: hasAssets ? config.assetsCacheBytes : 0,
+    cacheBytes: hasAssets ? config.limits.assetsCacheBytes : 0,
     bootThreads: config.bootThreads,
     jobs: hasAssets ? [...jobs, "digest"] : jobs,
   });

@@ -12,8 +12,8 @@ import { DirectoryPlace, type DirectoryPlaceOptions } from "../../store/move/dir
 import type { PrefixPlace } from "../../store/move/prefix-place.ts";
 import { lockDirectory } from "../../store/wal/lock.ts";
 
-// Only members of a store have these two.
-const { storeEtcdLeaseMs: _lease, storeEtcdShared: _shared, ...ofEtcd } = etcdOptions;
+// Only members of a store have it.
+const { storeEtcdShared: _shared, ...ofEtcd } = etcdOptions;
 
 /** The options that name both places. */
 export const placeOptions = {
