@@ -1,7 +1,7 @@
 /** The options of a store whose log is in etcd. */
 
 import type { Option } from "./parsing.ts";
-import { fileOption, one, readKeyPrefix, readServerUrls, readText, switchOption } from "./readers.ts";
+import { directoryOption, one, readKeyPrefix, readServerUrls, switchOption } from "./readers.ts";
 
 const etcd = { name: "storeEtcdEndpoints", lack: "No etcd" };
 
@@ -32,24 +32,20 @@ export const etcdOptions = {
     ),
     needs: [etcd],
   },
-  storeEtcdCaFile: { ...fileOption("store-etcd-ca-file", "trust only these authorities for etcd, PEM"), needs: [etcd] },
-  storeEtcdCertFile: {
-    ...fileOption("store-etcd-cert-file", "client certificate for etcd, PEM"),
-    needs: [etcd, { name: "storeEtcdKeyFile" }],
+  storeEtcdTls: {
+    ...directoryOption(
+      "store-etcd-tls",
+      "TLS with etcd: trust only the authorities in DIR/ca.crt, and show the client certificate DIR/tls.crt with its " +
+        "key DIR/tls.key; without ca.crt, trust the public authorities; without tls.crt, show none",
+    ),
+    needs: [etcd],
   },
-  storeEtcdKeyFile: {
-    ...fileOption("store-etcd-key-file", "private key of that certificate, PEM"),
-    needs: [etcd, { name: "storeEtcdCertFile" }],
-  },
-  storeEtcdUsername: {
-    flag: "store-etcd-username",
-    value: "NAME",
-    help: "user of etcd; its role needs the prefix for reading and writing",
-    read: one(readText),
-    needs: [etcd, { name: "storeEtcdPasswordFile" }],
-  } satisfies Option<string>,
-  storeEtcdPasswordFile: {
-    ...fileOption("store-etcd-password-file", "password of that user, on the first line"),
-    needs: [etcd, { name: "storeEtcdUsername" }],
+  storeEtcdAuth: {
+    ...directoryOption(
+      "store-etcd-auth",
+      "a user of etcd: its name in DIR/username and its password in DIR/password, on the first lines; its role needs " +
+        "the prefix for reading and writing",
+    ),
+    needs: [etcd],
   },
 };

@@ -19,5 +19,10 @@ export const formerNames: Readonly<Record<string, FormerName>> = {
   // davit serve has an --ops-token-file, too.
   "operations-token-file": { now: "ops-token-file", of: "ops-url" },
   "operations-url": { now: "ops-url" },
+  "store-etcd-ca-file": { now: "store-etcd-tls", value: "DIR" },
+  "store-etcd-cert-file": { now: "store-etcd-tls", value: "DIR" },
+  "store-etcd-key-file": { now: "store-etcd-tls", value: "DIR" },
+  "store-etcd-password-file": { now: "store-etcd-auth", value: "DIR" },
+  "store-etcd-username": { now: "store-etcd-auth", value: "DIR" },
   "store-certificate-name": { now: "store-allowed-host" },
 };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { operationsOptions, variablesOf } from "../../src/commands/machine/options.ts";
+import { placeOptions } from "../../src/commands/store/store-places.ts";
 import { formerNames } from "../../src/options/former-names.ts";
 import { readTable, variableOf } from "../../src/options/parsing.ts";
 import { bootOptions, serveOptions } from "../../src/options/table.ts";
@@ -43,6 +44,22 @@ describe("A former name", () => {
       `Former option "--${former}": write --limit ${former}=${value}`,
       `Former variable ${variableOf(former)}: write DAVIT_LIMIT=${former}=${value}`,
     ]);
+  });
+
+  it.each([
+    ["store-etcd-ca-file", "store-etcd-tls"],
+    ["store-etcd-cert-file", "store-etcd-tls"],
+    ["store-etcd-key-file", "store-etcd-tls"],
+    ["store-etcd-username", "store-etcd-auth"],
+    ["store-etcd-password-file", "store-etcd-auth"],
+  ])("%s is a file in a directory now", (former, now) => {
+    for (const table of [serveOptions, placeOptions]) {
+      const { problems } = readTable(table, [`--${former}=x`], { [variableOf(former)]: "x" });
+      expect(problems).toEqual([
+        `Former option "--${former}": write --${now} DIR`,
+        `Former variable ${variableOf(former)}: write ${variableOf(now)}=DIR`,
+      ]);
+    }
   });
 
   it("is nothing to a command that never had it", () => {

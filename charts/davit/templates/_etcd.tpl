@@ -25,15 +25,10 @@
 - --store-etcd-shared
 {{- end }}
 {{- if (.tls).existingSecret }}
-- --store-etcd-ca-file=/etc/davit/etcd-tls/ca.crt
-{{- if .tls.clientCertificate }}
-- --store-etcd-cert-file=/etc/davit/etcd-tls/tls.crt
-- --store-etcd-key-file=/etc/davit/etcd-tls/tls.key
-{{- end }}
+- --store-etcd-tls=/etc/davit/etcd-tls
 {{- end }}
 {{- if (.auth).existingSecret }}
-- --store-etcd-username=$(ETCD_USERNAME)
-- --store-etcd-password-file=/etc/davit/etcd-auth/password
+- --store-etcd-auth=/etc/davit/etcd-auth
 {{- end }}
 {{- end }}
 {{- if not (include "davit.hasStore" .) }}
@@ -47,13 +42,6 @@
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
-{{- with ((.Values.store.etcd).auth).existingSecret }}
-- name: ETCD_USERNAME
-  valueFrom:
-    secretKeyRef:
-      name: {{ . }}
-      key: username
-{{- end }}
 {{- end -}}
 
 {{- /* Files of these arguments, in the form of davit.serve.doorFiles. */ -}}
@@ -65,7 +53,7 @@
   keys: {ca.crt: ca.crt{{ if .tls.clientCertificate }}, tls.crt: tls.crt, tls.key: tls.key{{ end }}}
 {{- end }}
 {{- if (.auth).existingSecret }}
-- {name: etcd-auth, secret: {{ .auth.existingSecret }}, keys: {password: password}}
+- {name: etcd-auth, secret: {{ .auth.existingSecret }}, keys: {username: username, password: password}}
 {{- end }}
 {{- end }}
 {{- end -}}

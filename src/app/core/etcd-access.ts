@@ -1,30 +1,50 @@
-/** How davit reaches an etcd, from its options. */
+/** How davit reaches an etcd: from directories with files as Kubernetes mounts a Secret. */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { readSmallFile } from "../../lib/files/watched-files.ts";
+import { StartError } from "../../lib/start-error.ts";
 import type { EtcdLogOptions } from "../../store/etcd/etcd-log.ts";
 
-/** The values of the options about etcd, other than its endpoints. */
-interface EtcdFiles {
-  readonly storeEtcdCaFile: string | undefined;
-  readonly storeEtcdCertFile: string | undefined;
-  readonly storeEtcdKeyFile: string | undefined;
-  readonly storeEtcdUsername: string | undefined;
-  readonly storeEtcdPasswordFile: string | undefined;
+/** The values of the options about access to etcd. */
+interface EtcdDirectories {
+  /** Has `ca.crt`, or `tls.crt` and `tls.key`, or all three. */
+  readonly storeEtcdTls: string | undefined;
+  /** Has `username` and `password`. */
+  readonly storeEtcdAuth: string | undefined;
 }
 
-export function etcdAccess(files: EtcdFiles): Pick<EtcdLogOptions, "tls" | "credentials"> {
-  const { storeEtcdUsername: username, storeEtcdPasswordFile: passwordFile } = files;
+/** @throws {StartError} if a file is missing. A file that is there now must be there for each later connection. */
+export function etcdAccess(directories: EtcdDirectories): Pick<EtcdLogOptions, "tls" | "credentials"> {
+  const { storeEtcdTls, storeEtcdAuth } = directories;
+  return { tls: tlsIn(storeEtcdTls), credentials: storeEtcdAuth === undefined ? undefined : loginIn(storeEtcdAuth) };
+}
+
+function tlsIn(directory: string | undefined): NonNullable<EtcdLogOptions["tls"]> {
+  const find = (name: string) => {
+    const path = directory === undefined ? undefined : join(directory, name);
+    return path !== undefined && existsSync(path) ? path : undefined;
+  };
+  const [ca, cert, key] = [find("ca.crt"), find("tls.crt"), find("tls.key")];
+  const isWhole = (cert === undefined) === (key === undefined) && (ca ?? cert) !== undefined;
+  if (directory !== undefined && !isWhole) {
+    throw new StartError(
+      `Files are missing in "${directory}": --store-etcd-tls needs ca.crt, or tls.crt with tls.key, or all three`,
+    );
+  }
+  return { ca: textOf(ca), cert: textOf(cert), key: textOf(key) };
+}
+
+function loginIn(directory: string): NonNullable<EtcdLogOptions["credentials"]> {
+  const [name, password] = [join(directory, "username"), join(directory, "password")];
+  const missing = [name, password].find((path) => !existsSync(path));
+  if (missing !== undefined)
+    throw new StartError(`No file "${missing}": --store-etcd-auth needs username and password`);
   return {
-    tls: {
-      ca: textOf(files.storeEtcdCaFile),
-      cert: textOf(files.storeEtcdCertFile),
-      key: textOf(files.storeEtcdKeyFile),
+    get username() {
+      return firstLineOf(readFileSync(name, "utf8"));
     },
-    credentials:
-      username === undefined || passwordFile === undefined
-        ? undefined
-        : { username, password: async () => firstLineOf(await readSmallFile(passwordFile)) },
+    password: async () => firstLineOf(await readSmallFile(password)),
   };
 }
 
