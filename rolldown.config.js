@@ -4,7 +4,7 @@
 import { copyFileSync, globSync, readFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 import { parse } from "yaml";
-import { readCommit } from "./src/lib/files/commit.ts";
+import { readCommit } from "./src/commands/core/version.ts";
 import { compiledSchemas } from "./tools/packaging/compiled-schemas.ts";
 
 const openpgp = "node_modules/openpgp";

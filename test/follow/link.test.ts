@@ -5,9 +5,9 @@
 
 import { MessageChannel } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { PortFeed } from "../../src/app/threads/boot-thread.ts";
+import { Outbox } from "../../src/app/threads/boot-threads.ts";
 import { FirstThread } from "../../src/app/threads/first-thread.ts";
-import { Outbox } from "../../src/app/threads/outbox.ts";
-import { PortFeed } from "../../src/app/threads/port-feed.ts";
 import { answerTo } from "../../src/app/threads/thread-answers.ts";
 import type { FromThread, ToThread } from "../../src/app/threads/wire.ts";
 import { StoreFollower } from "../../src/follow/follow.ts";

@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { FollowedCopy } from "../../src/follow/copy.ts";
 import { FollowError } from "../../src/follow/follow-error.ts";
 import { parseKeysRequest } from "../../src/http/keys/request.ts";
-import { keyOf, parseTarget } from "../../src/http/keys/target.ts";
+import { keyOf, parseTarget } from "../../src/http/keys/routes.ts";
 import { decodeEntry, decodeMeta } from "../../src/installs/ledger/ledger-documents.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { decodeFollowLine, encodeFollowLine } from "../../src/model/follow-line.ts";

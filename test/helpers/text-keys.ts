@@ -1,6 +1,6 @@
 /** Keys of Secrets for tests: each differs from the others, and is the same in every run. */
 
-import { encryptedTexts } from "../../src/app/core/encrypted-texts.ts";
+import { encryptedTexts } from "../../src/app/core/secret-keys.ts";
 import { TextKey } from "../../src/lib/files/text-key.ts";
 import type { SecretTexts } from "../../src/model/objects/secret-texts.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keyOf, parseTarget } from "../../src/http/keys/target.ts";
+import { keyOf, parseTarget } from "../../src/http/keys/routes.ts";
 
 describe("`parseTarget`", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { batchLength, batchWaitMs, LineBatches } from "../../src/lib/logging/line-batches.ts";
+import { batchLength, batchWaitMs, LineBatches } from "../../src/lib/logging/create-log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 let clock: FakeClock;

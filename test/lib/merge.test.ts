@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { merged } from "../../src/lib/merge.ts";
+import { merged } from "../../src/store/tree/children.ts";
 
 const byNumber = (a: number, b: number) => a - b;
 

@@ -1,6 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { readCommit } from "../../lib/files/commit.ts";
 import { packageRoot } from "../../lib/package-root.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { CliCommand } from "./host.ts";
@@ -21,4 +21,23 @@ export const version: CliCommand = {
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("package.json", packageRoot), "utf8"));
   return isJsonObject(manifest) && typeof manifest.version === "string" ? manifest.version : "unknown";
+}
+
+/**
+ * Reads the commit of a checkout from git.
+ * @param root the checkout's directory.
+ * @returns 40 hexadecimal digits, with `-dirty` behind them if tracked files differ; `unknown` outside of a checkout.
+ */
+export function readCommit(root: string): string {
+  const git = (...words: readonly string[]) =>
+    execFileSync("git", ["-C", root, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  try {
+    // A copy of the sources inside of another repository has a prefix: the commit is not its own.
+    if (git("rev-parse", "--show-prefix") !== "") return "unknown";
+    const commit = git("rev-parse", "--verify", "HEAD");
+    return git("status", "--porcelain", "--untracked-files=no") === "" ? commit : `${commit}-dirty`;
+  } catch {
+    // There is no git, no repository, or no commit.
+    return "unknown";
+  }
 }

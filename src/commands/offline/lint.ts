@@ -1,10 +1,12 @@
 import { openAsset } from "../../http/assets/file.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { unreachable } from "../../lib/errors.ts";
 import { digestPieces, sha256Of } from "../../lib/files/file-digest.ts";
 import { createLog } from "../../lib/logging/create-log.ts";
+import { visible } from "../../lib/text/visible.ts";
+import { type FindingSeverity, severities } from "../../model/objects/findings.ts";
 import type { LintFinding } from "../../offline/lint/finding.ts";
 import { lint as lintManifests } from "../../offline/lint/lint.ts";
-import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../../offline/lint/report.ts";
 import type { Manifests } from "../../offline/load/load-manifests.ts";
 import { type CommandHelp, type Environment, type Option, readTable, type Values } from "../../options/parsing.ts";
 import { directoryOption, one, readChoice, switchOption } from "../../options/readers.ts";
@@ -18,6 +20,9 @@ import { ProgressLine } from "../core/progress.ts";
 const goodCode = 0;
 const badCode = 1;
 const unreadCode = 2;
+
+const lintFormats = ["text", "json", "github"] as const;
+type LintFormat = (typeof lintFormats)[number];
 
 const lintOptions = {
   ...offlineOptions,
@@ -118,4 +123,64 @@ function readLintConfig(args: readonly string[], environment: Environment, paths
     ...absent.map((path) => `No file "${path}": give files and directories that exist, before the options`),
   ];
   return configWithout(problems, { ...values, manifests: [...files, ...values.manifests] });
+}
+
+/** The number of findings of each severity. */
+type Counts = Readonly<Record<FindingSeverity, number>>;
+
+/** Counts findings by severity. */
+function countsOf(findings: readonly LintFinding[]): Counts {
+  const count = (severity: FindingSeverity) => findings.filter((finding) => finding.severity === severity).length;
+  return { error: count("error"), warning: count("warning"), advice: count("advice") };
+}
+
+/**
+ * Writes findings as text for people and editors, as JSON for programs, and as annotations of a pull request on GitHub.
+ * @returns the output in pieces: one for each finding, or one for the whole JSON.
+ */
+function reportOf(findings: readonly LintFinding[], format: LintFormat): readonly string[] {
+  switch (format) {
+    case "text":
+      return findings.map(textLine);
+    case "json":
+      return [`${JSON.stringify({ counts: countsOf(findings), findings }, undefined, 2)}\n`];
+    case "github":
+      return findings.map(githubLine);
+    default:
+      return unreachable(format);
+  }
+}
+
+/** Returns the counts as a text: `2 errors, 1 warning, no advice`. */
+function countsText(counts: Counts): string {
+  return severities.map((severity) => countText(counts[severity], severity)).join(", ");
+}
+
+function countText(count: number, severity: FindingSeverity): string {
+  const noun = severity === "advice" || count === 1 ? severity : `${severity}s`;
+  return `${count === 0 ? "no" : count} ${noun}`;
+}
+
+function textLine({ file, line, column, severity, message, code }: LintFinding): string {
+  return `${visible(file)}:${line}:${column}: ${severity}: ${visible(message)} (${code})\n`;
+}
+
+const githubLevels: Readonly<Record<FindingSeverity, string>> = {
+  error: "error",
+  warning: "warning",
+  advice: "notice",
+};
+
+function githubLine({ file, line, column, severity, message, code }: LintFinding): string {
+  const properties = `file=${property(file)},line=${line},col=${column},title=${property(code)}`;
+  return `::${githubLevels[severity]} ${properties}::${escaped(message)}\n`;
+}
+
+/** Escapes as GitHub's own tools do. */
+function escaped(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function property(text: string): string {
+  return escaped(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }

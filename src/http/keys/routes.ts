@@ -5,22 +5,22 @@
 
 import type { Clock } from "../../lib/clock.ts";
 import { unreachable } from "../../lib/errors.ts";
-import type { StorePath } from "../../store/core/node.ts";
+import { type StorePath, storePath } from "../../store/core/node.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { Clients } from "../client-shares.ts";
-import type { Answer, Exchange, Handled } from "../exchange.ts";
+import { type Answer, type Exchange, type Handled, pathEnd } from "../exchange.ts";
 import { RouteTable } from "../route-table.ts";
 import type { Handler } from "../server.ts";
 import { UnsentAnswers } from "../unsent-answers.ts";
 import { beginRead, corsHeaders, isSecret, readFile, refusalAnswer, refuseLongKey, write } from "./answers.ts";
 import { BodyReader } from "./body.ts";
 import { endpointsOf, type KeysEndpoint, uptimeSince } from "./endpoints.ts";
+import { decodeEscapes, hasBadEscape } from "./form.ts";
 import { OpenListings } from "./listing.ts";
 import { memberViewOf } from "./members.ts";
 import { notAllowedAnswer, outsideAnswer, plainAnswer } from "./reply.ts";
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./request.ts";
-import { keyOf, parseTarget } from "./target.ts";
 import { OpenWatches } from "./watches.ts";
 
 interface KeysHandlerOptions {
@@ -139,3 +139,62 @@ function redirectAnswer(method: string | undefined, location: string): Answer {
 
 // The link repeats the target's query, which must not become markup. The escapes are those of Go's net/http.
 const markup: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
+
+type Target =
+  /** `path` is decoded and clean. */
+  | { readonly kind: "path"; readonly path: string; readonly query: string }
+  | { readonly kind: "redirect"; readonly location: string }
+  | { readonly kind: "malformed" };
+
+const keysPrefix = "/v2/keys";
+
+// Matches nearly every target: it has no escapes, no empty names, and no name `.` or `..`.
+const plainTarget = /^(?:\/(?!\.{1,2}(?:[/?]|$))[\w.~!$'()*,:@+=&-]+)+(?:\?[\x21-\x7e]*)?$/;
+
+/**
+ * Parses a request's target as it was sent, in origin or absolute form. URL libraries resolve `..`, `%2e` and `//`
+ * silently. The protocol answers them with a redirect, so this reads the raw text. Bytes above ASCII must be escaped.
+ */
+export function parseTarget(raw: string): Target {
+  if (plainTarget.test(raw)) {
+    const end = pathEnd(raw);
+    return { kind: "path", path: raw.slice(0, end), query: raw.slice(end + 1) };
+  }
+  const target = raw.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, "");
+  const end = pathEnd(target);
+  const rawPath = target.slice(0, end);
+  if (!/^[\x21-\x7e]*$/.test(target) || hasBadEscape(rawPath)) return { kind: "malformed" };
+  const path = decodeEscapes(rawPath);
+  const clean = cleanPath(path);
+  const query = target.slice(end + 1);
+  if (clean === path) return { kind: "path", path, query };
+  return { kind: "redirect", location: encodePath(clean) + (query === "" ? "" : `?${query}`) };
+}
+
+/** Returns the key that a path names; undefined for a path outside `/v2/keys`. */
+export function keyOf(path: string): StorePath | undefined {
+  if (path !== keysPrefix && !path.startsWith(`${keysPrefix}/`)) return undefined;
+  const key = path.slice(keysPrefix.length);
+  return storePath(key.replace(/\/$/, "") || "/");
+}
+
+// Cleans a path like Go's net/http (cleanPath of ServeMux): resolves `.` and `..`, and removes empty names. One
+// trailing slash stays.
+function cleanPath(path: string): string {
+  const segments: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "..") segments.pop();
+    else if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  const clean = `/${segments.join("/")}`;
+  return path.endsWith("/") && clean !== "/" ? `${clean}/` : clean;
+}
+
+// Escapes a path like Go's net/url, which escapes fewer characters than encodeURIComponent, and also `!*'()`.
+function encodePath(path: string): string {
+  return encodeURIComponent(path)
+    .replaceAll(/[!*'()]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, (found) =>
+      String.fromCharCode(Number.parseInt(found.slice(1), 16)),
+    );
+}

@@ -10,8 +10,7 @@ import { LRUCache } from "lru-cache";
 import { Slices } from "../../lib/slices.ts";
 import type { Labels } from "../../model/labels/labels.ts";
 import { bootGapMs } from "./boot-rule.ts";
-import { type CountedRequest, insertRequest } from "./kept-requests.ts";
-import type { KeptRequest, SeenRequest } from "./request.ts";
+import { endOf, firstRefusal, type KeptRequest, type SeenRequest } from "./request.ts";
 import { isSameSet, keptLabels, machineKey, noLabels, ownCopy } from "./sent-labels.ts";
 import { type BootProgress, isLooping, isWaiting, newProgress, noteStep } from "./stuck.ts";
 import { Tenancies } from "./tenancies.ts";
@@ -262,4 +261,60 @@ function bytesOfLabels(labels: Labels): number {
   let bytes = labelsBytes;
   for (const value of labels.values()) bytes += bytesOfText(value);
   return bytes;
+}
+
+/** A request that further ones may be counted into. */
+type CountedRequest = { -readonly [Member in keyof KeptRequest]: KeptRequest[Member] };
+
+/**
+ * Adds a request to those of one machine or address, in the order in which answers ended. This davit's own requests
+ * arrive in this order. Those of followers come seconds late, so each is inserted at its place. Repeated refusals are
+ * one request with a count, so that they do not displace others.
+ * @param most beyond this many requests the oldest one is dropped, which can be the added one.
+ */
+function insertRequest(kept: CountedRequest[], added: CountedRequest, most: number): void {
+  let at = kept.length;
+  for (let before = kept[at - 1]; before !== undefined && endOf(before) > endOf(added); before = kept[at - 1]) at--;
+  const [before, after] = [kept[at - 1], kept[at]];
+  const isWithin = after !== undefined && after.times > 1 && after.startedMs < added.startedMs;
+  if (after !== undefined && isRepeated(after, added)) countAgain(after, added);
+  else if (!isWithin && before !== undefined && isRepeated(before, added)) countAgain(before, added);
+  else kept.splice(at, 0, ...(isWithin ? [splitOff(after, added.startedMs)] : []), added);
+  while (kept.length > most) kept.shift();
+}
+
+/** True for a refusal that equals an earlier one. */
+function isRepeated(kept: KeptRequest, added: KeptRequest): boolean {
+  return (
+    added.status >= firstRefusal &&
+    kept.status === added.status &&
+    kept.isHead === added.isHead &&
+    kept.isCut === added.isCut &&
+    kept.refusal === added.refusal &&
+    kept.labels === added.labels &&
+    kept.endpoint === added.endpoint &&
+    kept.path === added.path &&
+    kept.group === added.group &&
+    kept.address === added.address
+  );
+}
+
+function countAgain(kept: CountedRequest, { startedMs, durationMs, via, boot }: KeptRequest): void {
+  kept.times += 1;
+  kept.startedMs = Math.min(kept.startedMs, startedMs);
+  if (startedMs < kept.lastStartedMs) return;
+  Object.assign(kept, { lastStartedMs: startedMs, durationMs, via, boot });
+}
+
+/**
+ * Splits repeated refusals, between which another request came: the last one stays. Only the times of the first and the
+ * last one are known. @returns the earlier ones.
+ */
+function splitOff(kept: CountedRequest, timeMs: number): CountedRequest {
+  const { startedMs, lastStartedMs, times } = kept;
+  const earlierMs = times === 2 ? startedMs : Math.min(timeMs, lastStartedMs);
+  const earlier = { ...kept, lastStartedMs: earlierMs, times: times - 1 };
+  kept.startedMs = lastStartedMs;
+  kept.times = 1;
+  return earlier;
 }

@@ -4,7 +4,7 @@ import { assert } from "../../lib/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue, objectOf, textEntries } from "../../model/json.ts";
 import { normalizeExpressions } from "../../model/labels/expression.ts";
 import { isOwnUuid, isUuid, normalizeMac } from "../../model/labels/hardware-ids.ts";
-import { type GroupSpec, normalizeSelector } from "../../model/objects/group.ts";
+import { type GroupPermits, type GroupSpec, normalizeSelector } from "../../model/objects/group.ts";
 import { identity, type MachineSpec } from "../../model/objects/machine.ts";
 import {
   type Boot,
@@ -17,10 +17,9 @@ import {
   type Templates,
   templateParts,
 } from "../../model/objects/profile.ts";
-import type { LocalBoot } from "../../model/permits/permit.ts";
+import type { InstallGrant, InstallPlan, InstallScope, LocalBoot, ReportRules } from "../../model/permits/permit.ts";
 import type { SchemaFinding } from "./check.ts";
 import { writtenExpressions } from "./expressions.ts";
-import { permitsOfGroup, readLocalBoot, toInstallGrant, toInstallPlan, toReportRules } from "./installs.ts";
 
 /** Returns the spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
@@ -200,4 +199,61 @@ function identitiesIn(written: JsonValue | undefined): readonly string[] {
 /** False only if `hold` is false, null or absent. An unreadable `hold` keeps the machines waiting. */
 export function mayHold(hold: JsonValue | undefined): boolean {
   return hold !== undefined && hold !== null && hold !== false;
+}
+
+const presetTimeoutSeconds = 2 * 3_600;
+
+/** Returns a local boot; undefined for any other value. */
+function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
+  return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
+}
+
+/** Returns how a Profile installs; undefined for a Profile that asks for no permits. */
+function toInstallPlan(install: JsonValue | undefined): InstallPlan | undefined {
+  if (!isJsonObject(install)) return undefined;
+  const then = readLocalBoot(install.then);
+  return then && { then, timeoutSeconds: secondsOf(install.timeout) ?? presetTimeoutSeconds };
+}
+
+/** Returns what machines may report; undefined for a Profile whose machines may report no labels. */
+function toReportRules(reports: JsonValue | undefined): ReportRules | undefined {
+  if (!isJsonObject(reports)) return undefined;
+  const labels = Object.entries(objectOf(reports.labels)).map(([name, values]) => {
+    const texts = Array.isArray(values) ? values.filter((value) => typeof value === "string") : [];
+    return [name, texts] as const;
+  });
+  const ttlSeconds = secondsOf(reports.ttl);
+  return { labels: Object.fromEntries(labels), ...(ttlSeconds !== undefined && { ttlSeconds }) };
+}
+
+/** Returns the grant of a Group or Machine; undefined without one. A Machine's grant has no scope: it means `All`. */
+function toInstallGrant(install: JsonValue | undefined, presetScope: InstallScope): InstallGrant | undefined {
+  if (!isJsonObject(install) || typeof install.generation !== "number") return undefined;
+  const { generation, ledger, until, scope } = install;
+  const untilMs = typeof until === "string" ? Date.parse(until) : Number.NaN;
+  return {
+    generation,
+    ...(typeof ledger === "string" && { ledger }),
+    ...(!Number.isNaN(untilMs) && { untilMs }),
+    scope: scope === "All" || scope === "NeverInstalled" ? scope : presetScope,
+  };
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { h: 3_600, m: 60, s: 1 };
+
+/** Returns the seconds of a duration such as `1h30m`, which has passed the CRD's pattern; undefined for no text. */
+function secondsOf(duration: JsonValue | undefined): number | undefined {
+  if (typeof duration !== "string") return undefined;
+  const parts = [...duration.matchAll(/(\d+)([hms])/g)];
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (unitSeconds[unit ?? ""] ?? 0), 0);
+}
+
+/** Returns what a Group asks and grants besides its selection. */
+function permitsOfGroup({ approval, enroll, install }: JsonObject): GroupPermits {
+  const grant = toInstallGrant(install, "NeverInstalled");
+  return {
+    ...(approval === "Required" && { approval: "Required" }),
+    ...(enroll === true && { enroll }),
+    ...(grant && { install: grant }),
+  };
 }

@@ -9,15 +9,16 @@
  */
 
 import { hash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { type Clock, toRfc3339 } from "../../lib/clock.ts";
 import { WatchedFiles } from "../../lib/files/watched-files.ts";
+import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics/metrics.ts";
 import type { Ports } from "../../lib/ports.ts";
 import type { DetachedSignature } from "./detached.ts";
-import { ExpiryWatch } from "./expiry-watch.ts";
 import { KeyThread } from "./key-thread.ts";
-import { SignatureCache } from "./signature-cache.ts";
 import { SigningError } from "./signing-error.ts";
-import type { SigningOption } from "./signing-key.ts";
+import type { KeyInfo, SigningOption } from "./signing-key.ts";
 
 export interface SignerOptions extends Pick<Ports, "clock" | "log"> {
   /** The prefix of this key's options; `signing` unless given. */
@@ -214,5 +215,128 @@ export class Signer {
     const expiry = new ExpiryWatch({ info: thread.info, clock, log });
     const [own, shared] = [new SignatureCache(cacheLimits), new SignatureCache(cacheLimits)];
     this.#current = { thread, own, shared, expiry };
+  }
+}
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+/** This is enough for people who are away for some weeks. */
+const warnAheadMs = 30 * dayMs;
+
+interface ExpiryWatchOptions {
+  readonly info: Pick<KeyInfo, "fingerprint" | "expiresAtMs">;
+  readonly clock: Clock;
+  readonly log: Pick<Log, "warn" | "error">;
+}
+
+/**
+ * Logs once a day that a key expires soon, from 30 days before its end. Logs once that the key has expired. It checks
+ * at least once a day, because the wall clock may be set in the meantime.
+ */
+export class ExpiryWatch {
+  readonly #options: ExpiryWatchOptions;
+  readonly #stopping = new AbortController();
+
+  /** Checks immediately, and then again until `stop` or the end of the key. */
+  constructor(options: ExpiryWatchOptions) {
+    this.#options = options;
+    const { expiresAtMs } = options.info;
+    if (expiresAtMs !== undefined) void this.#follow(expiresAtMs);
+  }
+
+  /** True if the key has expired: davit signs nothing with it. */
+  get hasExpired(): boolean {
+    const { info, clock } = this.#options;
+    return info.expiresAtMs !== undefined && info.expiresAtMs <= clock.nowMs();
+  }
+
+  /** A notice for the operator. Undefined until 30 days before the end, and for a key that never expires. */
+  get notice(): string | undefined {
+    const { info, clock } = this.#options;
+    const { expiresAtMs } = info;
+    if (expiresAtMs === undefined || expiresAtMs - clock.nowMs() > warnAheadMs) return undefined;
+    const when = toRfc3339(expiresAtMs);
+    return this.hasExpired
+      ? `the signing key expired at ${when}, nothing is signed`
+      : `the signing key expires at ${when}`;
+  }
+
+  /** Idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #follow(expiresAtMs: number): Promise<void> {
+    const { info, clock, log } = this.#options;
+    const { signal } = this.#stopping;
+    const data = { fingerprint: info.fingerprint, expiresAt: toRfc3339(expiresAtMs) };
+    while (!signal.aborted) {
+      const leftMs = expiresAtMs - clock.nowMs();
+      if (leftMs <= 0) return log.error(data, "signing key has expired, nothing is signed");
+      if (leftMs <= warnAheadMs) log.warn(data, "signing key expires soon");
+      const untilNextMs = leftMs > warnAheadMs ? leftMs - warnAheadMs : leftMs;
+      await clock.sleep(Math.min(untilNextMs, dayMs), signal);
+    }
+  }
+}
+
+interface SignatureCacheOptions {
+  readonly maxCount: number;
+  /** The most bytes of signatures, in both of their forms. The hashes of bodies are not counted. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Caches the signatures of one key by the hash of the signed body. A repeated body costs only a hash. Requests for a
+ * signature that is being made wait for the same one. The least recently used signatures are dropped first. A failure
+ * is not cached.
+ */
+export class SignatureCache {
+  readonly #made: LRUCache<string, DetachedSignature>;
+  readonly #inTheMaking = new Map<string, Promise<DetachedSignature>>();
+
+  constructor({ maxCount, maxBytes }: SignatureCacheOptions) {
+    const sizeCalculation = ({ binary, armored }: DetachedSignature) => binary.length + armored.length;
+    this.#made = new LRUCache({ max: maxCount, maxSize: maxBytes, sizeCalculation });
+  }
+
+  /** How many signatures are cached now. */
+  get count(): number {
+    return this.#made.size;
+  }
+
+  /** How many bytes of signatures are cached now. */
+  get sizeBytes(): number {
+    return this.#made.calculatedSize;
+  }
+
+  /** Returns the signature of the body with this hash; undefined if it is not cached. */
+  find(digest: string): DetachedSignature | undefined {
+    return this.#made.get(digest);
+  }
+
+  /**
+   * Returns the signature of the body with this hash. If none is being made yet, it calls `make` and caches the result.
+   * @param joined called if another request already began to make the signature.
+   */
+  add(digest: string, make: () => Promise<DetachedSignature>, joined?: () => void): Promise<DetachedSignature> {
+    const begun = this.#inTheMaking.get(digest);
+    if (begun !== undefined) {
+      joined?.();
+      return begun;
+    }
+    const making = this.#keep(digest, make);
+    this.#inTheMaking.set(digest, making);
+    return making;
+  }
+
+  async #keep(digest: string, make: () => Promise<DetachedSignature>): Promise<DetachedSignature> {
+    try {
+      const signature = await make();
+      this.#made.set(digest, signature);
+      return signature;
+    } finally {
+      this.#inTheMaking.delete(digest);
+    }
   }
 }

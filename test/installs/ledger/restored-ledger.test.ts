@@ -1,8 +1,8 @@
 /** What a restore takes of the ledger in a backup. */
 
 import { expect, it } from "vitest";
+import { restoredLedgerNode } from "../../../src/commands/store/restore.ts";
 import { encodeEntry, encodeMarked, encodeMeta } from "../../../src/installs/ledger/ledger-documents.ts";
-import { restoredLedgerNode } from "../../../src/installs/ledger/restored-ledger.ts";
 import { installStates, type LedgerEntry } from "../../../src/model/permits/permit.ts";
 import { storePath } from "../../../src/store/core/node.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { piecesOf } from "../../../src/offline/load/input-pieces.ts";
+import { piecesOf } from "../../../src/offline/load/read-input.ts";
 import { groupText } from "../../sources/directory/manifests.ts";
 
 const item = (name: string) => `- apiVersion: davit.dev/v1alpha1

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { toRfc3339 } from "../../../src/lib/clock.ts";
-import { ExpiryWatch } from "../../../src/trust/sign/expiry-watch.ts";
+import { ExpiryWatch } from "../../../src/trust/sign/signer.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;

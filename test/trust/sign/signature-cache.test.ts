@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import type { DetachedSignature } from "../../../src/trust/sign/detached.ts";
-import { SignatureCache } from "../../../src/trust/sign/signature-cache.ts";
+import { SignatureCache } from "../../../src/trust/sign/signer.ts";
 
 /** Of 10 bytes in its two forms. */
 function signature(name: string): DetachedSignature {
