@@ -2,11 +2,6 @@
 
 import type { Clock } from "./clock.ts";
 
-interface DeadlineOptions {
-  readonly clock: Clock;
-  readonly durationMs: number;
-}
-
 // Without a reason, abort() makes an error with a stack, which costs more than the rest of a short deadline.
 const withoutStack = "cancelled";
 
@@ -18,7 +13,7 @@ export class Deadline {
   #endsAtMs: number;
 
   /** Starts the time limit. */
-  constructor({ clock, durationMs }: DeadlineOptions) {
+  constructor({ clock, durationMs }: { readonly clock: Clock; readonly durationMs: number }) {
     this.#clock = clock;
     this.#durationMs = durationMs;
     this.#endsAtMs = clock.monotonicMs() + durationMs;

@@ -4,17 +4,13 @@
  * and then the largest holders are refused first.
  */
 
-interface SharesOptions {
-  /** The whole amount, in any unit. */
-  readonly limit: number;
-}
-
 export class Shares {
   readonly #limit: number;
   readonly #held = new Map<string, number>();
   #total = 0;
 
-  constructor({ limit }: SharesOptions) {
+  /** @param limit the whole amount, in any unit. */
+  constructor({ limit }: { readonly limit: number }) {
     this.#limit = limit;
   }
 

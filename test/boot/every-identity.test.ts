@@ -1,8 +1,8 @@
 /** Every identity of a Machine selects, whichever of them a request has. */
 
 import { describe, expect, it } from "vitest";
+import { seenMachine } from "../../src/boot/explaining/boot-snapshot.ts";
 import { findContenders } from "../../src/boot/explaining/contenders.ts";
-import { seenMachine } from "../../src/boot/explaining/seen-machine.ts";
 import { requestWarnings } from "../../src/boot/explaining/warnings.ts";
 import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { tombstonePath } from "../../src/model/objects/documents.ts";

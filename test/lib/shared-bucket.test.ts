@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { SharedBucket } from "../../src/lib/shared-bucket.ts";
+import { SharedBucket } from "../../src/lib/token-bucket.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 describe("a bucket of 10 tokens, with 5 a second", () => {

@@ -4,16 +4,16 @@
  * in the index.
  */
 
-import type { Labels } from "../../model/labels/labels.ts";
+import { type Labels, sentLabels } from "../../model/labels/labels.ts";
 import { type ProfileContent, partsOf, type TemplatePart } from "../../model/objects/profile.ts";
 import type { PermitAsk, PermitPurpose, Verdict } from "../../model/permits/permit.ts";
 import { permitRefusals } from "../../model/refusals.ts";
 import { BootError } from "../core/boot-error.ts";
 import { type BootGroup, type BootProfile, toBootGroup } from "../core/known-documents.ts";
+import { type BootMachine, mergedLabels } from "../core/known-machines.ts";
 import type { TemplateText } from "../core/known-secrets.ts";
 import type { Candidate, Selected } from "../core/selected.ts";
 import type { BootIndex, BootView } from "../selection/boot-index.ts";
-import { type SeenMachine, seenMachine } from "./seen-machine.ts";
 
 /** The result of a call: a value, or the refusal that it threw. */
 type CallOutcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;
@@ -153,4 +153,43 @@ class Unkept {
     this.#copies.set(group, copy);
     return copy;
   }
+}
+
+/** Where a label comes from: the request, a Machine object, or a report of the machine. */
+type LabelOrigin = "query" | "machine" | "reported";
+
+export interface ShownLabel {
+  readonly name: string;
+  readonly value: string;
+  readonly origin: LabelOrigin;
+}
+
+interface SeenMachine {
+  /** The labels by which Groups select. */
+  readonly labels: Labels;
+  /** The labels to show to people. */
+  readonly origins: readonly ShownLabel[];
+  /** The Machine objects that the request names. More than one is a mistake. */
+  readonly machines: readonly BootMachine[];
+}
+
+/**
+ * Returns the labels and the Machine of a request, as selection sees them, and where each label comes from. Only people
+ * need this, so boots do not compute it.
+ */
+export function seenMachine(
+  index: Pick<BootIndex, "machinesOf" | "soleMachineOf" | "ledger">,
+  asked: Labels,
+): SeenMachine {
+  const machines = index.machinesOf(asked);
+  const { machine } = index.soleMachineOf(asked);
+  const labels = mergedLabels(asked, machine, index.ledger?.reportedLabels(asked, machine?.document.spec.identities));
+  const own = new Map(machine?.labels);
+  const shown = new Map([...labels, ...sentLabels(asked), ...own]);
+  const originOf = (name: string): LabelOrigin => {
+    if (own.has(name)) return "machine";
+    return sentLabels(asked).has(name) ? "query" : "reported";
+  };
+  const origins = [...shown].map(([name, value]) => ({ name, value, origin: originOf(name) }));
+  return { labels, origins, machines };
 }

@@ -1,4 +1,4 @@
-/** Colours words on a terminal. The words themselves say everything, so nothing is lost without colours. */
+/** Colours words on a terminal, and lays out tables. The words say everything, so nothing is lost without colours. */
 
 import { styleText } from "node:util";
 import type { Host } from "./host.ts";
@@ -29,4 +29,30 @@ const phaseStyles: Readonly<Record<string, PaintStyle>> = {
 export function paintPhase(paint: Paint, shown: string): string {
   const style = phaseStyles[shown.trim()];
   return style === undefined ? shown : paint(style, shown);
+}
+
+interface TextTableOptions {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly paint: Paint;
+  /** Colours a cell after it was padded. */
+  readonly paintCell?: (column: string, cell: string) => string;
+}
+
+/** Lays out rows below a heading. Cells must not move the cursor. */
+export function textTable({ columns, rows, paint, paintCell = (_column, cell) => cell }: TextTableOptions): string {
+  const widths = columns.map((name, at) =>
+    rows.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), name.length),
+  );
+  const padded = (row: readonly string[], at: number) => (row[at] ?? "").padEnd(widths[at] ?? 0);
+  const lineOf = (row: readonly string[]) =>
+    columns
+      .map((column, at) => paintCell(column, padded(row, at)))
+      .join("  ")
+      .trimEnd();
+  const heading = columns
+    .map((_, at) => padded(columns, at))
+    .join("  ")
+    .trimEnd();
+  return [paint("bold", heading), ...rows.map(lineOf)].map((line) => `${line}\n`).join("");
 }

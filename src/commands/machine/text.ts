@@ -2,8 +2,7 @@
 
 import { visible } from "../../lib/text/visible.ts";
 import { isJsonObject, type JsonObject, type JsonValue, objectOf } from "../../model/json.ts";
-import { type Paint, paintPhase } from "../core/paint.ts";
-import { textTable } from "../core/text-table.ts";
+import { type Paint, paintPhase, textTable } from "../core/paint.ts";
 
 const columns = ["NAME", "IDENTITY", "GROUP", "PROFILE", "PHASE", "INSTALL", "CHANGED", "SEEN"] as const;
 const maxEnded = 20;

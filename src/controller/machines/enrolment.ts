@@ -6,9 +6,9 @@
  */
 
 import { messageOf } from "../../lib/errors.ts";
-import { SharedBucket } from "../../lib/shared-bucket.ts";
 import { Shares } from "../../lib/shares.ts";
 import { networkOf } from "../../lib/text/address.ts";
+import { SharedBucket } from "../../lib/token-bucket.ts";
 import { groupPath } from "../../model/objects/documents.ts";
 import { type MachineObject, type ObjectName, objectKey } from "../../model/objects/source.ts";
 import type { MachineSighting } from "../../model/sighting.ts";

@@ -11,10 +11,10 @@ import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-
 import { BootError } from "../../boot/core/boot-error.ts";
 import type { BootGroup } from "../../boot/core/known-documents.ts";
 import type { BootMachine } from "../../boot/core/known-machines.ts";
+import type { ShownLabel } from "../../boot/explaining/boot-snapshot.ts";
 import { BootSnapshot } from "../../boot/explaining/boot-snapshot.ts";
 import { type Contenders, findContenders } from "../../boot/explaining/contenders.ts";
 import { type Explanation, explain, permitText } from "../../boot/explaining/explain.ts";
-import type { ShownLabel } from "../../boot/explaining/seen-machine.ts";
 import { type Warning, warningsOf } from "../../boot/explaining/warnings.ts";
 import type { BootIndex, BootView } from "../../boot/selection/boot-index.ts";
 import { Turns } from "../../lib/slices.ts";

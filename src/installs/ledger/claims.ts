@@ -1,9 +1,9 @@
 /** Answers machines that ask for an install, as `verdictOf` decides. It logs a claim before it answers. */
 
 import type { Clock } from "../../lib/clock.ts";
-import { SharedBucket } from "../../lib/shared-bucket.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { networkOf } from "../../lib/text/address.ts";
+import { SharedBucket } from "../../lib/token-bucket.ts";
 import { type LedgerEntry, sealRefusal, type Verdict, verdictOf } from "../../model/permits/permit.ts";
 import type { DeskAnswer, DeskAsk } from "../../model/permits/permit-desk.ts";
 import { recognised } from "../../model/permits/recognised.ts";

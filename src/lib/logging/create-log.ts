@@ -121,11 +121,6 @@ export const batchWaitMs = 20;
 /** A batch of this length does not wait. It is about 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;
 
-interface LineBatchesOptions {
-  readonly write: (lines: string) => void;
-  readonly clock: Pick<Clock, "sleep">;
-}
-
 /**
  * Writes lines in batches. A write for each line of an access log costs more processor time than the answer that the
  * line records. A write for a batch costs about as much as one for a line.
@@ -136,7 +131,7 @@ export class LineBatches {
   #lines = "";
   #isWaiting = false;
 
-  constructor({ write, clock }: LineBatchesOptions) {
+  constructor({ write, clock }: { readonly write: (lines: string) => void; readonly clock: Pick<Clock, "sleep"> }) {
     this.#write = write;
     this.#clock = clock;
   }

@@ -52,10 +52,6 @@ interface TemplateProblem {
   readonly column: number;
 }
 
-interface TemplateOptions {
-  readonly sha256: Sha256;
-}
-
 /** Finds the first mistake in a template's text, without variables. */
 export function parseTemplate(text: string): TemplateProblem | undefined {
   try {
@@ -72,7 +68,7 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
  * Makes a template that can be rendered any number of times.
  * @throws {RenderError} when the text has a mistake. `parseTemplate` finds the same mistake.
  */
-export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
+export function compileTemplate(text: string, { sha256 }: { readonly sha256: Sha256 }): Template {
   const program = parseProgram(text);
   const run = (
     variables: Variables,

@@ -11,10 +11,6 @@ import { collectionPath, objectPath, resources } from "./client/resources.ts";
 /** The label of a Machine that davit has created. */
 const pendingLabel = "davit.dev/pending";
 
-interface MachineCreatorOptions {
-  readonly client: Pick<ApiClient, "json">;
-}
-
 interface PendingIdentity {
   readonly uuid?: string;
   readonly macs?: readonly string[];
@@ -37,7 +33,7 @@ export class MachineCreator {
   readonly #client: Pick<ApiClient, "json">;
   readonly #stopping = new AbortController();
 
-  constructor({ client }: MachineCreatorOptions) {
+  constructor({ client }: { readonly client: Pick<ApiClient, "json"> }) {
     this.#client = client;
   }
 

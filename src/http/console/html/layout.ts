@@ -107,16 +107,14 @@ ${rows}</tbody>
 }
 
 /** Returns a row of a table. @param head the place of the cell that names the row; -1 for none. */
-export function tableRow(cells: readonly HtmlValue[], { id, head = 0 }: RowOptions = {}): Html {
+export function tableRow(
+  cells: readonly HtmlValue[],
+  { id, head = 0 }: { readonly id?: string; readonly head?: number } = {},
+): Html {
   const shown = cells.map((cell, at) =>
     at === head ? html`<th scope="row">${cell}</th>\n` : html`<td>${cell}</td>\n`,
   );
   return html`<tr${id !== undefined && html` id="${id}"`}>\n${shown}</tr>\n`;
-}
-
-interface RowOptions {
-  readonly id?: string;
-  readonly head?: number;
 }
 
 /** Returns a list of facts; facts without a value are left out. */
