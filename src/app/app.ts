@@ -131,7 +131,7 @@ export class App {
     this.#stops.unshift(() => objects.stop());
     const store = await this.#openStore();
     this.#secretKeys.assertFor(store);
-    this.#stops.unshift(this.#secretKeys.purge(store));
+    this.#stops.unshift(this.#secretKeys.followAndPurge(store));
     const audit = await this.#openAudit(() => ledger);
     const ledger = await this.#openLedger(objects, audit);
     this.#secretKeys.nameBy(() => ledger.ledger.secret);

@@ -55,7 +55,7 @@ export async function openAudit(options: AuditOptions): Promise<OpenAudit | unde
     clock,
     write: (line) => (file === undefined ? writeLine(line) : file.write(line)),
     groups: () => ground().boot.index.groups,
-    machines: () => knownMachines(ground()),
+    machines: () => machinesForAudit(ground()),
     groupOf: (identities) => bootOf(ground().boot.index, identities)?.group,
     ledger: () => ground().ledger.ledger.known,
     failed: (error, count) => {
@@ -74,7 +74,7 @@ export async function openAudit(options: AuditOptions): Promise<OpenAudit | unde
   return { audit, stop };
 }
 
-async function knownMachines(ground: AuditGround): Promise<Iterable<KnownMachine> | undefined> {
+async function machinesForAudit(ground: AuditGround): Promise<Iterable<KnownMachine> | undefined> {
   const seen = await seenMachines(ground);
   return seen && withObjects(seen, ground.boot.index);
 }

@@ -18,7 +18,7 @@ import { type AssetState, type AssetStates, assetReasons, type ProfileAsset } fr
 import type { AssetSource } from "./asset-source.ts";
 import { download, removeUnfinished } from "./download.ts";
 import { DownloadError } from "./get.ts";
-import { type AssetClaim, claimKey, WantedAssets } from "./wanted-assets.ts";
+import { type AssetDemand, demandKey, ProfileAssetIndex } from "./profile-asset-index.ts";
 
 export interface AssetFetcherOptions {
   readonly directory: string;
@@ -54,7 +54,7 @@ const retries = { firstMs: 15_000, capMs: 600_000 };
 const lateRetries = { firstMs: 60_000, capMs: 3_600_000 };
 
 interface Entry {
-  claim: AssetClaim;
+  demand: AssetDemand;
   state: AssetState;
   /** Monotonic: when to look next. */
   dueAtMs: number;
@@ -72,7 +72,7 @@ const fetched: AssetState = { reason: "Fetched", message: "is there, with its SH
 
 export class AssetFetcher implements AssetStates {
   /** Learns from the store which assets to fetch. */
-  readonly wanted: WantedAssets;
+  readonly wanted: ProfileAssetIndex;
   readonly #options: AssetFetcherOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #downloads = new Set<Promise<void>>();
@@ -86,7 +86,7 @@ export class AssetFetcher implements AssetStates {
 
   constructor(options: AssetFetcherOptions) {
     this.#options = options;
-    this.wanted = new WantedAssets(() => this.#want());
+    this.wanted = new ProfileAssetIndex(() => this.#want());
     this.#count();
   }
 
@@ -104,7 +104,7 @@ export class AssetFetcher implements AssetStates {
   }
 
   stateOf(asset: Pick<ProfileAsset, "name" | "sha256">): AssetState | undefined {
-    return this.#entries.get(claimKey(asset))?.state;
+    return this.#entries.get(demandKey(asset))?.state;
   }
 
   /** True for the name of an asset that a Profile asks for. If there is no such file, its machines must wait. */
@@ -115,22 +115,22 @@ export class AssetFetcher implements AssetStates {
   /** One line for the operator, for each asset that davit cannot fetch by itself. */
   get attention(): readonly string[] {
     const failed = [...this.#entries.values()].filter(({ state }) => isTrouble(state));
-    return failed.map(({ claim, state }) => `asset "${claim.name}": ${state.reason}: it ${state.message}`);
+    return failed.map(({ demand, state }) => `asset "${demand.name}": ${state.reason}: it ${state.message}`);
   }
 
   #want(): void {
-    const { claims } = this.wanted;
+    const { demands } = this.wanted;
     for (const [key, entry] of this.#entries) {
-      if (claims.has(key)) continue;
+      if (demands.has(key)) continue;
       this.#entries.delete(key);
       entry.download?.abort();
     }
     const dueAtMs = this.#options.clock.monotonicMs();
-    for (const [key, claim] of claims) {
+    for (const [key, demand] of demands) {
       const known = this.#entries.get(key);
-      const entry = known ?? { claim, state: unseen, dueAtMs, failures: 0, download: undefined, hashed: undefined };
-      const isOther = String(entry.claim.urls) !== String(claim.urls);
-      this.#entries.set(key, Object.assign(entry, { claim }));
+      const entry = known ?? { demand, state: unseen, dueAtMs, failures: 0, download: undefined, hashed: undefined };
+      const isOther = String(entry.demand.urls) !== String(demand.urls);
+      this.#entries.set(key, Object.assign(entry, { demand }));
       // Another URL may work, and the other file of this name may be gone.
       if (isOther || entry.state.reason === "Conflict") entry.dueAtMs = dueAtMs;
     }
@@ -159,7 +159,7 @@ export class AssetFetcher implements AssetStates {
       const there = await this.#digestOf(entry);
       if (!this.#isCurrent(entry)) return;
       if (there === undefined) this.#fetchMissing(entry);
-      else this.#show(entry, there === entry.claim.sha256 ? fetched : taken);
+      else this.#show(entry, there === entry.demand.sha256 ? fetched : taken);
     } catch (error) {
       this.#fail(entry, error);
     }
@@ -167,7 +167,7 @@ export class AssetFetcher implements AssetStates {
 
   /** Returns the digest of the file that has an asset's name; undefined if there is none; empty if it is no file. */
   async #digestOf(entry: Entry): Promise<string | undefined> {
-    const path = join(this.#options.directory, entry.claim.name);
+    const path = join(this.#options.directory, entry.demand.name);
     const stats = await statsOf(path);
     if (stats === undefined || !stats.isFile()) return stats && "";
     const version = versionOf(stats);
@@ -203,21 +203,21 @@ export class AssetFetcher implements AssetStates {
   }
 
   /** Returns where to fetch an asset from now, or why it is not fetched. */
-  #placeOf({ claim, failures }: Entry): { readonly url: URL } | AssetState {
+  #placeOf({ demand, failures }: Entry): { readonly url: URL } | AssetState {
     const { source } = this.#options;
-    const { name, profiles, sha256 } = claim;
+    const { name, profiles, sha256 } = demand;
     const rival = [...this.#entries.values()].find(
-      (other) => other.claim.name === name && other.claim.sha256 !== sha256,
+      (other) => other.demand.name === name && other.demand.sha256 !== sha256,
     );
     if (rival !== undefined) {
-      const other = rival.claim.profiles.find((each) => !profiles.includes(each)) ?? rival.claim.profiles[0];
+      const other = rival.demand.profiles.find((each) => !profiles.includes(each)) ?? rival.demand.profiles[0];
       const message = `has another SHA-256 in Profile "${other}": give one of the two files another name`;
       return { reason: "Conflict", message };
     }
-    const allowed = this.#allowedUrls(claim);
+    const allowed = this.#allowedUrls(demand);
     const url = allowed[failures % Math.max(1, allowed.length)];
     if (url === undefined) {
-      const [first] = source.urlsOf(claim);
+      const [first] = source.urlsOf(demand);
       const why = first === undefined ? "its url cannot be read" : source.refusalOf(first);
       const cure = "add it to the options, put the file into --assets-dir, or write another url";
       return { reason: "HostNotAllowed", message: `is not fetched: ${why}: ${cure}` };
@@ -227,14 +227,14 @@ export class AssetFetcher implements AssetStates {
     return this.#servers.admits(url.host) ? { url } : waiting;
   }
 
-  #allowedUrls(claim: AssetClaim): readonly URL[] {
+  #allowedUrls(demand: AssetDemand): readonly URL[] {
     const { source } = this.#options;
-    return source.urlsOf(claim).filter((url) => source.refusalOf(url) === undefined);
+    return source.urlsOf(demand).filter((url) => source.refusalOf(url) === undefined);
   }
 
   async #fetch(entry: Entry, url: URL, signal: AbortSignal): Promise<void> {
     const { directory, maxBytes, source, sha256: hash, clock, log } = this.#options;
-    const { name, sha256 } = entry.claim;
+    const { name, sha256 } = entry.demand;
     const asset = { url, sha256, path: name };
     let ownBytes: number | undefined;
     let shownMs = clock.monotonicMs();
@@ -250,7 +250,7 @@ export class AssetFetcher implements AssetStates {
         keepsOthers: true,
         leastBytesPerMinute,
         // The next URL can have what this one does not give.
-        ...(this.#allowedUrls(entry.claim).length > 1 && { attempts: 1 }),
+        ...(this.#allowedUrls(entry.demand).length > 1 && { attempts: 1 }),
         roomBytes: () => (maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes - this.#usedBytes),
         progress: (bytes, totalBytes) => {
           this.#usedBytes += bytes - (ownBytes ?? bytes);
@@ -276,12 +276,12 @@ export class AssetFetcher implements AssetStates {
   #fail(entry: Entry, error: unknown, url?: URL): void {
     const { clock, log, source } = this.#options;
     const mayPass = !(error instanceof DownloadError) || error.mayPass;
-    const urls = Math.max(1, this.#allowedUrls(entry.claim).length);
+    const urls = Math.max(1, this.#allowedUrls(entry.demand).length);
     const rounds = ++entry.failures / urls;
     const waitMs = Number.isInteger(rounds) ? backoffMs(rounds - 1, mayPass ? retries : lateRetries) : 0;
     entry.dueAtMs = clock.monotonicMs() + Math.min(waitMs, source.maxRetryMs);
     const sentence = error instanceof DownloadError ? error.message : diskSentence(error);
-    if (sentence === undefined) log.error({ path: entry.claim.name, err: error }, "asset cannot be fetched");
+    if (sentence === undefined) log.error({ path: entry.demand.name, err: error }, "asset cannot be fetched");
     const why = sentence ?? "a fault of davit: its log has the error";
     // Without the query, because the query of a presigned URL is a secret.
     const from = url === undefined ? "" : ` from "${url.origin}${url.pathname}"`;
@@ -290,13 +290,13 @@ export class AssetFetcher implements AssetStates {
 
   #show(entry: Entry, state: AssetState): void {
     if (!this.#isCurrent(entry)) return;
-    if (state === fetched) this.wanted.noteChecked(entry.claim);
+    if (state === fetched) this.wanted.noteChecked(entry.demand);
     const before = entry.state;
     entry.state = state;
     this.#count();
     const isNews = before.reason !== state.reason || before.message !== state.message;
     if (!isNews || !isTrouble(state)) return;
-    const { name: path, profiles } = entry.claim;
+    const { name: path, profiles } = entry.demand;
     this.#options.log.warn({ path, profiles, reason: state.reason, problem: state.message }, "asset is not there");
   }
 
@@ -308,7 +308,7 @@ export class AssetFetcher implements AssetStates {
   }
 
   #isCurrent(entry: Entry): boolean {
-    return this.#entries.get(claimKey(entry.claim)) === entry;
+    return this.#entries.get(demandKey(entry.demand)) === entry;
   }
 }
 

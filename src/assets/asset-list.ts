@@ -1,12 +1,13 @@
 /**
- * Reads lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. If a list has mistakes, davit
- * reports all of them with their lines and fetches nothing.
+ * Reads lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. Without `path`, the last name
+ * in the URL counts. If a list has mistakes, davit fetches nothing. It reports the first YAML error, or else the
+ * mistakes of every entry. It checks a path only if the url and sha256 of its entry are right.
  */
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
 
 /** A file that the assets directory must have. */
-export interface WantedAsset {
+export interface ListedAsset {
   /** `http:` or `https:`, without a password. */
   readonly url: URL;
   /** 64 hexadecimal digits in lower case. */
@@ -34,12 +35,15 @@ const fields = ["url", "sha256", "path"];
 const maxAssets = 1_000;
 /** Less than Linux allows (NAME_MAX, 255), because an unfinished download has a longer name than the finished file. */
 const maxNameBytes = 240;
+const pathRule =
+  `must be names with / between, each of 1 to ${maxNameBytes} bytes, ` +
+  "without a dot at its begin, a backslash or a control character";
 
 /**
  * Reads a list.
- * @throws {AssetListError} with every mistake.
+ * @throws {AssetListError} with the mistakes that the head of this file names.
  */
-export function readAssetList(text: string): readonly WantedAsset[] {
+export function readAssetList(text: string): readonly ListedAsset[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const [error] = [...document.errors, ...document.warnings];
@@ -67,7 +71,7 @@ export function readAssetList(text: string): readonly WantedAsset[] {
   return assets;
 }
 
-function readAsset(item: Node, complain: Complain): WantedAsset | undefined {
+function readAsset(item: Node, complain: Complain): ListedAsset | undefined {
   if (!isMap<Node, Node>(item)) return complain(item, "it must have url and sha256");
   const texts = readTexts(item, complain);
   const url = readUrl(texts.get("url"), item, complain);
@@ -76,7 +80,7 @@ function readAsset(item: Node, complain: Complain): WantedAsset | undefined {
   if (url === undefined || sha256 === undefined || given === null) return undefined;
   const { node, text: path } = given ?? { node: item, text: lastName(url) };
   if (isAssetPath(path)) return { url, sha256, path };
-  return complain(node, `path "${path}" must be names with / between, none beginning with a dot`);
+  return complain(node, `path "${path}" ${pathRule}`);
 }
 
 function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<string, FieldText | null> {
@@ -105,7 +109,7 @@ function readUrl(given: Given, item: Node, complain: Complain): URL | undefined 
   // The message does not quote the URL: a password may be in it.
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return complain(given.node, "url must be http:// or https://");
-  if (`${url.username}${url.password}` !== "") return complain(given.node, "url must not hold a password");
+  if (`${url.username}${url.password}` !== "") return complain(given.node, "url must not hold a user name or password");
   return url;
 }
 
@@ -125,7 +129,9 @@ function lastName({ pathname }: URL): string {
   }
 }
 
-/** True for a path that the boot service can serve below `/assets/`, without control characters: logs show it. */
+/**
+ * True for a path that the boot service can serve below `/assets/`. It has no control characters, because logs show it.
+ */
 function isAssetPath(path: string): boolean {
   return path
     .split("/")

@@ -5,11 +5,11 @@ import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
 import { networkInterfaces } from "node:os";
 import { type Address, authority } from "../lib/text/address.ts";
 import { type Ask, askServer, DownloadError } from "./get.ts";
-import type { AssetClaim } from "./wanted-assets.ts";
+import type { AssetDemand } from "./profile-asset-index.ts";
 
 export interface AssetSource {
   /** Returns the URLs of an asset. davit tries one after the other, and waits when all of them have failed. */
-  readonly urlsOf: (claim: AssetClaim) => readonly URL[];
+  readonly urlsOf: (demand: AssetDemand) => readonly URL[];
   /** Returns why davit must not request a URL; undefined if it may. */
   readonly refusalOf: (url: URL) => string | undefined;
   readonly ask: Ask;

@@ -12,7 +12,7 @@ import { backoffMs } from "../lib/backoff.ts";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files/files.ts";
-import type { WantedAsset } from "./asset-list.ts";
+import type { ListedAsset } from "./asset-list.ts";
 import { type Ask, askServer, DownloadError, get } from "./get.ts";
 
 export interface DownloadOptions {
@@ -50,7 +50,7 @@ const maxRetryAfterMs = 60_000;
  * @returns true if it was downloaded.
  * @throws {DownloadError} or a system error of the disk.
  */
-export async function download(asset: WantedAsset, options: DownloadOptions): Promise<boolean> {
+export async function download(asset: ListedAsset, options: DownloadOptions): Promise<boolean> {
   const path = join(options.directory, asset.path);
   if ((await digestOf(path, options)) === asset.sha256) return false;
   await refuseOutside(options.directory, dirname(path));
@@ -72,12 +72,12 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
 }
 
 /** Removes the part of an asset that is downloaded so far. */
-export async function removeUnfinished(asset: WantedAsset, directory: string): Promise<void> {
+export async function removeUnfinished(asset: ListedAsset, directory: string): Promise<void> {
   await rm(unfinishedPath(asset, directory), { force: true });
 }
 
 /** A part of the digest is in the name, so that no download continues with the bytes of another file. */
-function unfinishedPath({ path, sha256 }: WantedAsset, directory: string): string {
+function unfinishedPath({ path, sha256 }: ListedAsset, directory: string): string {
   return join(directory, dirname(path), `.${basename(path)}.${sha256.slice(0, 8)}`);
 }
 
@@ -140,7 +140,7 @@ interface PartialDownload {
   isPage: boolean;
 }
 
-async function fetchInto(path: string, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+async function fetchInto(path: string, asset: ListedAsset, options: DownloadOptions): Promise<void> {
   const file = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644);
   try {
     const { size: sizeBytes } = await file.stat();
@@ -154,7 +154,7 @@ async function fetchInto(path: string, asset: WantedAsset, options: DownloadOpti
 }
 
 /** Downloads until the digest is right. */
-async function fetchWhole(part: PartialDownload, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+async function fetchWhole(part: PartialDownload, asset: ListedAsset, options: DownloadOptions): Promise<void> {
   for (;;) {
     await fetchToEnd(part, asset, options);
     if ((await options.sha256(part.file)) === asset.sha256) return;
@@ -164,7 +164,7 @@ async function fetchWhole(part: PartialDownload, asset: WantedAsset, options: Do
 }
 
 /** Downloads until the server says that these are all bytes. */
-async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+async function fetchToEnd(part: PartialDownload, asset: ListedAsset, options: DownloadOptions): Promise<void> {
   const { attempts = 5 } = options;
   let mostBytes = part.sizeBytes;
   for (let fruitless = 0; ; ) {
@@ -184,7 +184,7 @@ async function fetchToEnd(part: PartialDownload, asset: WantedAsset, options: Do
 }
 
 /** Does not name the digest of the file: whoever may write a Profile would learn that of any file of the server. */
-function wrongDigest({ sha256 }: WantedAsset, { isPage }: PartialDownload): DownloadError {
+function wrongDigest({ sha256 }: ListedAsset, { isPage }: PartialDownload): DownloadError {
   const cure = isPage ? "the server sent a web page: correct url" : "correct url or sha256";
   return new DownloadError(`its SHA-256 is not ${sha256}: ${cure}`);
 }
@@ -194,7 +194,7 @@ const tooSlow = new DownloadError("the server sends too slowly", { mayPass: true
 /** Sends one request and appends the answer, as long as the server is not too slow. Otherwise as `requestRest`. */
 async function tryToFetch(
   part: PartialDownload,
-  asset: WantedAsset,
+  asset: ListedAsset,
   options: DownloadOptions,
 ): Promise<DownloadError | undefined> {
   const { leastBytesPerMinute: leastBytes = 0, clock } = options;
@@ -219,7 +219,7 @@ async function tryToFetch(
 /** Sends one request and appends the answer. It throws errors of the disk, and returns those of the network. */
 async function requestRest(
   part: PartialDownload,
-  { url }: WantedAsset,
+  { url }: ListedAsset,
   options: DownloadOptions,
 ): Promise<DownloadError | undefined> {
   const { signal, silenceMs: timeout = 60_000, ask = askServer, refusalOf = () => undefined } = options;

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { AssetListError, readAssetList } from "../../src/assets/asset-list.ts";
 
 const digest = "a".repeat(64);
+const pathRule =
+  "must be names with / between, each of 1 to 240 bytes, without a dot at its begin, a backslash or a control character";
 
 function problemsOf(text: string): readonly string[] {
   try {
@@ -51,12 +53,12 @@ describe("a list of assets", () => {
 `);
     expect(problems).toEqual([
       "line 1: url must be http:// or https://",
-      "line 2: url must not hold a password",
+      "line 2: url must not hold a user name or password",
       "line 3: sha256 must be 64 hexadecimal digits",
       'line 4: unknown field "sum", there are url, sha256, path',
-      'line 5: path "../a" must be names with / between, none beginning with a dot',
-      'line 6: path ".hidden/a" must be names with / between, none beginning with a dot',
-      'line 7: path "" must be names with / between, none beginning with a dot',
+      `line 5: path "../a" ${pathRule}`,
+      `line 6: path ".hidden/a" ${pathRule}`,
+      `line 7: path "" ${pathRule}`,
       "line 8: it has no sha256: take it from the publisher of the file",
       "line 9: it has no url",
       "line 10: it must have url and sha256",

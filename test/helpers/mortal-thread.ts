@@ -5,5 +5,5 @@ import "../../src/app/threads/boot-thread-worker.ts";
 import type { ToThread } from "../../src/app/threads/wire.ts";
 
 parentPort?.on("message", (message: ToThread) => {
-  if (message.kind === "checked" && message.claim.name === "die") throw new RangeError("a secret");
+  if (message.kind === "checked" && message.demand.name === "die") throw new RangeError("a secret");
 });

@@ -14,7 +14,7 @@ import { BootThreads, type ThreadStart } from "../../src/app/threads/boot-thread
 import { FirstThread } from "../../src/app/threads/first-thread.ts";
 import { threadRequests } from "../../src/app/threads/thread-answers.ts";
 import type { FromThread, ThreadState, ToThread } from "../../src/app/threads/wire.ts";
-import { WantedAssets } from "../../src/assets/wanted-assets.ts";
+import { ProfileAssetIndex } from "../../src/assets/profile-asset-index.ts";
 import { encodeMeta, metaPath } from "../../src/installs/ledger/ledger-documents.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics/metrics.ts";
@@ -252,7 +252,7 @@ it("is replaced when it dies: counted, its gauges taken back, and without a word
       return () => followers.delete(listener);
     },
   });
-  const wanted = new WantedAssets(() => {});
+  const wanted = new ProfileAssetIndex(() => {});
   const ended: { status: number; isCut: boolean }[] = [];
   const whole = [200, 503, 200].map((status) => ({ status, isCut: false }));
   const threads = new BootThreads({

@@ -56,7 +56,7 @@ describe.skipIf(missing("etcd", "etcdctl"))("a purge of two stores on one etcd",
     const leader = await leaderOf(pair);
     const other = pair.find((member) => member !== leader) ?? leader;
     const purge = vi.spyOn(other.store, "purge");
-    keys.purge(other.store);
+    keys.followAndPurge(other.store);
     await leader.store.submit(set(path, text));
     await leader.store.submit({ kind: "delete", path: storePath(path) });
     await settled(pair);

@@ -105,7 +105,7 @@ describe("a purge", () => {
     const fill = () => {
       files.capacityBytes = files.usedBytes;
     };
-    const ends = [store.follow(secretsRoot, { replaced: () => undefined, changed: fill }), keys.purge(store)];
+    const ends = [store.follow(secretsRoot, { replaced: () => undefined, changed: fill }), keys.followAndPurge(store)];
     try {
       files.capacityBytes = Number.POSITIVE_INFINITY;
       await store.submit({ kind: "set", path: key, value });

@@ -32,7 +32,9 @@ interface SecretKeysOptions {
 
 /** The pauses before a purge is repeated that failed, such as on a full disk. */
 const retries = { firstMs: 10_000, capMs: 10 * 60_000 };
-const purgeFailed = "purge failed: log and snapshots may still have texts of Secrets in the clear; davit tries again";
+const purgeFailed =
+  "purge failed: log and snapshots may still have texts of Secrets that the first key did not encrypt; " +
+  "davit tries again";
 
 export class SecretKeys implements SecretTexts {
   readonly #clock: Clock;
@@ -64,8 +66,8 @@ export class SecretKeys implements SecretTexts {
   }
 
   /**
-   * Names texts in the clear by a secret of the ledger, so that they have the same names after a restart and in each
-   * member. While it has none, such as before it begins, the names are those of this run.
+   * Makes the store names of texts in the clear from a secret of the ledger, so that they are the same after a restart
+   * and in each member. While the ledger has no secret yet, davit uses a random one that lasts for this run.
    */
   nameBy(secret: () => string | undefined): void {
     this.#secret = secret;
@@ -103,12 +105,12 @@ export class SecretKeys implements SecretTexts {
   }
 
   /**
-   * Follows a store, and purges it when it removes a text that is not encrypted by the first key. Such a text would
-   * stay in the history and in the log. The leader repeats a purge that failed. A purge that a crash has interrupted is
-   * made up for at the start, or by the next leader.
+   * Follows a store. When the store loses a text that the first key did not encrypt, davit purges the history and the
+   * log, where the text would stay. The leader repeats a purge that failed. If a crash interrupts a purge, davit
+   * repeats it at the start, or the next leader does.
    * @returns a function that ends this.
    */
-  purge(store: Pick<Store, "follow" | "events" | "purge" | "membership" | "onLeadership">): () => void {
+  followAndPurge(store: Pick<Store, "follow" | "events" | "purge" | "membership" | "onLeadership">): () => void {
     const ending = new AbortController();
     let isOwed = false;
     let isRunning = false;

@@ -3,7 +3,7 @@
  * its documents come from, or where requests are recorded. Each boot thread has one.
  */
 
-import type { WantedAssets } from "../../assets/wanted-assets.ts";
+import type { ProfileAssetIndex } from "../../assets/profile-asset-index.ts";
 import { BootConfigs, type Permits } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import { SlowWork, type SlowWorkOptions } from "../../boot/making/slow-work.ts";
@@ -72,7 +72,7 @@ interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
   /** Without it, davit refuses installs that need a permit, and takes no reports. */
   readonly desk?: PermitDesk | undefined;
   /** The assets that Profiles list; undefined if davit fetches none. */
-  readonly wanted: WantedAssets | undefined;
+  readonly wanted: ProfileAssetIndex | undefined;
 }
 
 interface BootListening {

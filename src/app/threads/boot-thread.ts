@@ -4,7 +4,7 @@
  * for 10 s it answers 503 to requests for configs, because the objects may have changed.
  */
 
-import { WantedAssets } from "../../assets/wanted-assets.ts";
+import { ProfileAssetIndex } from "../../assets/profile-asset-index.ts";
 import { BootError } from "../../boot/core/boot-error.ts";
 import { RemoteDesk } from "../../follow/remote-desk.ts";
 import { requestFollower } from "../../http/boot/access-log.ts";
@@ -36,7 +36,7 @@ export class BootThread {
   readonly #clock: Clock;
   readonly #feeds = { store: new PortFeed(), ledger: new PortFeed() };
   readonly #keys: SecretKeys;
-  readonly #wanted: WantedAssets | undefined;
+  readonly #wanted: ProfileAssetIndex | undefined;
   readonly #metrics = createThreadMetrics();
   readonly #listener: BootListener;
   readonly #stopping = new AbortController();
@@ -53,7 +53,7 @@ export class BootThread {
     const { config, hasDesk, fetchesAssets } = start;
     const { store, ledger: ledgerFeed } = this.#feeds;
     this.#keys = new SecretKeys({ path: config.secretsKeyFile, clock, log: silent });
-    this.#wanted = fetchesAssets ? new WantedAssets(() => {}) : undefined;
+    this.#wanted = fetchesAssets ? new ProfileAssetIndex(() => {}) : undefined;
     const ledger = new KnownLedger({ clock });
     ledger.freshBy(ledgerFreshness(clock, config, () => ledgerFeed.provenAtMs));
     const { askWriter, renderThread, hash } = first;
@@ -94,7 +94,7 @@ export class BootThread {
         this.#know(message);
         return await this.#listenOnce();
       case "checked":
-        this.#wanted?.noteChecked(message.claim);
+        this.#wanted?.noteChecked(message.demand);
         return;
       case "answer":
       case "failed":
@@ -180,7 +180,10 @@ export class PortFeed implements Feed {
     return this.#isFilled;
   }
 
-  /** Call it before the first documents arrive: the feed keeps none. Every document is below `prefix`. */
+  /**
+   * Ignores the prefix: the first thread sends only documents below it. A listener that comes after the first documents
+   * does not get them.
+   */
   follow(_prefix: string, listener: FeedListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

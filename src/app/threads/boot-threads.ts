@@ -8,7 +8,7 @@
  */
 
 import { Worker } from "node:worker_threads";
-import type { WantedAssets } from "../../assets/wanted-assets.ts";
+import type { ProfileAssetIndex } from "../../assets/profile-asset-index.ts";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
@@ -44,7 +44,7 @@ interface BootThreadsOptions extends ThreadRequestsOptions {
   /** What the index of the first thread knows. It follows the feeds, and got each change before. */
   readonly state: () => Pick<ThreadState, "proven" | "settlingSinceMs">;
   /** Undefined if davit fetches no assets. */
-  readonly wanted: WantedAssets | undefined;
+  readonly wanted: ProfileAssetIndex | undefined;
   /** Answers what a thread cannot answer itself. */
   readonly answers: Answers<ThreadQuestions>;
   readonly clock: Clock;
@@ -177,7 +177,7 @@ class RunningThread {
     });
     this.#unfollow = [
       ...feedNames.map((name) => feeds[name].follow(davitRoot, this.#listenerOf(name))),
-      ...(wanted === undefined ? [] : [wanted.onChecked((claim) => this.outbox.post({ kind: "checked", claim }))]),
+      ...(wanted === undefined ? [] : [wanted.onChecked((demand) => this.outbox.post({ kind: "checked", demand }))]),
     ];
   }
 

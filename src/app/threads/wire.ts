@@ -3,7 +3,7 @@
  * one as a follower follows a store: it gets documents, changes and proofs, and asks for permits.
  */
 
-import type { CheckedClaim } from "../../assets/wanted-assets.ts";
+import type { CheckedDemand } from "../../assets/profile-asset-index.ts";
 import type { Customer, JobOutcome, SentJob } from "../../boot/making/render-thread.ts";
 import type { BegunRequest, EndedRequest, RequestedMachine } from "../../http/boot/access-log.ts";
 import type { LogLevel } from "../../lib/log.ts";
@@ -44,7 +44,7 @@ export type ToThread =
     }
   | { readonly kind: "changes"; readonly feed: FeedName; readonly changes: readonly DocumentChange[] }
   | ({ readonly kind: "state" } & ThreadState)
-  | { readonly kind: "checked"; readonly claim: CheckedClaim }
+  | { readonly kind: "checked"; readonly demand: CheckedDemand }
   | ThreadAnswer
   | { readonly kind: "stop" };
 
@@ -81,7 +81,7 @@ export interface ThreadQuestions extends PermitQuestions {
   readonly sign: {
     readonly asked: {
       readonly by: SignerName;
-      /** Undefined for a signature that is withheld. The first thread only counts it. */
+      /** Undefined if the boot thread refused to sign. The first thread only counts the refusal. */
       readonly body: string | undefined;
       readonly isShared: boolean;
       readonly client: string | undefined;

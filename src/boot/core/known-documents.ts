@@ -26,9 +26,9 @@ export interface BootGroup extends Group, RenderedTexts {
 }
 
 /**
- * The texts of a Group that no request changes. The Group itself holds them, not a map beside it. With 100,000 Groups,
- * each further object on the way to a text costs a wait for memory. It would also use up part of the 2 KiB that a Group
- * may take.
+ * Texts of a Group that do not depend on the request. The Group itself holds them, not a map beside it. With 100,000
+ * Groups, each further object on the way to a text costs a wait for memory. It would also use up part of the 2 KiB that
+ * a Group may take.
  */
 interface RenderedTexts {
   /** The script for iPXE. */
@@ -69,9 +69,9 @@ export interface BootProfile {
   /** See `ProfileDocument.revision`. */
   readonly revision: string;
   readonly content: ProfileContent;
-  /** True if davit failed to prepare every version of the Profile: there is no content to serve. */
+  /** True if davit could prepare no version of the Profile so far: there is no content to serve. */
   readonly hasFailed: boolean;
-  /** True if the Profile overwrites disks: in doubt, its machines wait. */
+  /** See `installs`. In doubt, the machines of such a Profile wait. */
   readonly isInstall: boolean;
   /** See `ProfileDocument.outdated`. */
   readonly isOutdated: boolean;
@@ -141,9 +141,9 @@ export class KnownDocuments {
   }
 
   /**
-   * Takes over the document at a path from an older view, if that view has one. Tombstones are not taken over. Only a
-   * tombstone that names no machine can be unreadable, and such a tombstone delays only Installs. While its path is in
-   * `unreadable`, every Install waits without it.
+   * Takes over the document at a path from an older view, if that view has one. It takes over no tombstone. Two kinds
+   * can be unreadable: of a Group that named no machine, and of a Machine. Both delay only Installs, and while a path
+   * is in `unreadable`, every Install waits anyway.
    */
   inherit(path: string, older: KnownDocuments): void {
     const address = documentAddress(path);
@@ -169,8 +169,9 @@ export class KnownDocuments {
 
   /**
    * True if the machine must wait for a Group that was just removed, instead of getting `group`.
-   * @param asked what the machine asks for. The config of an `Install` can install even if the Profile now boots the
-   * machine from its disk. `disk` for a boot from the disk by `InstallPlan.then`.
+   * @param asked what the machine asks for. `boot`: the boot script. `config`: a config. With `effect: Install`, a
+   * config counts as an install even if the Profile has `boot.local`. `disk`: a boot from the disk by
+   * `InstallPlan.then`, which is never an install.
    */
   waitsForRemovedGroup(labels: Labels, group: Group | undefined, asked: "boot" | "config" | "disk" = "boot"): boolean {
     if (this.#tombstones.isEmpty) return false;

@@ -12,7 +12,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.
 import { davitRoot } from "../../model/objects/documents.ts";
 import { clearReader } from "../../model/objects/secret-texts.ts";
 import { comparable, unreadablePath } from "../../offline/diff/apply.ts";
-import type { RecordedLabels } from "../../offline/diff/known-machines.ts";
+import type { RecordedLabels } from "../../offline/diff/compared-machines.ts";
 import { type DocumentTexts, loadManifests } from "../../offline/load/load-manifests.ts";
 import { readBackup } from "../../store/backup/backup.ts";
 import { storePath } from "../../store/core/node.ts";

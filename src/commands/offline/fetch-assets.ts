@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir } from "node:fs/promises";
-import { AssetListError, readAssetList, type WantedAsset } from "../../assets/asset-list.ts";
+import { AssetListError, type ListedAsset, readAssetList } from "../../assets/asset-list.ts";
 import { download } from "../../assets/download.ts";
 import { DownloadError } from "../../assets/get.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -56,7 +56,7 @@ export const fetchAssets = workCommand({
 async function readList(
   { list, assetsDir }: FetchAssetsConfig,
   host: Host,
-): Promise<readonly WantedAsset[] | undefined> {
+): Promise<readonly ListedAsset[] | undefined> {
   try {
     const assets = readAssetList(await readSmallFile(list));
     await mkdir(assetsDir, { recursive: true }).catch((error: unknown) => {
@@ -80,7 +80,7 @@ function listProblems(list: string, error: unknown): readonly string[] {
  * Fetches one asset. Reports a failure and then returns false, so that the caller goes on with the other assets and one
  * run reports every failure.
  */
-async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
+async function isFetched(asset: ListedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
   const log = host.outputIsTerminal ? undefined : createHostLog(host);
   const progress = new Progress(host, systemClock, `asset "${asset.path}" is being fetched`);
   let sizeBytes = 0;
@@ -121,7 +121,7 @@ function createHostLog(host: Host): Log {
   return createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
 }
 
-function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unknown): string {
+function sentenceFor({ path, url }: ListedAsset, assetsDir: string, error: unknown): string {
   // The message omits the URL's query, because the query of a presigned URL is a secret.
   if (error instanceof DownloadError) return `Fetching "${path}" from "${url.origin}${url.pathname}": ${error.message}`;
   const sentence = sentenceOf(diskFailure("Writing", `${assetsDir}/${path}`, error));

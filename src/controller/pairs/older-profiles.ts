@@ -77,8 +77,11 @@ export function takesOthers(before: SelectorSpec, spec: SelectorSpec): boolean {
   return !implies(selectionOf(spec), selectionOf(before));
 }
 
-/** The spec with which a Group had its Profile; undefined if it never had it. */
-export function hadSpec(stored: GroupDocument): GroupSpec | undefined {
+/**
+ * The stored spec of a Group that has or had its Profile; undefined if it never had it. A Group that waits for its
+ * Profile has the spec that waits. Its earlier selector is `oldProfile.had`.
+ */
+export function specIfHad(stored: GroupDocument): GroupSpec | undefined {
   if (stored.oldProfile === undefined) return lastAccepted(stored)?.spec;
   return stored.oldProfile.had && stored.spec;
 }

@@ -29,7 +29,7 @@ import {
   ways,
   withinBudget,
 } from "./judges.ts";
-import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
+import { OlderProfiles, specIfHad, takesOthers } from "./older-profiles.ts";
 import { faultText, harmFinding, keptFinding, lateFinding, profileFindings } from "./pair-findings.ts";
 
 interface PairsOptions extends JudgesOptions {
@@ -271,7 +271,7 @@ export class Pairs {
     const faults = newest === undefined ? [] : next[way](newest, newer);
     if (newest === undefined || faults.length === 0) return undefined;
     const document = documents.group(id.namespace, id.name);
-    const stored = document && hadSpec(document);
+    const stored = document && specIfHad(document);
     if (stored === undefined || stored.profile !== newest.profile) return undefined;
     const known = partsOf(before[way](stored, older));
     const [lost] = without(faults, known);

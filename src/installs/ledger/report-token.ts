@@ -29,13 +29,16 @@ export function entryIdOf(token: string): string | undefined {
   return tokenForm.test(token) ? Buffer.from(token, "base64url").subarray(0, idBytes).toString("hex") : undefined;
 }
 
-/** True if the token is that of the entry's present install. The time that it takes does not depend on the token. */
+/**
+ * True if the token's proof is that of the entry's present install. Look up the entry by `entryIdOf` first: the id in
+ * the token is not compared. The time of the comparison does not depend on the token.
+ */
 export function isTokenOf(key: TokenKey, entry: Pick<LedgerEntry, "id" | "grant">, token: string): boolean {
   if (entry.grant === undefined || !tokenForm.test(token)) return false;
   return timingSafeEqual(Buffer.from(token, "base64url").subarray(idBytes), proofOf(key, entry));
 }
 
-/** As `isTokenOf`, for the token of `claimTokenOf`. */
+/** As `isTokenOf`, for a claim token, with which a machine can report only that the install begins. */
 export function isClaimTokenOf(key: TokenKey, entry: Pick<LedgerEntry, "id" | "grant">, token: string): boolean {
   if (entry.grant === undefined || !tokenForm.test(token)) return false;
   return timingSafeEqual(Buffer.from(token), Buffer.from(claimTokenOf(reportTokenOf(key, entry))));

@@ -9,8 +9,14 @@ import { compareBytes } from "../../lib/order.ts";
 import { nextTurn } from "../../lib/slices.ts";
 import { ownerName } from "../../model/objects/documents.ts";
 import { bootIndexOf, type DocumentTexts } from "../load/load-manifests.ts";
+import {
+  type ComparedMachine,
+  machinesToCompare,
+  type RecordedLabels,
+  sampleOf,
+  samplesOfBoth,
+} from "./compared-machines.ts";
 import { type ChangedField, changedFields, changedProfileFields, selectorChange } from "./fields.ts";
-import { type ComparedMachine, knownMachines, type RecordedLabels, sampleOf, samplesOfBoth } from "./known-machines.ts";
 import { type BootOutcome, type Danger, dangerOf, isMoreDestructive, outcomeOf, risks } from "./outcome.ts";
 import { type ChangedText, changedText, contentOf, endpointsOf, inputsOf, isChanged, MachineTexts } from "./texts.ts";
 
@@ -83,7 +89,7 @@ export async function compare(options: CompareOptions): Promise<Comparison> {
   const groupOf: (index: BootIndex, labels: ComparedMachine["labels"]) => string | undefined = (index, labels) =>
     outcomeOf(index, labels, nowMs).group;
   const documents = [options.before, options.after];
-  const machines = knownMachines({ recorded, documents, before, after, groupOf });
+  const machines = machinesToCompare({ recorded, documents, before, after, groupOf });
   const differ = new Differ(before, after, nowMs);
   for (const [at, machine] of machines.entries()) {
     differ.look(machine);

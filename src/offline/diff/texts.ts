@@ -12,7 +12,7 @@ import type { BootIndex } from "../../boot/selection/boot-index.ts";
 import { visible } from "../../lib/text/visible.ts";
 import { isGenericPart, isOfSecret, partAt, partsOf, type SecretTemplate } from "../../model/objects/profile.ts";
 import { bootRefusals } from "../../model/refusals.ts";
-import type { ComparedMachine } from "./known-machines.ts";
+import type { ComparedMachine } from "./compared-machines.ts";
 
 /** A config that differs. */
 export interface ChangedText {

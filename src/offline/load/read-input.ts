@@ -59,11 +59,12 @@ interface InputPiece {
 
 /**
  * Splits a text of many objects into pieces, in their order, that can be read one by one: `kubectl get -o yaml` writes
- * tens of megabytes for 10,000 objects, too much for one parse. A text in another form stays in one piece.
+ * tens of megabytes for 10,000 objects, too much for one parse. A text is split at `---`. A document that is a List in
+ * the form of kubectl is then split into its items. A text with directives stays in one piece.
  *
- * kubectl writes one List. Its items begin with `- ` in the first column. No other line does, because go-yaml indents
- * values of several lines. If a blank replaces the dash, an item can be parsed alone, and its columns stay the same.
- * (go-yaml writes no anchors that another item could use.)
+ * In the List that kubectl writes, items begin with `- ` in the first column. No other line does, because go-yaml
+ * indents values of several lines. If a blank replaces the dash, an item can be parsed alone, and its columns stay the
+ * same. (go-yaml writes no anchors that another item could use.)
  */
 export function piecesOf(text: string): readonly InputPiece[] {
   const lines = text.split(/(?<=\n)/);

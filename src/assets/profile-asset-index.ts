@@ -5,7 +5,7 @@ import { decodeProfile, documentAddress } from "../model/objects/documents.ts";
 import { installs, type ProfileAsset } from "../model/objects/profile.ts";
 
 /** One file that Profiles list. If Profiles list different files of one name, they contradict each other. */
-export interface AssetClaim {
+export interface AssetDemand {
   readonly name: string;
   readonly sha256: string;
   /** Distinct, in the order of the Profiles. */
@@ -22,31 +22,31 @@ interface ProfileAssets {
 }
 
 /** A file that davit has checked, and the Profiles that wanted it then. */
-export type CheckedClaim = Pick<AssetClaim, "name" | "sha256" | "profiles">;
+export type CheckedDemand = Pick<AssetDemand, "name" | "sha256" | "profiles">;
 
-export class WantedAssets implements FeedListener {
+export class ProfileAssetIndex implements FeedListener {
   readonly #noteChange: () => void;
-  readonly #checkListeners = new Set<(claim: CheckedClaim) => void>();
+  readonly #checkListeners = new Set<(demand: CheckedDemand) => void>();
   #byProfile = new Map<string, ProfileAssets>();
   /** By name, the digests that each Profile accepts. Undefined until they are needed. */
   #accepted: ReadonlyMap<string, readonly ReadonlySet<string>[]> | undefined;
 
-  /** @param noteChange is called after `claims` may have changed. */
+  /** @param noteChange is called after `demands` may have changed. */
   constructor(noteChange: () => void) {
     this.#noteChange = noteChange;
   }
 
   /** By name and digest. */
-  get claims(): ReadonlyMap<string, AssetClaim> {
-    const claims = new Map<string, AssetClaim>();
+  get demands(): ReadonlyMap<string, AssetDemand> {
+    const demands = new Map<string, AssetDemand>();
     for (const [profile, { assets }] of this.#byProfile) {
       for (const { name, sha256, url } of assets) {
-        const { urls = [], profiles = [] } = claims.get(claimKey({ name, sha256 })) ?? {};
-        const claim = { name, sha256, urls: [...new Set([...urls, url])], profiles: [...profiles, profile] };
-        claims.set(claimKey(claim), claim);
+        const { urls = [], profiles = [] } = demands.get(demandKey({ name, sha256 })) ?? {};
+        const demand = { name, sha256, urls: [...new Set([...urls, url])], profiles: [...profiles, profile] };
+        demands.set(demandKey(demand), demand);
       }
     }
-    return claims;
+    return demands;
   }
 
   /** True for a name that a Profile lists. */
@@ -55,25 +55,27 @@ export class WantedAssets implements FeedListener {
   }
 
   /**
-   * True if davit may send a file under this name: each Profile that lists the name lists this digest, or listed it
-   * when davit checked the file. True for any file under another name.
+   * True if davit may send a file under this name: each Profile that lists the name lists this digest. A Profile that
+   * does not install may also have listed it when davit last checked a file of this name. True for any file under a
+   * name that no Profile lists.
    */
   accepts(name: string, sha256: string): boolean {
     return (this.#acceptedByName().get(name) ?? []).every((digests) => digests.has(sha256));
   }
 
   /**
-   * Records that davit has checked the file of a claim. Machines of its Profiles may get this file also after a change
-   * of the digest, until davit restarts. Profiles that install accept only what they list now.
+   * Records that davit has checked the file of a demand. If one of its Profiles later lists another digest, the
+   * machines of that Profile may still get this file, until davit has checked the next one or restarts. Profiles that
+   * install accept only what they list now.
    */
-  noteChecked({ name, sha256, profiles }: CheckedClaim): void {
+  noteChecked({ name, sha256, profiles }: CheckedDemand): void {
     for (const profile of profiles) this.#byProfile.get(profile)?.checked.set(name, sha256);
     this.#accepted = undefined;
     for (const listener of this.#checkListeners) listener({ name, sha256, profiles });
   }
 
   /** Calls `listener` for each checked file, now and later. @returns a function that ends these calls. */
-  onChecked(listener: (claim: CheckedClaim) => void): () => void {
+  onChecked(listener: (demand: CheckedDemand) => void): () => void {
     for (const [profile, { checked }] of this.#byProfile) {
       for (const [name, sha256] of checked) listener({ name, sha256, profiles: [profile] });
     }
@@ -104,7 +106,7 @@ export class WantedAssets implements FeedListener {
     if (isAny) this.#noteChange();
   }
 
-  /** Takes over a document. An unreadable one changes nothing. @returns true if claims may have changed. */
+  /** Takes over a document. An unreadable one changes nothing. @returns true if demands may have changed. */
   #learn(path: string, text: string | undefined, former: ReadonlyMap<string, ProfileAssets>): boolean {
     const address = documentAddress(path);
     if (address?.kind !== "profile") return false;
@@ -120,7 +122,7 @@ export class WantedAssets implements FeedListener {
   }
 }
 
-export function claimKey({ name, sha256 }: Pick<ProfileAsset, "name" | "sha256">): string {
+export function demandKey({ name, sha256 }: Pick<ProfileAsset, "name" | "sha256">): string {
   return `${sha256} ${name}`;
 }
 

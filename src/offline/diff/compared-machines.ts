@@ -15,14 +15,20 @@ import type { DocumentTexts } from "../load/load-manifests.ts";
 
 /** A machine with the labels that it sends, as far as they are known. */
 export interface ComparedMachine {
-  /** A label that names the machine, such as `mac=52:54:00:a1:9c:ae`. Of a sample machine, all of its labels. */
+  /**
+   * A label that names the machine, such as `mac=52:54:00:a1:9c:ae`. Of a sample machine, the labels that its
+   * Group asks for.
+   */
   readonly name: string;
   readonly labels: Labels;
   /** A query that has these labels. */
   readonly rawQuery: string;
   /** True for a machine that is made up for a Group. */
   readonly isSample: boolean;
-  /** True if the machine last got another Group than these labels select: it may send other labels, too. */
+  /**
+   * True if the machine last got another Group than these labels select, and that Group still exists in the earlier
+   * state. The machine may send other labels, too.
+   */
   readonly isUncertain: boolean;
 }
 
@@ -47,7 +53,7 @@ interface MachineSources {
 type LabelEntries = readonly (readonly [label: string, value: string])[];
 
 /** Returns every known machine once. */
-export function knownMachines(sources: MachineSources): readonly ComparedMachine[] {
+export function machinesToCompare(sources: MachineSources): readonly ComparedMachine[] {
   const found = new FoundMachines();
   for (const recorded of sources.recorded) found.add(recordedMachine(recorded, sources));
   for (const documents of sources.documents) for (const document of documents) found.addListed(...document);
@@ -65,8 +71,8 @@ export function sampleOf(group: Selection): ComparedMachine {
 
 /**
  * Returns sample machines that two Groups select; none if they ask for different values of one label.
- * @param now what the first Group selects now. For each of its requirements there is a sample that does not meet it, if
- *   the first Group selected such machines before.
+ * @param now the first Group after the change. For each requirement of `now`, one more sample asks for the opposite.
+ *   The caller drops samples that the first Group did not get before.
  */
 export function samplesOfBoth(
   first: Selection,
