@@ -299,7 +299,7 @@ function assertOpen(name: MachineConfigName, selected: Selected): void {
 
 /**
  * Reports a boot from the disk to the desk, which records a machine of an adopted Group. The machine does not wait for
- * it. A failure is the desk's to log: the machine asks again at its next boot.
+ * the desk. The desk logs a failure. The machine asks again at its next boot.
  */
 function noteDisk(ask: PermitAsk, { desk, request }: AskedConfigRequest): void {
   if (desk === undefined || request.mayClaim !== true) return;
@@ -323,7 +323,7 @@ interface ClaimQuestion {
 }
 
 /**
- * Asks the desk for a script. It checks the files before the machine spends its permit: without its kernel, the machine
+ * Asks the desk for a script. The files are checked before the machine spends its permit: without a kernel, the machine
  * could not install, and would boot its empty disk.
  */
 function askWithFiles({ desk, question, verdict, assertFiles }: ClaimQuestion): Soon<DeskAnswer> {
@@ -361,7 +361,7 @@ function ifCurrent<Made>(made: Soon<Made>, isCurrent: () => boolean): Soon<Made>
 }
 
 /**
- * Makes a config, and makes it again if `ifCurrent` has refused it.
+ * Makes a config. If `ifCurrent` refuses the config, makes a new one.
  * @throws {BootError} busy, if the objects change during each attempt.
  */
 function madeAnew<Made>(make: () => Soon<Made>, attempt = 1): Soon<Made> {

@@ -9,7 +9,7 @@ import { namesMachine } from "../model/selection/specificity.ts";
 // A message names this many objects and counts the others.
 const shownNames = 3;
 
-/** Holds the source, not its view: the source replaces its view when it starts. */
+/** The source itself, not only its view, because the source replaces the view when it starts. */
 type ViewedSource = Pick<Source, "view">;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Holds the controller's documents in memory. `Documents` follows the store with it. Commands without a store give it
- * the documents that they have.
+ * Holds the controller's documents in memory. `Documents` fills it from the store, and follows the store. Commands
+ * without a store fill it with the documents that they have.
  */
 
 import { hash } from "node:crypto";
@@ -136,7 +136,7 @@ function isObjectPath(path: string): boolean {
 interface StoredSecret {
   /** False if davit lacks the key, or cannot decrypt the text by it. */
   readonly isReadable: boolean;
-  /** Reads the text, with the name that it gets now; undefined if it is not readable. */
+  /** Reads the text, with the name that the text gets now. Undefined if `isReadable` is false. */
   readonly read: () => NamedText | undefined;
 }
 

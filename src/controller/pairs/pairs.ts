@@ -262,8 +262,8 @@ export class Pairs {
   }
 
   /**
-   * What a Group loses by its Profile's new content. It loses nothing if the new content works with its newest
-   * metadata, or with its last good metadata.
+   * What a Group loses by the new content of its Profile. The Group loses nothing if this content works with the
+   * Group's newest metadata, or with its last good metadata.
    */
   #harmOf(id: ObjectName, { way, next, before, newer, older }: Versions): PartFault | undefined {
     const { view, documents } = this.#options;

@@ -73,8 +73,9 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
 }
 
 /**
- * The outcome of a pending Profile. The stored content of this object stays, but may be older than the Profile's newest
- * version or its references, so it installs no machine. The content of another object is replaced: its machines wait.
+ * The outcome of a pending Profile. If the stored content is of this object, it stays. It may be older than the newest
+ * version of the Profile or of its references, so it installs no machine. Stored content of an earlier object of this
+ * name is replaced, and the Profile's machines wait.
  */
 export function awaitProfile(pending: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
   const kept = keptOf(pending, cautionIn(pending), stored, world);

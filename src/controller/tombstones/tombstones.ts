@@ -14,7 +14,8 @@
  *
  * A Group that returns unchanged removes its own tombstones. A tombstone of several Groups records all of their
  * selectors, and only ends by itself. But a Group that newly names a machine, or gets a new grant, says what this
- * machine may do now: if it or the machine's Machine has a grant, it removes the machine's tombstone. Pure.
+ * machine may do now. If the Group or the machine's Machine has a grant, the Group removes the machine's tombstone.
+ * Pure.
  */
 
 import { isDeepEqual } from "../../lib/deep-equal.ts";
