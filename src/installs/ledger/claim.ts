@@ -206,7 +206,7 @@ function installedBy(entry: LedgerEntry, nowMs: number): LedgerEntry {
 
 /**
  * Returns the identities that none of the entries has: those for the entry `main`, and others that have no room in it.
- * With a Machine these are only identities that it lists: it says nothing of another one in the request.
+ * With a Machine, these are only identities that the Machine lists: it says nothing of others in the request.
  */
 function newIdentities(
   { identities, listed }: Pick<ClaimOf, "identities" | "listed">,

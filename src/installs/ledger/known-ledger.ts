@@ -55,7 +55,10 @@ export class KnownLedger implements FeedListener, LedgerView {
   readonly maxEntries: number;
   readonly #listeners = new Set<LedgerListener>();
   #freshness: LedgerFreshness | undefined;
-  /** Stays true: after the Profile with `reports`, its entries may go, too, and an older copy of the ledger return. */
+  /**
+   * Stays true. After the Profile with `reports` is removed, the ledger's entries may go, too, and an older copy of the
+   * ledger may return.
+   */
   #hasReports = false;
   #meta: LedgerMeta | undefined;
   #markedId: string | undefined;

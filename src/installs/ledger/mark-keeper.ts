@@ -1,7 +1,7 @@
 /**
- * Keeps a mark outside the ledger's store, so that a store which was rolled back is recognised: its index is behind the
- * mark. A claim counts only when the mark covers it. Each write is for all changes so far, and the place of the mark
- * says how often it is written.
+ * Keeps a mark outside the ledger's store, so that a store which was rolled back is recognised: the index of such a
+ * store is behind the mark. A claim counts only when the mark covers it. Each write is for all changes so far, and the
+ * place of the mark says how often it is written.
  */
 
 import type { Ports } from "../../lib/ports.ts";

@@ -94,7 +94,7 @@ function machineOf({ identities }: LedgerEntry): string {
 interface SharedEvent {
   /** One sum is of Events with equal subjects. */
   readonly subject: string;
-  /** @param more how many Events it stands for; 1: it is written as if it had not waited. */
+  /** @param more how many Events this one stands for. With 1, the Event is written as if it had not waited. */
   readonly write: (more: number) => void;
 }
 
