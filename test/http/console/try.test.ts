@@ -1,20 +1,20 @@
 /** The Try screen: what a machine would get, beside another one, and with a manifest that is not applied. */
 
 import { afterAll, describe, expect, it, vi } from "vitest";
-import type * as tryThread from "../../../src/app/boot/console.ts";
+import type * as tryThread from "../../../src/app/boot/try-thread.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { Holdings } from "../../../src/sources/directory/holdings.ts";
 import { machine } from "../fake-machines.ts";
 import { consoleListener, formTokenIn, origin, readToken } from "./console-listener.ts";
 
-const file = "../../../src/app/boot/console.ts";
+const file = "../../../src/app/boot/try-thread.ts";
 const { TryThread } = await vi.importActual<typeof tryThread>(file);
 const over = new AbortController();
 afterAll(() => over.abort());
 
 // A thread compiles for a second of a processor, so all of these consoles ask one. It keeps nothing from job to job.
 let kept: tryThread.TryThread | undefined;
-vi.mock("../../../src/app/boot/console.ts", () => ({
+vi.mock("../../../src/app/boot/try-thread.ts", () => ({
   TryThread: class {
     try(...job: Parameters<tryThread.TryThread["try"]>) {
       kept ??= new TryThread({ clock: systemClock, signal: over.signal });
