@@ -146,7 +146,7 @@ describe("a Profile that was never valid", () => {
     },
     {
       name: "Butane document",
-      templates: { ignition: inline("variant: fcos\nversion: 1.5.0\n") },
+      templates: { ignition: inline("variant: fcos\nversion: 1.9.0\n") },
       reason: "InvalidTemplate",
       type: "Accepted",
     },

@@ -263,12 +263,18 @@ describe("a trial tells the line in the template", () => {
         "Read generic result: not JSON, which its format says it is",
     },
     {
-      name: "of Butane, with the way out",
-      content: { templates: { ignition: inline("variant: fcos", "version: {{v}}") } },
-      group: { metadata: { v: "1.5.0" } },
+      name: "of Butane, with the place in the template",
+      content: { templates: { ignition: inline("{{#if v}}", "variant: fcos", "{{/if}}", "version: {{v}}") } },
+      group: { metadata: { v: "1.9.0" } },
       told:
-        "False RenderFailed: /ignition is answered 500: spec.ignition: " +
-        "Read Ignition result: a Butane document, convert it first: butane --strict < FILE.bu > FILE.ign",
+        "False RenderFailed: /ignition is answered 500: spec.ignition, line 4, column 10: Read Butane result: variant and " +
+        "version must be fcos and 1.0.0 to 1.6.0, or flatcar and 1.0.0 or 1.1.0",
+    },
+    {
+      name: "of no Butane that is translated",
+      content: { templates: { ignition: inline("variant: fcos", "version: {{v}}", "storage: {}") } },
+      group: { metadata: { v: "1.5.0" } },
+      told: "True Rendered: A sample machine gets every config of its Profile whole",
     },
     {
       name: "of nothing, for a part that is broken",

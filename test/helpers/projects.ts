@@ -114,6 +114,7 @@ export const moved: readonly Moved[] = [
   { file: "manifests/example-reports.test.ts", to: "integration", because: "needs curl and busybox" },
   { file: "import-matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
   { file: "offline/load/load-manifests.test.ts", to: "integration", because: threads },
+  { file: "render/butane-oracle.test.ts", to: "integration", because: "needs ignition-validate" },
   { file: "render/grub.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "render/ignition-check.test.ts", to: "integration", because: "needs ignition-validate" },
   { file: "trust/sign/key-thread.test.ts", to: "integration", because: threads },

@@ -87,6 +87,12 @@ const requirements = {
     bringIt: "build https://github.com/poseidon/matchbox and run with MATCHBOX=path",
     byChoice: true,
   },
+  butane: {
+    anyOf: ["/"],
+    also: () => existsSync(process.env.BUTANE ?? ""),
+    bringIt: "build https://github.com/coreos/butane and run with BUTANE=path",
+    byChoice: true,
+  },
   "ipxe-source": {
     anyOf: ["/"],
     also: () => existsSync(join(process.env.IPXE_SOURCE ?? "/nowhere", "config/general.h")),

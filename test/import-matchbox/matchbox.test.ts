@@ -103,6 +103,17 @@ spec:
     ]);
   });
 
+  it("keeps a Butane config as a template", () => {
+    const text = "variant: fcos\nversion: 1.5.0\nsystemd: {units: [{name: '{{.unit}}', enabled: true}]}\n";
+    const { files } = imported({
+      ...good,
+      "profiles/worker.json": { ...profile, ignition_id: "w.yaml" },
+      "ignition/w.yaml": text,
+    });
+    const written = text.trimEnd().replace("{{.unit}}", "{{unit}}").replaceAll("\n", "\n      ");
+    expect(files["profiles/worker.yaml"]).toContain(`  ignition:\n    inline: |\n      ${written}\n`);
+  });
+
   it("puts davit's URL in the place of matchbox's, in arguments, templates and finished configs", () => {
     const url = "http://boot.example:8080";
     const tree: Tree = {
@@ -154,13 +165,13 @@ describe("what cannot be carried over is told, and cannot boot something else", 
       has: "kernel: /assets/vmlinuz\n",
     },
     {
-      name: "a Butane config",
+      name: "a Butane config that cannot be translated",
       tree: {
         "profiles/worker.json": { ...profile, ignition_id: "w.yaml" },
-        "ignition/w.yaml": "variant: fcos\nversion: 1.5.0\n",
+        "ignition/w.yaml": "variant: fcos\nversion: 1.5.0\nstorage: {trees: [{local: t}]}\n",
       },
       finding:
-        "ignition/w.yaml:1:1: error: a Butane config is not converted: butane --strict < FILE > FILE.ign; put the result into the Profile",
+        "ignition/w.yaml:3:11: error: davit answers 500: Read Butane result: trees need a directory, which davit does not have: list each file in storage.files",
       file: "profiles/worker.yaml",
       has: "ignition:\n    templateFrom:\n      configMapKeyRef:\n        name: worker-not-imported\n",
     },
@@ -168,7 +179,7 @@ describe("what cannot be carried over is told, and cannot boot something else", 
       name: "a Container Linux Config with variables",
       tree: { "profiles/worker.json": { ...profile, ignition_id: "w.yaml" }, "ignition/w.yaml": "passwd: {{.a}}\n" },
       finding:
-        "ignition/w.yaml:1:1: error: a Container Linux Config is not converted: write it anew for Butane (https://coreos.github.io/butane/), then butane --strict < FILE > FILE.ign; convert it with sample values, and put davit's variables into the result by {{json name}}",
+        "ignition/w.yaml:1:1: error: a Container Linux Config is not converted: write it anew for Butane (https://coreos.github.io/butane/), and put the result into the Profile",
       file: "profiles/worker.yaml",
       has: "name: worker-not-imported\n",
     },

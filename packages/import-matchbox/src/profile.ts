@@ -10,7 +10,7 @@ import { endpointOf, type TemplateField, templateParts } from "../../../src/mode
 import { apiVersion } from "../../../src/model/objects/source.ts";
 import { parseInitrd } from "../../../src/render/boot/initrd.ts";
 import { renderIgnition } from "../../../src/render/config/ignition.ts";
-import { RenderError } from "../../../src/render/core/render-error.ts";
+import { renderErrorOf } from "../../../src/render/core/render-error.ts";
 import { positionAt } from "../../../src/render/core/text-position.ts";
 import { parseTemplate } from "../../../src/render/template/template.ts";
 import type { Admit } from "./admit.ts";
@@ -196,7 +196,8 @@ class ProfileImport {
         this.#sources.push(path);
         this.#lookInside(path, read.text);
         if (part !== "ignition") return this.#template(path, read.text);
-        return /\.ign(?:ition)?$/.test(path) ? this.#ignition(path, read.text) : this.#butane(path, read.text);
+        if (/\.ign(?:ition)?$/.test(path)) return this.#ignition(path, read.text);
+        return this.#isButane(path, read.text) ? this.#template(path, read.text) : undefined;
       default:
         return unreachable(read);
     }
@@ -222,27 +223,26 @@ class ProfileImport {
 
   /** Imports an Ignition config, which matchbox serves without rendering it. */
   #ignition(path: string, text: string): MatchboxConfig | undefined {
-    const { findings, replaceUrl } = this.#context;
-    try {
-      renderIgnition({ text, raw: true });
-    } catch (error) {
-      if (!(error instanceof RenderError)) throw error;
-      findings.error(path, `davit answers 500: ${error.message}`, error.position);
-      return undefined;
-    }
+    const { replaceUrl } = this.#context;
+    if (!this.#isServed(path, text, true)) return undefined;
     if (replaceUrl === undefined || !hasUrl(text, replaceUrl)) return { text, raw: true };
     return { text: literalTemplate(text, replaceUrl), raw: false };
   }
 
-  #butane(path: string, text: string): undefined {
-    const isButane = /^\s*variant\s*:/m.test(text);
-    const command = "butane --strict < FILE > FILE.ign";
-    const rewrite = "write it anew for Butane (https://coreos.github.io/butane/), then";
-    const cure = text.includes("{{")
-      ? "convert it with sample values, and put davit's variables into the result by {{json name}}"
-      : "put the result into the Profile";
-    const kind = isButane ? "a Butane config is not converted" : "a Container Linux Config is not converted";
-    this.#context.findings.error(path, `${kind}: ${isButane ? "" : `${rewrite} `}${command}; ${cure}`);
+  /** False for an Ignition config, or Butane without variables, for which davit answers 500. The import reports it. */
+  #isServed(path: string, text: string, raw: boolean): boolean {
+    const refused = renderErrorOf(() => renderIgnition({ text, raw }));
+    if (refused === undefined) return true;
+    this.#context.findings.error(path, `davit answers 500: ${refused.message}`, refused.position);
+    return false;
+  }
+
+  /** False for a Container Linux Config, which the import reports. matchbox takes every other file for Butane. */
+  #isButane(path: string, text: string): boolean {
+    if (/^\s*["']?variant["']?\s*:/m.test(text)) return text.includes("{{") || this.#isServed(path, text, false);
+    const rewrite = "write it anew for Butane (https://coreos.github.io/butane/), and put the result into the Profile";
+    this.#context.findings.error(path, `a Container Linux Config is not converted: ${rewrite}`);
+    return false;
   }
 
   #error(text: string, field: string): void {

@@ -189,14 +189,11 @@ function checkRaw(part: TemplatePart, text: string, format: GenericFormat | unde
   return refused === undefined ? { text } : invalid(refused);
 }
 
-/**
- * Refuses a Butane document in the place of an Ignition config. This mistake is common, and no machine's labels can
- * correct it.
- */
+/** Translates a Butane document without tags. No machine's labels can correct a mistake in it. */
 function checkButane(text: string): FoundText {
   if (!mayBeButane(text)) return { text };
   const refused = renderErrorOf(() => renderIgnition({ text, raw: false }));
-  return refused?.reason === "butane" ? invalid(refused) : { text };
+  return refused !== undefined && reasonCodes[refused.reason] === "butane" ? invalid(refused) : { text };
 }
 
 function invalid({ message, reason, position }: RenderError): FoundText {

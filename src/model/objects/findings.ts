@@ -133,7 +133,10 @@ const templateFindings = {
   "invalid-script": error("/ipxe is answered 500: a script does not begin with #!ipxe", "Begin it with that line"),
   "invalid-metadata": warning("/metadata is answered 500: metadata are too deep or too large", "Make them smaller"),
   "invalid-ignition": error("/ignition is answered 500: no object with an ignition.version", "Correct the template"),
-  butane: error("A Butane document is given where Ignition is read", "butane --strict < FILE.bu > FILE.ign"),
+  butane: error(
+    "/ignition is answered 500: a Butane document cannot be translated to Ignition",
+    "Correct the field at the line and column of the message (docs/use/templates.md)",
+  ),
   "invalid-cloud-config": error("/cloud is answered 500: no cloud-config and no script", "Correct the template"),
   "invalid-generic": error("/generic is answered 500: not JSON, which its format says it is", "Correct the template"),
   "result-too-large": error(

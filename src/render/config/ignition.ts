@@ -1,14 +1,16 @@
 /**
  * Checks Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable. YAML is served
- * as JSON. Anything that is not an Ignition object is refused: half a config would install half a machine.
+ * as JSON, and so is Butane, after its translation. Anything that is not an Ignition object is refused: half a config
+ * would install half a machine.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, objectOf, parseJsonObject } from "../../model/json.ts";
+import { isButane, translateButane } from "../butane/translate.ts";
 import { RenderError, type RenderReason } from "../core/render-error.ts";
 import { jsonText, type Rendered } from "../core/rendered.ts";
 import type { TextPosition } from "../core/text-position.ts";
 import { findJsonFault } from "./json-fault.ts";
-import { yamlToJson } from "./yaml.ts";
+import { documentToJson, parseYaml } from "./yaml.ts";
 
 interface IgnitionInput {
   /** The rendered template, or the raw document. */
@@ -25,14 +27,15 @@ const maxTwice = 8 * 1024;
 
 /**
  * Checks an Ignition config and returns the answer.
- * @throws {RenderError} for anything but an object with a string at `ignition.version`.
+ * @throws {RenderError} for anything but an object with a string at `ignition.version`, or Butane without a mistake.
  */
-export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
+export function renderIgnition(input: IgnitionInput): Rendered {
+  const { text, raw } = input;
   const json = parseJsonObject(text);
   if (json !== undefined) return rendered(text, json);
   const reason = raw ? "notRawJson" : "notJson";
   const fault = isMeantAsJson(text) ? findJsonFault(text) : undefined;
-  const value = readYaml(text, reason, fault);
+  const value = readYaml(input, reason, fault);
   if (fault !== undefined) throw new RenderError(reason, fault);
   const converted = rendered(`${JSON.stringify(value)}\n`, value);
   if (raw) throw new RenderError(reason);
@@ -49,8 +52,7 @@ export function isMeantAsJson(text: string): boolean {
 
 /** Returns the value of a text that `renderIgnition` accepts. */
 export function ignitionValue(text: string): JsonObject {
-  const value = parseJsonObject(text) ?? yamlToJson(text, "notJson");
-  return objectOf(value);
+  return objectOf(parseJsonObject(text) ?? readYaml({ text, raw: false }, "notJson", undefined));
 }
 
 /**
@@ -58,19 +60,27 @@ export function ignitionValue(text: string): JsonObject {
  * @param fault the place of the first JSON mistake, which is more precise than the place that the YAML parser finds.
  * Undefined for a text that does not begin like JSON.
  */
-function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
+function readYaml(input: IgnitionInput, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
   // A long text is not parsed a second time only for a better message.
-  if (fault !== undefined && text.length > maxTwice) throw new RenderError(reason, fault);
+  if (fault !== undefined && input.text.length > maxTwice) throw new RenderError(reason, fault);
   try {
-    return yamlToJson(text, reason);
+    return yamlValue(input, reason, fault === undefined);
   } catch (error) {
     const isExplained = error instanceof RenderError && error.reason === reason && fault !== undefined;
     throw isExplained ? new RenderError(reason, fault) : error;
   }
 }
 
+function yamlValue({ text, raw }: IgnitionInput, reason: RenderReason, mayBeButane: boolean): JsonValue {
+  const document = parseYaml(text, reason, true);
+  if (!mayBeButane || !isButane(document)) return documentToJson(document, text, reason);
+  if (raw) throw new RenderError("butane");
+  if (document.warnings.length > 0) throw new RenderError(reason);
+  return translateButane(document, text);
+}
+
 function rendered(body: string, value: JsonValue): Rendered {
-  if (!isIgnition(value)) throw new RenderError(isButane(value) ? "butane" : "notIgnition");
+  if (!isIgnition(value)) throw new RenderError(hasVariant(value) ? "butane" : "notIgnition");
   return { body, contentType: jsonText };
 }
 
@@ -87,6 +97,6 @@ function isIgnition(value: JsonValue): boolean {
 }
 
 /** True for a Butane document, which names its dialect in `variant`. Machines cannot read such documents. */
-function isButane(value: JsonValue): boolean {
+function hasVariant(value: JsonValue): boolean {
   return isJsonObject(value) && Object.hasOwn(value, "variant");
 }

@@ -41,7 +41,11 @@ export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolea
  * `0644`: author and reader would understand different values.
  */
 export function yamlToJson(text: string, reason: RenderReason): JsonValue {
-  const document = parseYaml(text, reason, true);
+  return documentToJson(parseYaml(text, reason, true), text, reason);
+}
+
+/** Does the second half of `yamlToJson`. @param text the source of the document. */
+export function documentToJson(document: Document.Parsed, text: string, reason: RenderReason): JsonValue {
   if (document.warnings.length > 0) throw new RenderError(reason);
   const ambiguous = findAmbiguous(document);
   if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", positionAt(text, ambiguous));

@@ -57,7 +57,40 @@ export const renderReasons = {
   notIgnition: "Read Ignition result: not an object with a text at ignition.version",
   notJson: "Read Ignition result: neither JSON nor YAML without outer braces",
   notRawJson: "Read raw Ignition document: not JSON",
-  butane: "Read Ignition result: a Butane document, convert it first: butane --strict < FILE.bu > FILE.ign",
+  butane: "Read Ignition result: a Butane document in JSON, or with raw: true: write it as YAML, and remove raw",
+  butaneVersion:
+    "Read Butane result: variant and version must be fcos and 1.0.0 to 1.6.0, or flatcar and 1.0.0 or 1.1.0",
+  butaneUnknown: "Read Butane result: this variant and version has no such field: correct the name, or raise version",
+  butaneText: "Read Butane result: the value must be a text",
+  butaneInteger: "Read Butane result: the value must be a whole number, without quotes",
+  butaneBoolean: "Read Butane result: the value must be true or false, without quotes",
+  butaneList: "Read Butane result: the value must be a list",
+  butaneMapping: "Read Butane result: the value must be a mapping of fields",
+  butanePath: "Read Butane result: the value must be a path that begins with a slash",
+  butaneSource: "Read Butane result: no URL that Ignition reads: correct it, or write the text as inline",
+  butaneMissing:
+    "Read Butane result: a required field is missing here: add name, path, device, level, target, url, source or " +
+    "password_hash",
+  butaneDuplicate:
+    "Read Butane result: two entries have the same name, path, device, number or value: remove one of them",
+  butaneAlias: "Read Butane result: an alias has no anchor, or its anchor is used more than 100 times",
+  butaneSources: "Read Butane result: only one of inline, local and source may be set: remove the others",
+  butaneLocal:
+    "Read Butane result: davit has no local files: write the text itself, as inline, contents or ssh_authorized_keys",
+  butaneTree: "Read Butane result: trees need a directory, which davit does not have: list each file in storage.files",
+  butaneMerge: "Read Butane result: a config to merge or replace must be JSON with a text at ignition.version",
+  butaneMount:
+    "Read Butane result: with_mount_unit needs format, and path unless format is swap, all without control characters",
+  butaneMountPath: "Read Butane result: since fcos 1.6.0, with_mount_unit needs a path below /etc or /var",
+  butaneClevis: "Read Butane result: Flatcar has no Clevis: use key_file",
+  butaneLayout:
+    "Read Butane result: layout must be x86_64, aarch64, ppc64le, or since 1.6.0 s390x-eckd, -zfcp or -virt",
+  butaneMirror: "Read Butane result: mirror needs two devices or more, and no layout of s390x",
+  butaneLuks:
+    "Read Butane result: cex needs a layout of s390x and neither tang nor tpm2; s390x-eckd needs a device " +
+    "/dev/dasdX, s390x-zfcp a device /dev/sdX",
+  butaneGrub: "Read Butane result: name and password_hash may only have letters, digits and . _ @ + = / -",
+  butaneTooLarge: "Read Butane result: the Ignition config would have more than 8 MiB of embedded texts",
   ambiguousYaml: "Read Ignition result: YAML versions differ about this plain value, quote it or write plain decimal",
   noCloudConfigLine: "Read cloud-config result: first line is neither #cloud-config nor begins with #!",
   notYaml: "Read cloud-config result: not YAML",

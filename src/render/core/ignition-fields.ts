@@ -36,12 +36,12 @@ export const newestMinor = 6;
 export const newestMinorOf2 = 4;
 
 const neededLater = (shape: Shape, needed: number): Field => ({ shape, since: 0, needed });
-const needed = (shape: Shape): Field => neededLater(shape, 0);
+export const needed = (shape: Shape): Field => neededLater(shape, 0);
 const asked = (shape: Shape): Field => ({ shape, since: 0, needed: "asked" });
-const since = (minor: number, shape: Shape): Field => ({ shape, since: minor });
-const list = (of: Shape): ElementList => ({ kind: "list", of });
+export const since = (minor: number, shape: Shape): Field => ({ shape, since: minor });
+export const list = (of: Shape): ElementList => ({ kind: "list", of });
 
-function fields(table: Readonly<Record<string, Shape | Field>>): IgnitionFields {
+export function fields(table: Readonly<Record<string, Shape | Field>>): IgnitionFields {
   const entries = Object.entries(table).map(([name, entry]): [string, Field] => [
     name,
     isField(entry) ? entry : since(0, entry),
@@ -53,7 +53,7 @@ function isField(entry: Shape | Field): entry is Field {
   return typeof entry === "object" && "shape" in entry;
 }
 
-const texts = list("text");
+export const texts = list("text");
 
 function resource(source: Shape | Field, compressionSince: number): IgnitionFields {
   return fields({
@@ -67,9 +67,9 @@ function resource(source: Shape | Field, compressionSince: number): IgnitionFiel
 const owner = fields({ id: "integer", name: "text" });
 const node = { path: needed("path"), overwrite: "boolean", user: owner, group: owner } as const;
 const content = resource("text", 0);
-const dropin = fields({ name: needed("text"), contents: "text" });
+export const dropin = fields({ name: needed("text"), contents: "text" });
 
-const ignition = fields({
+export const ignitionSection = fields({
   version: needed("text"),
   config: fields({ merge: list(resource(neededLater("text", 1), 1)), replace: resource("text", 1) }),
   timeouts: fields({ httpResponseHeaders: "integer", httpTotal: "integer" }),
@@ -89,7 +89,7 @@ const partition = fields({
   resize: since(2, "boolean"),
 });
 
-const filesystem = fields({
+export const filesystem = fields({
   device: needed("path"),
   format: "text",
   path: "text",
@@ -100,14 +100,17 @@ const filesystem = fields({
   mountOptions: since(1, texts),
 });
 
+export const tang = list(fields({ url: needed("text"), thumbprint: "text", advertisement: since(4, "text") }));
+export const cex = fields({ enabled: "boolean" });
+
 const clevis = fields({
-  tang: list(fields({ url: needed("text"), thumbprint: "text", advertisement: since(4, "text") })),
+  tang,
   tpm2: "boolean",
   threshold: "integer",
   custom: fields({ pin: "text", config: "text", needsNetwork: "boolean" }),
 });
 
-const luks = fields({
+export const luks = fields({
   name: asked("text"),
   device: needed("path"),
   keyFile: content,
@@ -118,10 +121,10 @@ const luks = fields({
   clevis,
   discard: since(4, "boolean"),
   openOptions: since(4, texts),
-  cex: since(5, fields({ enabled: "boolean" })),
+  cex: since(5, cex),
 });
 
-const storage = fields({
+export const storage = fields({
   disks: list(fields({ device: needed("path"), wipeTable: "boolean", partitions: list(partition) })),
   raid: list(
     fields({
@@ -139,7 +142,7 @@ const storage = fields({
   luks: since(2, list(luks)),
 });
 
-const user = fields({
+export const user = fields({
   name: asked("text"),
   passwordHash: "text",
   sshAuthorizedKeys: texts,
@@ -164,21 +167,19 @@ const group = fields({
   system: "boolean",
 });
 
+export const unit = fields({
+  name: needed("text"),
+  enabled: "boolean",
+  mask: "boolean",
+  contents: "text",
+  dropins: list(dropin),
+});
+
 /** The config as a whole. */
 export const ignitionConfig: IgnitionFields = fields({
-  ignition: needed(ignition),
+  ignition: needed(ignitionSection),
   storage,
-  systemd: fields({
-    units: list(
-      fields({
-        name: needed("text"),
-        enabled: "boolean",
-        mask: "boolean",
-        contents: "text",
-        dropins: list(dropin),
-      }),
-    ),
-  }),
+  systemd: fields({ units: list(unit) }),
   passwd: fields({ users: list(user), groups: list(group) }),
   kernelArguments: since(3, fields({ shouldExist: texts, shouldNotExist: texts })),
 });
