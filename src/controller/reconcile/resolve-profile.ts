@@ -32,6 +32,7 @@ import { lackedRule, type RoleRule } from "../../model/role-rule.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
 import { mayBeButane, renderIgnition } from "../../render/config/ignition.ts";
+import { withLocalTexts } from "../../render/config/local-texts.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { type RenderError, type RenderReason, renderErrorOf } from "../../render/core/render-error.ts";
 import { maxTemplateBytes } from "../../render/template/limits.ts";
@@ -168,7 +169,7 @@ function readTemplate(
   source: TemplateSource,
   { namespace, world, roomBytes }: TemplatePlace,
 ): FoundText {
-  const found = findText(source, namespace, world);
+  const found = withTextsBeside(part, source, findText(source, namespace, world), { namespace, world });
   if ("fault" in found) return found;
   const bytes = byteLength(found.text);
   if (bytes > maxTemplateBytes) return tooLarge("Template is longer than 1 MiB");
@@ -177,6 +178,18 @@ function readTemplate(
   const fault = world.checkTemplate(found.text);
   if (fault !== undefined) return { fault: templateFinding(fault) };
   return part === "ignition" ? checkButane(found.text) : found;
+}
+
+/** A Butane template from a ConfigMap may name the ConfigMap's other entries by `local`. */
+function withTextsBeside(
+  part: TemplatePart,
+  source: TemplateSource,
+  found: FoundText,
+  { namespace, world }: Pick<TemplatePlace, "namespace" | "world">,
+): FoundText {
+  if ("fault" in found || part !== "ignition" || source.raw || source.kind !== "configMap") return found;
+  const { data = {} } = world.configMap(namespace, source.name) ?? {};
+  return { text: withLocalTexts(found.text, (key) => (Object.hasOwn(data, key) ? data[key] : undefined)) };
 }
 
 function tooLarge(message: string): FoundText {

@@ -76,7 +76,8 @@ export const renderReasons = {
   butaneAlias: "Read Butane result: an alias has no anchor, or its anchor is used more than 100 times",
   butaneSources: "Read Butane result: only one of inline, local and source may be set: remove the others",
   butaneLocal:
-    "Read Butane result: davit has no local files: write the text itself, as inline, contents or ssh_authorized_keys",
+    "Read Butane result: no such local text: write the text itself, as inline, contents or ssh_authorized_keys; " +
+    "local and contents_local may name a key of the ConfigMap that has this template",
   butaneTree: "Read Butane result: trees need a directory, which davit does not have: list each file in storage.files",
   butaneMerge: "Read Butane result: a config to merge or replace must be JSON with a text at ignition.version",
   butaneMount:
