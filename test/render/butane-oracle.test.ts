@@ -9,6 +9,7 @@ import { renderIgnition } from "../../src/render/config/ignition.ts";
 import { checkIgnition } from "../../src/render/config/ignition-check.ts";
 import { isList } from "../../src/render/core/values.ts";
 import { generatedDocuments, goldenDocuments } from "../helpers/butane-documents.ts";
+import { butaneMistakes } from "../helpers/butane-mistakes.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const documents = [...goldenDocuments, ...generatedDocuments(300)];
@@ -21,9 +22,20 @@ it.each(documents)("$name becomes a config without a finding", ({ text }) => {
   expect(checkIgnition(objectOf(JSON.parse(translated(text))))).toEqual([]);
 });
 
+function butane(text: string) {
+  return spawnSync(process.env.BUTANE ?? "", [], { input: text, encoding: "utf8" });
+}
+
 describe.skipIf(missing("butane"))("butane", () => {
+  it.each(butaneMistakes)("refuses $name, too", ({ text, isOurs = false }) => {
+    const { status, stderr } = butane(text);
+    // As `butane --strict` does. Its other warnings are advice.
+    const isRefused = status !== 0 || stderr.includes("unused key");
+    expect(isRefused).toBe(!isOurs);
+  });
+
   it.each(documents)("translates $name to the same config", ({ text }) => {
-    const { status, stdout, stderr } = spawnSync(process.env.BUTANE ?? "", [], { input: text, encoding: "utf8" });
+    const { status, stdout, stderr } = butane(text);
     expect(stderr).not.toContain("error");
     expect(status).toBe(0);
     expect(normal(JSON.parse(translated(text)))).toEqual(normal(JSON.parse(stdout)));

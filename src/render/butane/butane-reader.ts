@@ -17,6 +17,7 @@ import { type IgnitionFields, ignitionConfig, type Shape } from "../core/ignitio
 import { sourceMistake } from "../core/ignition-source.ts";
 import { RenderError, type RenderReason } from "../core/render-error.ts";
 import { positionAt } from "../core/text-position.ts";
+import { faultOfForm, isPath } from "./forms.ts";
 import { keyOf } from "./merge.ts";
 import { booleanOf, integerOf, isNothing, textOfScalar } from "./scalars.ts";
 import { type ButaneSpec, butaneFields, isOfVersion } from "./spec.ts";
@@ -108,12 +109,17 @@ export class ButaneReader {
   }
 
   #scalar(node: Scalar, shape: keyof typeof reasonsOfScalars, path: readonly string[]) {
-    if (shape === "integer") return integerOf(node) ?? this.refuse("butaneInteger", node);
     if (shape === "boolean") return booleanOf(node) ?? this.refuse("butaneBoolean", node);
-    const text = textOfScalar(node).toWellFormed();
-    if (shape === "path" && text !== "" && !text.startsWith("/")) this.refuse("butanePath", node);
-    const isBadSource = path.at(-1) === "source" && sourceMistake(text, this.#options.spec.minor) !== undefined;
-    return isBadSource ? this.refuse("butaneSource", node) : text;
+    const isInteger = shape === "integer";
+    const value = isInteger
+      ? (integerOf(node) ?? this.refuse("butaneInteger", node))
+      : textOfScalar(node).toWellFormed();
+    const { minor } = this.#options.spec;
+    const fault = faultOfForm(value, path, minor);
+    if (fault !== undefined) this.refuse(fault, node);
+    if (shape === "path" && (value === "" || !isPath(value))) this.refuse("butanePath", node);
+    const isBadSource = path.at(-1) === "source" && sourceMistake(String(value), minor) !== undefined;
+    return isBadSource ? this.refuse("butaneSource", node) : value;
   }
 
   #list(items: readonly unknown[], shape: Shape, path: readonly string[]): readonly JsonValue[] {

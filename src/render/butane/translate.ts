@@ -1,6 +1,6 @@
 /**
  * Translates a Butane document to an Ignition config. Every mistake is refused at its place: no machine gets a document
- * that is translated in part. As for an Ignition config, the forms of values are not checked.
+ * that is translated in part. The contents of units, and rules across partitions, are not checked.
  */
 
 import { type Document, isMap, isScalar } from "yaml";
@@ -61,6 +61,16 @@ class ButaneTranslation {
         return this.#config(members, map);
       case "storage":
         return this.#storage(members, map);
+      case "files":
+        if (members.overwrite === true && !hasText(objectOf(members.contents).source)) {
+          this.#refuse("butaneOverwrite", map, "overwrite");
+        }
+        return members;
+      case "user":
+      case "group":
+        return members.id === undefined || !hasText(members.name) ? members : this.#refuse("butaneOwner", map);
+      case "partitions":
+        return members.number || members.label !== undefined ? members : this.#refuse("butaneMissing", map);
       case "filesystems":
         return this.#filesystem(members, map);
       case "luks":
@@ -105,6 +115,8 @@ class ButaneTranslation {
   }
 
   #filesystem({ withMountUnit, ...own }: JsonObject, map: ButaneMap): JsonObject {
+    const needFormat = [own.path, own.label, own.uuid, own.options, own.mountOptions, own.wipeFilesystem || ""];
+    if (!hasText(own.format) && needFormat.some(hasText)) this.#refuse("butaneMissing", map);
     if (withMountUnit !== true) return own;
     const path = textOf(own.path);
     const values = [textOf(own.format), this.#isSwap(own) ? "-" : path, textOf(own.device), textOf(own.mountOptions)];
@@ -187,6 +199,10 @@ class ButaneTranslation {
 
 function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return isList(value) ? value.filter(isJsonObject) : [];
+}
+
+function hasText(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== "";
 }
 
 function isIgnitionText(text: string): boolean {

@@ -100,7 +100,7 @@ export const filesystem = fields({
   mountOptions: since(1, texts),
 });
 
-export const tang = list(fields({ url: needed("text"), thumbprint: "text", advertisement: since(4, "text") }));
+export const tang = list(fields({ url: needed("text"), thumbprint: needed("text"), advertisement: since(4, "text") }));
 export const cex = fields({ enabled: "boolean" });
 
 const clevis = fields({
@@ -130,7 +130,7 @@ export const storage = fields({
     fields({
       name: asked("text"),
       level: needed("text"),
-      devices: list("path"),
+      devices: needed(list("path")),
       spares: "integer",
       options: texts,
     }),

@@ -66,11 +66,24 @@ export const renderReasons = {
   butaneBoolean: "Read Butane result: the value must be true or false, without quotes",
   butaneList: "Read Butane result: the value must be a list",
   butaneMapping: "Read Butane result: the value must be a mapping of fields",
-  butanePath: "Read Butane result: the value must be a path that begins with a slash",
+  butanePath: "Read Butane result: the value must be a path that begins with a slash, without //, . and .. in it",
   butaneSource: "Read Butane result: no URL that Ignition reads: correct it, or write the text as inline",
+  butaneUnitName: "Read Butane result: a unit ends in .service, .mount or another type of systemd, a drop-in in .conf",
+  butaneChoice:
+    "Read Butane result: unknown value: format is ext4, btrfs, xfs, vfat, swap or since Ignition 3.3.0 none, level " +
+    "is linear, raid0, raid1, raid4, raid5, raid6 or raid10, compression is gzip",
+  butaneGuid: "Read Butane result: a GUID has 32 hexadecimal digits, in groups of 8, 4, 4, 4 and 12",
+  butaneLabel:
+    "Read Butane result: the label of a partition has 36 bytes at most and no colon, one of LUKS 47 bytes, and a " +
+    "name of LUKS no slash",
+  butaneUrl: "Read Butane result: the value must begin with http:// or https://",
+  butaneHash: "Read Butane result: hash is sha512- and 128 hexadecimal digits, or since Ignition 3.1.0 sha256- and 64",
+  butaneMode: "Read Butane result: mode is from 0 to 07777",
   butaneMissing:
-    "Read Butane result: a required field is missing here: add name, path, device, level, target, url, source or " +
-    "password_hash",
+    "Read Butane result: a required field is missing here: add name, path, device, devices, format, level, number or " +
+    "label, target, url, thumbprint, source or password_hash",
+  butaneOwner: "Read Butane result: user and group have id or name, not both",
+  butaneOverwrite: "Read Butane result: overwrite: true needs contents",
   butaneDuplicate:
     "Read Butane result: two entries have the same name, path, device, number or value: remove one of them",
   butaneAlias: "Read Butane result: an alias has no anchor, or its anchor is used more than 100 times",
