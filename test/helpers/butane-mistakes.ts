@@ -157,6 +157,7 @@ export const butaneMistakes: readonly ButaneMistake[] = [
   { name: "a custom tag", isOurs: true, text: fcos("storage: !mine {}"), reason: "notJson" },
   { name: "a repeated key", text: fcos("storage: {}", "storage: {}"), reason: "notJson", at: [4, 1] },
   { name: "nine MiB by aliases", isOurs: true, text: large(), reason: "butaneTooLarge" },
+  { name: "lists by aliases", text: wide(), reason: "butaneTooLarge" },
   {
     name: "a path with ..",
     text: file("      contents: {}").replace("/a", "/a/../b"),
@@ -264,6 +265,12 @@ export function often(count: number): string {
   const options = Array.from({ length: count }, () => "        - *a");
   const filesystem = ["    - device: /dev/a", "      format: ext4", "      label: &a x", "      options:"];
   return fcos("storage:", "  filesystems:", ...filesystem, ...options);
+}
+
+function wide(): string {
+  const append = Array.from({ length: 12_000 }, () => "{inline: x}").join(",");
+  const files = Array.from({ length: 99 }, (_, at) => `    - {path: /${at}, append: *list}`);
+  return fcos("storage:", "  files:", `    - {path: /a, append: &list [${append}]}`, ...files);
 }
 
 function large(): string {

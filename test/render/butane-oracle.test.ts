@@ -7,6 +7,7 @@ import type { JsonValue } from "../../src/model/json.ts";
 import { isJsonObject, objectOf } from "../../src/model/json.ts";
 import { renderIgnition } from "../../src/render/config/ignition.ts";
 import { checkIgnition } from "../../src/render/config/ignition-check.ts";
+import { renderErrorOf } from "../../src/render/core/render-error.ts";
 import { isList } from "../../src/render/core/values.ts";
 import { generatedDocuments, goldenDocuments } from "../helpers/butane-documents.ts";
 import { butaneMistakes } from "../helpers/butane-mistakes.ts";
@@ -20,6 +21,21 @@ function translated(text: string): string {
 
 it.each(documents)("$name becomes a config without a finding", ({ text }) => {
   expect(checkIgnition(objectOf(JSON.parse(translated(text))))).toEqual([]);
+});
+
+const words = ["true", "0644", "-1", "~", "''", "[]", "{}", "{a: b}", "/x", "*a", "'1'", "|", "a: b"];
+
+it.each(goldenDocuments)("$name is refused, or becomes such a config, whatever stands in a line", ({ text }) => {
+  const lines = text.split("\n");
+  const changed = lines.flatMap((line, at) =>
+    words
+      .flatMap((word) => [line.replace(/: .*$/, `: ${word}`), line.replace(/- .*$/, `- ${word}`), word])
+      .map((other) => lines.with(at, other).join("\n")),
+  );
+  for (const document of new Set(changed)) {
+    const refused = renderErrorOf(() => translated(document));
+    if (refused === undefined) expect(checkIgnition(objectOf(JSON.parse(translated(document))))).toEqual([]);
+  }
 });
 
 function butane(text: string) {

@@ -25,6 +25,11 @@ import { type ButaneSpec, butaneFields, isOfVersion } from "./spec.ts";
 /** As many as the package yaml allows for the other texts. */
 const maxUsesOfAnchor = 100;
 
+/** In characters. A text without aliases cannot reach it: a document has 1 MiB. */
+const maxLength = 8 * 1024 * 1024;
+/** Counted for a scalar, besides its text. */
+const scalarLength = 6;
+
 const reasonsOfScalars = {
   text: "butaneText",
   path: "butaneText",
@@ -50,6 +55,7 @@ export class ButaneReader {
   readonly #options: ButaneReaderOptions;
   readonly #anchored = new Map<Node, Node>();
   readonly #uses = new Map<Node, number>();
+  #length = 0;
 
   constructor(options: ButaneReaderOptions) {
     this.#options = options;
@@ -114,6 +120,8 @@ export class ButaneReader {
     const value = isInteger
       ? (integerOf(node) ?? this.refuse("butaneInteger", node))
       : textOfScalar(node).toWellFormed();
+    this.#length += String(value).length + scalarLength;
+    if (this.#length > maxLength) this.refuse("butaneTooLarge", node);
     const { minor } = this.#options.spec;
     const fault = faultOfForm(value, path, minor);
     if (fault !== undefined) this.refuse(fault, node);

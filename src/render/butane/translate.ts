@@ -93,9 +93,10 @@ class ButaneTranslation {
   }
 
   #config({ variant: _, version: __, bootDevice, grub, ...own }: JsonObject, map: ButaneMap): JsonObject {
-    const luks = listOf(objectOf(own.storage).luks);
+    const remote = this.#spec.minor >= features.remoteMounts ? devicesOfTang(listOf(objectOf(own.storage).luks)) : [];
+    const remoteDevices = new Set<JsonValue | undefined>(remote);
     const units = this.#mounts.map((filesystem) =>
-      mountUnit(filesystem, this.#isSwap(filesystem), this.#isRemote(filesystem, luks)),
+      mountUnit(filesystem, this.#isSwap(filesystem), remoteDevices.has(filesystem.device)),
     );
     const users = listOf(objectOf(grub).users);
     const parents = [
@@ -130,14 +131,6 @@ class ButaneTranslation {
 
   #isSwap({ format }: JsonObject): boolean {
     return format === "swap" && this.#spec.minor >= features.swapUnits;
-  }
-
-  /** True if a Tang server unlocks the device of a filesystem. */
-  #isRemote({ device }: JsonObject, luks: readonly JsonObject[]): boolean {
-    const isOfTang = ({ name, clevis }: JsonObject) =>
-      [`/dev/mapper/${textOf(name)}`, `/dev/disk/by-id/dm-name-${textOf(name)}`].includes(textOf(device)) &&
-      listOf(objectOf(clevis).tang).length > 0;
-    return this.#spec.minor >= features.remoteMounts && luks.some(isOfTang);
   }
 
   #luks(members: JsonObject, map: ButaneMap): JsonObject {
@@ -195,6 +188,13 @@ class ButaneTranslation {
     const pair = node.items.find(({ key }) => isScalar(key) && textOfScalar(key) === member);
     return this.#reader.refuse(reason, pair?.key ?? node);
   }
+}
+
+/** Returns the devices that a Tang server unlocks. */
+function devicesOfTang(luks: readonly JsonObject[]): readonly string[] {
+  return luks
+    .filter(({ clevis }) => objectOf(clevis).tang !== undefined)
+    .flatMap(({ name }) => [`/dev/mapper/${textOf(name)}`, `/dev/disk/by-id/dm-name-${textOf(name)}`]);
 }
 
 function listOf(value: JsonValue | undefined): readonly JsonObject[] {

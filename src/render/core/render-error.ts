@@ -104,7 +104,7 @@ export const renderReasons = {
     "Read Butane result: cex needs a layout of s390x and neither tang nor tpm2; s390x-eckd needs a device " +
     "/dev/dasdX, s390x-zfcp a device /dev/sdX",
   butaneGrub: "Read Butane result: name and password_hash may only have letters, digits and . _ @ + = / -",
-  butaneTooLarge: "Read Butane result: the Ignition config would have more than 8 MiB of embedded texts",
+  butaneTooLarge: "Read Butane result: the Ignition config would be larger than 8 MiB",
   ambiguousYaml: "Read Ignition result: YAML versions differ about this plain value, quote it or write plain decimal",
   noCloudConfigLine: "Read cloud-config result: first line is neither #cloud-config nor begins with #!",
   notYaml: "Read cloud-config result: not YAML",
