@@ -9,6 +9,7 @@ const allowed = {
   render: ["model", "lib"],
   options: ["lib"],
   trust: ["lib"],
+  dhcp: ["lib"],
   assets: ["model", "lib"],
   records: ["model", "lib"],
   controller: ["store", "render", "model", "lib"],

@@ -14,6 +14,7 @@ import { Sightings } from "../controller/machines/sightings.ts";
 import { sinkOfAll } from "../controller/status/status-book.ts";
 import { StatusLog } from "../controller/status/status-log.ts";
 import { trialThread } from "../controller/trials/trial-thread.ts";
+import { DhcpService } from "../dhcp/dhcp-service.ts";
 import { KnownStatuses } from "../http/console/state/objects.ts";
 import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
@@ -25,7 +26,6 @@ import { createMetrics, type Metrics } from "../lib/metrics/metrics.ts";
 import { random } from "../lib/ports.ts";
 import { Suspensions } from "../lib/suspension.ts";
 import { tombstonesRoot } from "../model/objects/documents.ts";
-import type { Source } from "../model/objects/source.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import type { AuditLog } from "../records/audit/audit-log.ts";
@@ -72,7 +72,7 @@ interface AppOptions {
 type ControllerSurroundings = Required<Pick<ControllerOptions, "davitUrl" | "ledger" | "audit">>;
 
 export class App {
-  readonly #config: ServeConfig;
+  #config: ServeConfig;
   readonly #lines: RecentLines;
   readonly #log: Log;
   readonly #writeLine: AppOptions["writeLine"];
@@ -125,6 +125,8 @@ export class App {
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
     await assertPrivate(this.#config.dataDir);
+    const dhcp = await DhcpService.open(this.#config, { ...this.#shared, random, stop: this.#stop });
+    if (dhcp !== undefined) this.#config = { ...this.#config, advertiseAddress: dhcp.advertiseAddress };
     await this.#secretKeys.start();
     this.#stops.unshift(() => this.#secretKeys.stop());
     const objects = await this.#openObjects();
@@ -149,11 +151,10 @@ export class App {
       waitingFor: "the source's first list is not in the store",
       provenAtMs: () => this.#provenAtMs,
       attention: () => [
-        ...this.#attention(store, this.#followed(objects).source),
-        ...(this.#sourceFollower?.controller?.attention ?? []),
-        ...this.#followed(objects).attention(),
+        ...this.#attention(store, this.#followed(objects)),
         ...(backups?.attention ?? []),
         ...ledger.attention,
+        ...(dhcp?.attention ?? []),
       ],
       measure: () => {
         keys.measure();
@@ -174,19 +175,19 @@ export class App {
     });
     const storeAddress = await keys.listen();
     const machines = await boot.listenForMachines();
+    this.#stops.unshift(() => dhcp?.stop());
+    await dhcp?.start(machines.advertised);
     await this.#followSource(store, objects, {
       davitUrl: `http://${machines.advertised}`,
       ledger: ledger.ledger.known,
       audit,
     });
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
-    const ready = boot.openWhenHeard(this.#synced.promise);
     // A member that does not lead reads no source: it knows what the store has.
     const isReading = () => this.#sourceFollower?.controller !== undefined;
     const counted = { version: this.#version, index: boot.index };
-    return {
-      ready: ready.then(() => served(listening, this.#followed(objects), { ...counted, isReading: isReading() })),
-    };
+    const facts = () => served(listening, this.#followed(objects), { ...counted, isReading: isReading() });
+    return { ready: boot.openWhenHeard(this.#synced.promise).then(facts) };
   }
 
   /** What every part needs. */
@@ -374,8 +375,8 @@ export class App {
   }
 
   /** Problems for the operator, one per line. */
-  #attention(store: Store, { view }: Source): readonly string[] {
-    const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
+  #attention(store: Store, followed: ObjectSource): readonly string[] {
+    const problems = followed.source.view.problems.map(({ origin, message }) => `${origin}: ${message}`);
     // `problems` already has each refused object, with its place and the reason.
     const objects = this.#statuses
       .attention()
@@ -384,7 +385,9 @@ export class App {
     const strange = [...store.membership.strangeKeys].map(
       (key) => `store: etcd has the key ${JSON.stringify(key)}, which no davit wrote: delete it`,
     );
-    return [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...strange, ...problems, ...objects];
+    const ofStore = [...(store.trouble === undefined ? [] : [`store: ${store.trouble}`]), ...strange];
+    const ofController = this.#sourceFollower?.controller?.attention ?? [];
+    return [...ofStore, ...problems, ...objects, ...ofController, ...followed.attention()];
   }
 }
 

@@ -66,6 +66,11 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import("./server/preview.ts")).preview,
   },
   {
+    name: "doctor",
+    summary: "ask DHCP as firmware does, and show what machines would get",
+    load: async () => (await import("./server/doctor.ts")).doctor,
+  },
+  {
     name: "import",
     summary: "make Profiles and Groups of a matchbox data directory",
     load: async () => (await import("./offline/import.ts")).importCommand,

@@ -5,6 +5,7 @@ import { type LogLevel, logLevels } from "../lib/log.ts";
 import type { Address } from "../lib/text/address.ts";
 import { assetOptions, fetchAssets, fetchAssetsFrom } from "./assets.ts";
 import { bootListenerOptions, bootTlsOwnCertificate } from "./boot-listener.ts";
+import { dhcpOptions } from "./dhcp.ts";
 import { etcdOptions } from "./etcd.ts";
 import { limitsOfBoot, limitsOfServe } from "./limits.ts";
 import { opsOptions } from "./ops.ts";
@@ -210,6 +211,7 @@ export const serveOptions = {
       read: one(readWait),
     } satisfies Option<number>,
   }),
+  ...under("DHCP and TFTP", dhcpOptions),
   ...serviceOptions,
   ...under(bootHeading, { bootTlsOwnCertificate }),
   ...under(assetsHeading, { fetchAssetsFrom }),

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { type DhcpRole, dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { dnsmasq, offersOf } from "../docs/dhcp-servers.ts";
 import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -47,6 +48,65 @@ describe.skipIf(missing("helm", "dnsmasq", "network-namespace"))("dnsmasq with r
       ...["undionly.kpxe", "snponly.efi", "snponly.efi", "grub-arm64.efi", ""],
       ...cards.map(() => script),
     ]);
+  });
+});
+
+describe.skipIf(missing("helm"))("the configuration of the chart's dnsmasq", () => {
+  const address = "advertiseAddress=192.0.2.10:8080,dnsmasq.interface=eth1";
+  const noInterface = "advertiseAddress=[2001:db8::10]:8080";
+  const range = "192.0.2.100,192.0.2.199";
+  const loaders = {
+    x86PC: "undionly.kpxe",
+    BC_EFI: "snponly.efi",
+    "x86-64_EFI": "snponly.efi",
+    ARM64_EFI: "grub-arm64.efi",
+  };
+
+  it.each<[fact: string, way: string, sets: readonly string[], options: Partial<Parameters<typeof dnsmasqConfig>[0]>]>([
+    [
+      "as a proxy-DHCP",
+      "dnsmasq",
+      [address, "dnsmasq.download=null", "dnsmasq.subnet=192.0.2.0", "dnsmasq.extraConfig="],
+      {},
+    ],
+    [
+      "with a range and a router",
+      ranges,
+      [address, `dnsmasq.ranges={${range.replace(",", "\\,")}}`, "dnsmasq.router=192.0.2.1"],
+      { role: { ranges: [range], router: "192.0.2.1" } },
+    ],
+    [
+      "on all interfaces, without a router, and with other loaders",
+      ranges,
+      [
+        noInterface,
+        "dnsmasq.interface=",
+        "dnsmasq.router=",
+        `dnsmasq.ranges={${range.replace(",", "\\,")},192.0.2.20\\,192.0.2.30\\,12h}`,
+        "dnsmasq.loaders.IA32_EFI=ipxe.efi",
+        "dnsmasq.loaders.x86PC=grub-i386.0",
+      ],
+      {
+        role: { ranges: [range, "192.0.2.20,192.0.2.30,12h"], router: undefined },
+        advertised: "[2001:db8::10]:8080",
+        interface: undefined,
+        loaders: { ...loaders, IA32_EFI: "ipxe.efi", x86PC: "grub-i386.0" },
+      },
+    ],
+  ])("is that of davit serve --dhcp, byte for byte, %s", async (_fact, way, sets, options) => {
+    const args = sets.flatMap((set) => ["--set", set]);
+    const proxyRole: DhcpRole = { subnet: "192.0.2.0" };
+    const own = dnsmasqConfig({
+      role: proxyRole,
+      advertised: "192.0.2.10:8080",
+      user: "root",
+      interface: "eth1",
+      leaseFile: "/run/dnsmasq.leases",
+      tftpRoot: "/var/lib/tftpboot",
+      loaders,
+      ...options,
+    });
+    expect((await dnsmasqFile("dnsmasq.conf", { way, args })).trimEnd()).toBe(own);
   });
 });
 

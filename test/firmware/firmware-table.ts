@@ -66,6 +66,28 @@ export const boots = {
   },
   secureTftp: { firmware: "uefi", loader: "shim", how: "`shimx64.efi` by TFTP, Secure Boot on, certificate in `db`" },
   secureMok: { firmware: "uefi", loader: "shim", how: "`shimx64.efi` by TFTP, Secure Boot on, certificate as MOK" },
+  biosServe: { firmware: "bios", loader: "ipxe", how: "`undionly.kpxe` by TFTP; `davit serve --dhcp` with a range" },
+  uefiServe: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP; `davit serve --dhcp` with a range" },
+  uefiServeHttp: {
+    firmware: "uefi",
+    loader: "ipxe",
+    how: "`ipxe.efi` by UEFI HTTP Boot; `davit serve --dhcp` with a range",
+  },
+  biosServeProxy: {
+    firmware: "bios",
+    loader: "ipxe-rom",
+    how: "card's ROM; `davit serve --dhcp proxy` beside Kea",
+  },
+  uefiServeProxy: {
+    firmware: "uefi",
+    loader: "ipxe",
+    how: "`snponly.efi` by TFTP; `davit serve --dhcp proxy` beside Kea",
+  },
+  arm64Serve: {
+    firmware: "uefi-arm64",
+    loader: "ipxe-arm64",
+    how: "`ipxe-arm64.efi` by TFTP; `davit serve --dhcp` with a range",
+  },
   arm64IpxeTftp: {
     firmware: "uefi-arm64",
     loader: "ipxe-arm64",

@@ -18,6 +18,7 @@ const folders: Readonly<Record<ProjectName, readonly string[]>> = {
     "behaviour",
     "boot",
     "controller",
+    "dhcp",
     "e2e",
     "follow",
     "http",

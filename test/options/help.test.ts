@@ -24,6 +24,7 @@ it("The help of davit serve begins with the five options that a host needs first
   ]);
   expect(others.map((part) => part.split(":\n", 1)[0])).toEqual([
     "Where objects come from",
+    "DHCP and TFTP",
     "How machines boot",
     "Assets",
     "Signatures and encryption",

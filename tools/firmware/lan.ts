@@ -13,6 +13,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ChildProgram, end, says } from "../child-program.ts";
 
+/** The DHCP server of the router. */
+type RouterServer = "dnsmasq" | "Kea";
+
 export type IpVersion = "IPv4" | "IPv6";
 
 export interface Lan {
@@ -26,7 +29,7 @@ export interface Lan {
   /** Starts dnsmasq on davit's host. Resolves when it answers. */
   startDnsmasq(config: string): Promise<void>;
   /** Starts the router. Resolves when it gives addresses. */
-  startRouter(): Promise<void>;
+  startRouter(server?: RouterServer): Promise<void>;
   /** Ends the router, and waits until it is gone. */
   stopRouter(): Promise<void>;
   /** Ends what was started and waits until it is gone. */
@@ -64,6 +67,14 @@ interface=eth0
 bind-interfaces
 dhcp-range=192.168.1.100,192.168.1.199
 `;
+
+const keaConfig = (folder: string) => ({
+  Dhcp4: {
+    "interfaces-config": { interfaces: ["eth0"] },
+    "lease-database": { type: "memfile", name: join(folder, "kea-leases4.csv") },
+    subnet4: [{ id: 1, subnet: "192.168.1.0/24", pools: [{ pool: "192.168.1.100 - 192.168.1.199" }] }],
+  },
+});
 
 /**
  * Makes the network, with a host of its own.
@@ -115,12 +126,14 @@ function lanOf(folder: string, host: LanHost, children: ChildProgram[], hasUsers
     tap,
     enter,
     startDnsmasq: async (config) => void children.unshift(await startDnsmasq("dnsmasq", config, enter)),
-    startRouter: async () => {
+    startRouter: async (server = "dnsmasq") => {
       const own = await start([...enter, ...unshare, "sh", "-c", "echo ready; exec cat"], "ready");
       router = [own];
       const enterRouter = enterNamespace(own, hasUsers);
       plugIn(host, own, enterRouter);
-      router = [await startDnsmasq("router", routerConfig, enterRouter), own];
+      const serves = () =>
+        server === "Kea" ? startKea(folder, enterRouter) : startDnsmasq("router", routerConfig, enterRouter);
+      router = [await serves(), own];
     },
     stopRouter,
     stop: async () => {
@@ -128,6 +141,14 @@ function lanOf(folder: string, host: LanHost, children: ChildProgram[], hasUsers
       for (const child of children) await end(child);
     },
   };
+}
+
+/** Kea, without a boot file: as a router that knows nothing of booting. */
+async function startKea(folder: string, enterRouter: readonly string[]): Promise<ChildProgram> {
+  const file = join(folder, "kea.json");
+  writeFileSync(file, JSON.stringify(keaConfig(folder)));
+  const places = ["env", `KEA_PIDFILE_DIR=${folder}`, `KEA_LOCKFILE_DIR=${folder}`];
+  return await start([...enterRouter, ...places, "kea-dhcp4", "-c", file], "DHCP4_STARTED");
 }
 
 const unshare = ["unshare", "--net"];

@@ -32,6 +32,7 @@ export async function debianPackage({ version, epochSeconds, output, processor, 
   mkdirSync(join(folder, "usr/bin"), { recursive: true });
   symlinkSync("../lib/davit/bin/davit", join(folder, "usr/bin/davit"));
   copy(join(import.meta.dirname, "debian/davit.service"), join(folder, "usr/lib/systemd/system/davit.service"));
+  copy(join(import.meta.dirname, "debian/dhcp.conf"), join(folder, "usr/share/doc/davit/dhcp.conf"));
   write("etc/davit/davit.env", optionsFile());
   mkdirSync(join(folder, "etc/davit/objects"));
   const date = new Date(epochSeconds * 1000).toISOString().slice(0, 10);
@@ -73,7 +74,7 @@ Architecture: ${architecture}
 Maintainer: The davit authors <davit@davit.invalid>
 Installed-Size: ${kibibytes}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6, passwd
-Recommends: ca-certificates
+Recommends: ca-certificates, dnsmasq-base, ipxe, iproute2
 Section: admin
 Priority: optional
 Description: network boot for bare metal, configured by Kubernetes objects

@@ -9,10 +9,12 @@ import { BootError } from "../../boot/core/boot-error.ts";
 import { SlowWork, type SlowWorkOptions } from "../../boot/making/slow-work.ts";
 import { BootIndex, type BootView } from "../../boot/selection/boot-index.ts";
 import { Freshness } from "../../boot/selection/freshness.ts";
+import { httpLoaderFiles } from "../../dhcp/dhcp-service.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
 import { AssetDigests, type AssetDigestsOptions } from "../../http/assets/digests.ts";
 import type { AccessLog } from "../../http/boot/access-log.ts";
 import { type RefusalCounterOptions, refusalCounter } from "../../http/boot/answer.ts";
+import { loaderRoutes } from "../../http/boot/loader-routes.ts";
 import { reportRoute } from "../../http/boot/report.ts";
 import { bootHandler } from "../../http/boot/routes.ts";
 import type { BootSigners } from "../../http/boot/signatures.ts";
@@ -30,16 +32,20 @@ import { type Address, authority } from "../../lib/text/address.ts";
 import type { Feed } from "../../model/feed.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
-import type { ServiceConfig } from "../../options/serve.ts";
+import type { ServeConfig, ServiceConfig } from "../../options/serve.ts";
 import { advertisedAddress } from "../core/advertise.ts";
 import { connectionLimitOf, maxAssetFiles } from "../core/open-files.ts";
 import type { SecretKeys } from "../core/secret-keys.ts";
 import { reportingMachine } from "../ledger/machine-book.ts";
 import type { BootTls } from "./boot-tls.ts";
 
+/** Only `davit serve` has them. */
+type DhcpOptions = Partial<Pick<ServeConfig, "dhcp" | "loadersDir">>;
+
 /** Picks the options that decide how machines are answered. Boot threads get them, so none of them is a secret. */
-export function listenerConfig(config: ServiceConfig) {
+export function listenerConfig(config: ServiceConfig & DhcpOptions) {
   return {
+    ...dhcpOptionsOf(config),
     bootAddress: config.bootAddress,
     advertiseAddress: config.advertiseAddress,
     bootTlsClientCaFile: config.bootTlsClientCaFile,
@@ -55,6 +61,10 @@ export function listenerConfig(config: ServiceConfig) {
     clientLimitExempt: config.clientLimitExempt,
     trustedProxies: config.trustedProxies,
   };
+}
+
+function dhcpOptionsOf({ dhcp, loadersDir }: DhcpOptions): DhcpOptions {
+  return { dhcp, loadersDir };
 }
 
 interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
@@ -162,7 +172,11 @@ export class BootListener {
     };
     const onRefusal = refusalCounter({ metrics, nearMisses });
     const machineOf = ledger && ((token: string) => reportingMachine(ledger, token));
-    const routes = [this.assets, ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })])];
+    const routes = [
+      this.assets,
+      ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })]),
+      ...(config.dhcp === undefined ? [] : await loaderRoutes(await httpLoaderFiles(config.loadersDir))),
+    ];
     const handling = { configs: { render }, onRefusal, ...signers, accessLog, clients, large, routes };
     const onRefused = () => metrics.bootConnectionsRefused.inc();
     const servers = config.bootThreads * (tls === undefined ? 1 : 2);

@@ -1,4 +1,4 @@
-{{- /* With ranges dnsmasq is the network's DHCP server. Else it is a proxy-DHCP, which only adds what to boot. */ -}}
+{{- /* `davit serve --dhcp` writes the same text (src/dhcp/config.ts): change both. With ranges dnsmasq is the network's DHCP server. Else it is a proxy-DHCP, which only adds what to boot. */ -}}
 {{- define "davit.dnsmasq.config" -}}
 {{- with .Values.dnsmasq -}}
 {{- $script := printf "http://%s/chain.ipxe" $.Values.advertiseAddress -}}
@@ -16,12 +16,12 @@ bind-dynamic
 # dnsmasq opens it even as a proxy-DHCP.
 dhcp-leasefile=/run/dnsmasq.leases
 {{- if .ranges }}
-# A new pod has no leases: it takes over those that machines still have.
+# At its start it has no leases: it takes over those that machines still have.
 dhcp-authoritative
 {{- range .ranges }}
 dhcp-range={{ . }}
 {{- end }}
-# Without an address no router: the default would be this node.
+# Without an address no router: the default would be this computer.
 dhcp-option=option:router{{ with .router }},{{ . }}{{ end }}
 {{- else }}
 dhcp-range={{ .subnet }},proxy
