@@ -31,6 +31,11 @@ const documents = [
   profileDocument("lab/raw", {
     templates: { ignition: template(rawIgnition, true), generic: template("{{#if x}}y{{/if}}") },
   }),
+  profileDocument("lab/butane", {
+    templates: { ignition: template("variant: fcos\nversion: 1.5.0\nsystemd: {units: [{name: {{unit}} }]}\n") },
+  }),
+  groupDocument("lab/butane", { profile: "butane", selector: { os: "fcos" }, metadata: { unit: "a.service" } }),
+  groupDocument("lab/mistaken", { profile: "butane", selector: { os: "flatcar" }, metadata: { unit: "a.servise" } }),
   profileDocument("lab/script", {
     templates: { cloudConfig: template("#!/bin/sh\necho {{role}}\n"), generic: template("{{role}}\n") },
   }),
@@ -123,6 +128,15 @@ it("`/cloud`: the documented shape, as plain text", async () => {
 it("`/ignition`: version and units with both spellings of enable, as rendered", async () => {
   const config = JSON.parse(await bodyOf(`/ignition?${query}`));
   expect(config).toEqual({ ignition: { version: "3.4.0" }, systemd: { units: [unit] }, os: "debian" });
+});
+
+it("`/ignition`: Butane as the config that it becomes, and never as it is", async () => {
+  const answer = await server.get("/ignition?os=fcos");
+  expect(answer.body.toString()).toBe('{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"a.service"}]}}\n');
+  expect(headerOf(answer, "Content-Type")).toBe("application/json");
+  const mistaken = await server.read("/ignition?os=flatcar");
+  expect(mistaken.status).toBe(500);
+  expect(mistaken.body).not.toContain("variant");
 });
 
 it("`/ignition`: a finished document byte for byte, its braces untouched", async () => {

@@ -140,7 +140,7 @@ const templateFindings = {
   "invalid-cloud-config": error("/cloud is answered 500: no cloud-config and no script", "Correct the template"),
   "invalid-generic": error("/generic is answered 500: not JSON, which its format says it is", "Correct the template"),
   "result-too-large": error(
-    "A YAML result or a boot script is larger than 1 MiB, or a kernel line than 64 KiB",
+    "A YAML result or a boot script is larger than 1 MiB, a config from Butane than 8 MiB, a kernel line than 64 KiB",
     "Make it smaller, or write JSON",
   ),
   "ignition-refused": error("Ignition refuses a config and ends in its emergency shell", "Correct the field"),

@@ -35,7 +35,7 @@ export function keyOf(list: string, entry: JsonValue | undefined): JsonValue | u
   return key === undefined ? undefined : entry[key];
 }
 
-/** Returns a config with the members of both. @param name of the list, for values that are lists. */
+/** Returns a config with the members of both. Lists keep the order of the parent. */
 export function merged(parent: JsonObject, child: JsonObject): JsonObject {
   const both = Object.entries(parent).flatMap(([name, value]) =>
     child[name] === undefined ? [] : [[name, mergedValue(name, value, child[name])] as const],
