@@ -26,6 +26,8 @@ interface AskOptions {
   readonly isEnough?: (answer: DhcpAnswer) => boolean;
   readonly clock: Pick<Clock, "sleep">;
   readonly random: () => number;
+  /** Ends the wait early, too. */
+  readonly stop?: AbortSignal;
 }
 
 const clientPort = 68;
@@ -33,6 +35,10 @@ const serverPort = 67;
 const bootServerPort = 4011;
 /** A server that was busy gets the question again. */
 const repeatMs = 1_500;
+const causes: Readonly<Record<string, string>> = {
+  EACCES: "Cannot ask as a DHCP client, from UDP port 68: run this as root",
+  EADDRINUSE: "UDP port 68 is in use: stop the DHCP client of this computer meanwhile",
+};
 /** More answers to one question are dropped. */
 const maxAnswers = 16;
 
@@ -41,8 +47,9 @@ const maxAnswers = 16;
  * @throws {StartError} if this computer cannot ask from port 68.
  */
 export async function askNetwork(options: AskOptions): Promise<readonly (readonly DhcpAnswer[])[]> {
-  const { address, kinds, waitMs, isEnough = () => false, clock, random } = options;
+  const { address, kinds, waitMs, isEnough = () => false, clock, random, stop } = options;
   const end = new AbortController();
+  const ending = AbortSignal.any([end.signal, ...(stop === undefined ? [] : [stop])]);
   // A locally administered address, which no card has. All questions have one: a server then pings one address only.
   const mac = Uint8Array.of(2, ...Array.from({ length: 5 }, () => Math.floor(random() * 256)));
   const questions = kinds.map(
@@ -61,9 +68,9 @@ export async function askNetwork(options: AskOptions): Promise<readonly (readonl
   try {
     sender.setBroadcast(true);
     const send = (message: Buffer, port: number, to: string) => sender.send(message, port, to, () => undefined);
-    for (let leftMs = waitMs; leftMs > 0 && !end.signal.aborted; leftMs -= repeatMs) {
+    for (let leftMs = waitMs; leftMs > 0 && !ending.aborted; leftMs -= repeatMs) {
       for (const question of questions) question.send(address, send);
-      await clock.sleep(Math.min(repeatMs, leftMs), end.signal);
+      await clock.sleep(Math.min(repeatMs, leftMs), ending);
     }
   } finally {
     receiver.close();
@@ -122,15 +129,12 @@ async function openSocket(
     await promise;
   } catch (error) {
     socket.close();
-    throw new StartError(cannotAsk(codeOf(error)), { cause: error });
+    const code = codeOf(error) ?? "unknown error";
+    throw new StartError(causes[code] ?? `Cannot ask from UDP port 68 (${code}): check the interface`, {
+      cause: error,
+    });
   }
   // An ICMP error of one server must not end the rest.
   socket.on("error", () => undefined).on("message", heard);
   return socket;
-}
-
-function cannotAsk(code: string | undefined): string {
-  if (code === "EACCES") return "Cannot ask as a DHCP client, from UDP port 68: run this as root";
-  if (code === "EADDRINUSE") return "UDP port 68 is in use: stop the DHCP client of this computer meanwhile";
-  return `Cannot ask from UDP port 68 (${code ?? "unknown error"}): check the address of the interface`;
 }

@@ -62,6 +62,7 @@ export class DnsmasqChild {
   readonly #ending = new AbortController();
   readonly #stopping: AbortSignal;
   #process: ChildProcess | undefined;
+  /** Of those that are about no single request. */
   #lastLine = "";
   #dropped = 0;
   #problem: string | undefined;
@@ -84,10 +85,15 @@ export class DnsmasqChild {
    */
   async start(): Promise<void> {
     const { clock } = this.#options;
-    const limit = new AbortController();
-    const ended = this.#run(() => limit.abort());
-    await Promise.race([ended, clock.sleep(startLimitMs, limit.signal)]);
-    if (!limit.signal.aborted) {
+    const over = new AbortController();
+    let isStarted = false;
+    const ended = this.#run(() => {
+      isStarted = true;
+      over.abort();
+    });
+    void ended.then(() => over.abort());
+    await clock.sleep(startLimitMs, over.signal);
+    if (!isStarted) {
       await this.stop();
       throw new StartError(`Cannot start dnsmasq: ${this.#lastLine || "it is silent"}`);
     }
@@ -160,7 +166,7 @@ export class DnsmasqChild {
     const text = raw.replace(/^\w{3} [ \d]\d [\d:]{8} (?=dnsmasq)/, "").replace(/^dnsmasq[\w-]*(\[\d+\])?: /, "");
     const line = visible(text.slice(0, maxLineLength));
     if (line === "") return;
-    this.#lastLine = sentenceOfLine(line);
+    if (!/^(\d|sent |file )/.test(line)) this.#lastLine = line;
     if (startedLine.test(line)) started();
     if (!this.#lines.tryTake()) {
       this.#dropped += 1;
@@ -171,12 +177,6 @@ export class DnsmasqChild {
     if (detailLine.test(line)) log.debug({ line }, "dnsmasq");
     else log.info({ line }, "dnsmasq");
   }
-}
-
-/** Adds the cure to what dnsmasq says of its start. */
-function sentenceOfLine(line: string): string {
-  const isInUse = /Address already in use/.test(line);
-  return isInUse ? `${line}: stop the other DHCP or TFTP server of this computer` : line;
 }
 
 function isRunning({ pid, exitCode, signalCode }: ChildProcess): boolean {

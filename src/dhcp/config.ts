@@ -32,6 +32,11 @@ export interface DnsmasqConfigOptions {
 const architectures =
   "x86PC PC98 IA64_EFI Alpha Arc_x86 Intel_Lean_Client IA32_EFI x86-64_EFI Xscale_EFI BC_EFI ARM32_EFI ARM64_EFI";
 
+const dynamicLines = [
+  "# Not bind-interfaces, with which tftp-single-port sends nothing (dnsmasq 2.90).",
+  "bind-dynamic",
+];
+
 /** The signs that have no meaning in a line of dnsmasq: no comma, quote, space, `#`, or end of the line. */
 const plainWord = /^[\w./:[\]-]+$/;
 
@@ -50,7 +55,7 @@ export function dnsmasqConfig(options: DnsmasqConfigOptions): string {
     "log-facility=-",
     "log-dhcp",
     ...(user === undefined ? [] : ["# The user that it is. Another one would lose the capabilities.", `user=${user}`]),
-    ...(device === undefined ? [] : interfaceLines(device)),
+    ...(device === undefined ? [] : [`interface=${device}`, ...dynamicLines]),
     "# dnsmasq opens it even as a proxy-DHCP.",
     `dhcp-leasefile=${leaseFile}`,
     ...roleLines(role),
@@ -69,14 +74,6 @@ export function dnsmasqConfig(options: DnsmasqConfigOptions): string {
       .flatMap(([firmware, file]) => loaderLines(role, firmware, file, script)),
     ...("ranges" in role ? Object.entries(httpLoaders).flatMap(([number, url]) => httpLines(number, url)) : []),
   ].join("\n");
-}
-
-function interfaceLines(device: string): readonly string[] {
-  return [
-    `interface=${device}`,
-    "# Not bind-interfaces, with which tftp-single-port sends nothing (dnsmasq 2.90).",
-    "bind-dynamic",
-  ];
 }
 
 function roleLines(role: DhcpRole): readonly string[] {

@@ -147,11 +147,8 @@ export class DhcpService {
   async #assertAlone(log: Log): Promise<void> {
     const [other] = await this.#otherServers(log);
     if (other === undefined) return;
-    const { device } = this.#checked.network;
-    throw new StartError(
-      `Two DHCP servers: ${visible(other)} already gives addresses on "${device}": give --dhcp proxy, or stop that ` +
-        "server",
-    );
+    const place = `already gives addresses on "${this.#checked.network.device}"`;
+    throw new StartError(`Two DHCP servers: ${other} ${place}: give --dhcp proxy, or stop that server`);
   }
 
   async #lookForServer(log: Log): Promise<void> {

@@ -15,29 +15,32 @@ export const firmwareKinds: readonly FirmwareKind[] = [
   { name: "arm64, HTTP Boot", architecture: 19, vendorClass: "HTTPClient" },
 ];
 
-/** A line of the table: what one server answers to one kind of firmware. */
-export type AnswerRow = readonly [kind: string, server: string, address: string, boots: string];
-
-/** Returns a line for each answer, and one for each kind that nobody answers. Texts of servers are made visible. */
-export function answerRows(answers: readonly (readonly DhcpAnswer[])[]): readonly AnswerRow[] {
-  return firmwareKinds.flatMap(({ name }, at): readonly AnswerRow[] => {
+/**
+ * Returns a row for each answer, with the kind, the server, the address and the boot file, and one for each kind that
+ * nobody answers. Texts of servers are made visible.
+ */
+export function answerRows(answers: readonly (readonly DhcpAnswer[])[]): readonly (readonly string[])[] {
+  return firmwareKinds.flatMap(({ name }, at) => {
     const own = answers[at] ?? [];
-    if (own.length === 0) return [[name, "nobody", "", ""]];
-    return own.map((answer): AnswerRow => [name, answer.server, answer.address ?? "", bootText(answer)]);
+    if (own.length === 0) return [[name, "nobody"]];
+    return own.map((answer) => [name, answer.server, answer.address ?? "", bootText(answer)]);
   });
+}
+
+function isUrl({ file }: Pick<DhcpAnswer, "file">): boolean {
+  return /^https?:\/\//.test(file);
 }
 
 function bootText({ file, nextServer }: DhcpAnswer): string {
   if (file === "") return "";
-  const shownFile = visible(file);
-  return /^[a-z]+:\/\//.test(file) ? shownFile : `${shownFile} by TFTP from ${visible(nextServer) || "nowhere"}`;
+  return isUrl({ file }) ? visible(file) : `${visible(file)} by TFTP from ${visible(nextServer) || "nowhere"}`;
 }
 
 /** Returns what keeps machines from a boot, one sentence each. */
 export function answerProblems(answers: readonly (readonly DhcpAnswer[])[]): readonly string[] {
   const giving = serversThat(answers, ({ address }) => address !== undefined);
   const naming = serversThat(answers, ({ file }) => file !== "");
-  const silent = firmwareKinds.filter(({ isIpxe }, at) => isIpxe === true && !answers[at]?.some(isScript));
+  const silent = firmwareKinds.filter(({ isIpxe }, at) => isIpxe === true && !answers[at]?.some(isUrl));
   return [
     ...(giving.length === 0 ? ["No server gives addresses: start a DHCP server, or davit serve --dhcp FROM,TO"] : []),
     ...(giving.length > 1 ? [`Several servers give addresses: ${giving.join(", ")}: stop all but one`] : []),
@@ -63,8 +66,4 @@ function serversThat(
         .map(({ server }) => server),
     ),
   ].toSorted();
-}
-
-function isScript({ file }: DhcpAnswer): boolean {
-  return /^https?:\/\//.test(file);
 }

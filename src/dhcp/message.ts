@@ -10,7 +10,7 @@ export interface FirmwareKind {
   /** The first word of option 60. */
   readonly vendorClass: "PXEClient" | "HTTPClient";
   /** True for iPXE, which also sends the options 77 and 175. */
-  readonly isIpxe?: true;
+  readonly isIpxe?: boolean;
 }
 
 /** What a server answers. Texts are empty if it does not say them, and may have any character. */
@@ -64,14 +64,11 @@ export function bootServerRequest(
   return messageOf(kind, ids, { type: 3, flags: 0, client: ipv4Number(client) ?? 0, options });
 }
 
-interface MessageParts {
-  readonly type: number;
-  readonly flags: number;
-  readonly client: number;
-  readonly options: readonly Buffer[];
-}
-
-function messageOf(kind: FirmwareKind, { transaction, mac }: QuestionIds, parts: MessageParts): Buffer {
+function messageOf(
+  { architecture, vendorClass, isIpxe = false }: FirmwareKind,
+  { transaction, mac }: QuestionIds,
+  parts: Readonly<Record<"type" | "flags" | "client", number>> & { readonly options: readonly Buffer[] },
+): Buffer {
   const fixed = Buffer.alloc(fixedBytes + 4);
   // A request of Ethernet, with six bytes of address.
   fixed.set([1, 1, 6, 0]);
@@ -80,7 +77,6 @@ function messageOf(kind: FirmwareKind, { transaction, mac }: QuestionIds, parts:
   fixed.writeUInt32BE(parts.client, 12);
   fixed.set(mac, 28);
   fixed.writeUInt32BE(cookie, fixedBytes);
-  const { architecture, vendorClass, isIpxe = false } = kind;
   const number = String(architecture).padStart(5, "0");
   return Buffer.concat([
     fixed,

@@ -1,30 +1,25 @@
 /** Checks before dnsmasq starts: the interface, the range, davit's rights, and the UDP ports. */
 
 import { execFile } from "node:child_process";
-import { createSocket } from "node:dgram";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { codeOf } from "../lib/errors.ts";
 import { StartError } from "../lib/start-error.ts";
 import { type AddressRange, ipv4Number, ipv4Text } from "../lib/text/ipv4.ts";
 import { visible } from "../lib/text/visible.ts";
 
-/** The network of an interface. */
-export interface MachineNetwork {
+/** An IPv4 address of this computer. */
+export interface DeviceAddress {
+  /** The network interface. */
   readonly device: string;
-  /** The computer's own IPv4 address there. */
   readonly address: string;
-  /** The address of the network itself, such as 192.168.1.0. */
-  readonly subnet: string;
-  /** The length of the prefix, in bits. */
+  /** The length of the network's prefix, in bits. */
   readonly prefix: number;
 }
 
-/** An IPv4 address of an interface. */
-export interface DeviceAddress {
-  readonly device: string;
-  readonly address: string;
-  readonly prefix: number;
+/** The network of an interface. */
+export interface MachineNetwork extends DeviceAddress {
+  /** The address of the network itself, such as 192.168.1.0. */
+  readonly subnet: string;
 }
 
 /** Daemons and tools of the system are not on every user's PATH. */
@@ -117,57 +112,19 @@ export async function mayChangeUser(): Promise<boolean> {
   });
 }
 
-/** @throws {StartError} if another program of this computer has one of the ports that dnsmasq opens. */
+/**
+ * Asks `ss` who has the ports that dnsmasq opens. Without `ss`, dnsmasq itself finds most of them in use.
+ * @throws {StartError} if another program of this computer has one of them.
+ */
 export async function assertPortsFree({ device, address }: MachineNetwork, isProxy: boolean): Promise<void> {
-  const ports = [
-    { port: 67, host: "0.0.0.0" },
-    { port: 69, host: address },
-    ...(isProxy ? [{ port: 4011, host: "0.0.0.0" }] : []),
-  ];
-  for (const { port, host } of ports) {
-    const code = await bindCode(port, host);
-    if (code === undefined) continue;
-    const users = code === "EADDRINUSE" ? await usersOf(port) : [];
-    const others = users.filter(({ on }) => on === undefined || on === device);
-    // Such as the dnsmasq of libvirt on a bridge of its own.
-    if (users.length > 0 && others.length === 0) continue;
-    const names = [...new Set(others.flatMap(({ program }) => (program === undefined ? [] : [program])))].join(", ");
-    throw new StartError(
-      code === "EADDRINUSE"
-        ? `UDP port ${port} is in use${names && ` by ${names}`}: stop that DHCP or TFTP server, or leave out --dhcp`
-        : `Cannot open UDP port ${port} on ${host} (${code}): --dhcp needs it`,
-    );
-  }
-}
-
-/** Returns the code of the error when a port is opened; undefined if it is free. */
-async function bindCode(port: number, host: string): Promise<string | undefined> {
-  const socket = createSocket("udp4");
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  socket.once("error", (error) => resolve(codeOf(error) ?? "unknown error"));
-  socket.bind({ port, address: host, exclusive: true }, () => resolve(undefined));
-  const code = await promise;
-  socket.close();
-  return code;
-}
-
-interface PortUser {
-  /** The interface that its socket is bound to; undefined: all. */
-  readonly on: string | undefined;
-  readonly program: string | undefined;
-}
-
-/** Asks `ss` who has a UDP port; empty where `ss` is missing. */
-async function usersOf(port: number): Promise<readonly PortUser[]> {
-  try {
-    const { stdout } = await promisify(execFile)("ss", ["-Hulnp4", `sport = :${port}`], atSystem);
-    const lines = stdout.split("\n").filter((line) => line !== "");
-    return lines.map((line) => {
-      const [, on] = /\s\S+%(\S+):\d+\s/.exec(line) ?? [];
-      const [, program] = /users:\(\("([^"]+)"/.exec(line) ?? [];
-      return { on, program: program === undefined ? undefined : visible(program) };
-    });
-  } catch {
-    return [];
+  const query = [67, 69, ...(isProxy ? [4011] : [])].map((port) => `sport = :${port}`).join(" or ");
+  const { stdout } = await promisify(execFile)("ss", ["-Hulnp", query], atSystem).catch(() => ({ stdout: "" }));
+  for (const line of stdout.split("\n")) {
+    const [, host = "", on = device, port] = /^\S+\s+\d+\s+\d+\s+(\S+?)(?:%(\S+))?:(\d+)\s/.exec(line) ?? [];
+    // Others do not disturb, such as the dnsmasq of libvirt on a bridge of its own.
+    if (port === undefined || on !== device || !["0.0.0.0", "*", "[::]", address].includes(host)) continue;
+    const [, program = "another program"] = /users:\(\("([^"]+)"/.exec(line) ?? [];
+    const cure = "stop that DHCP or TFTP server, or leave out --dhcp";
+    throw new StartError(`UDP port ${port} is in use by ${visible(program)}: ${cure}`);
   }
 }
