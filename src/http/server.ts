@@ -74,6 +74,8 @@ export interface ServerOptions<Visit> {
 
 /** What a listener does with its requests. */
 export interface Handler<Visit> {
+  /** Returns the request in the form that everything else reads, also logs and errors. Unless given, as it was sent. */
+  rewrite?(exchange: Exchange): Exchange;
   /**
    * Called for each request before `handle`, which gets the result as `visit`. `begin` must not answer. It also sees
    * requests that are then refused for their head. It does not see requests that the limits on connections or unread
@@ -155,10 +157,11 @@ function answering<Visit>(
   { limit, maxTargetBytes }: { readonly limit: ConnectionLimit | undefined; readonly maxTargetBytes: number },
 ): RequestListener {
   const { handler, unsent } = options;
+  const rewrite = handler.rewrite ?? ((exchange) => exchange);
   const turn = new TurnAnswers();
   return (request, response) => {
     if (!(response instanceof WireResponse)) throw new TypeError("A server answers with its own class of response");
-    const exchange = exchangeOf(request, response);
+    const exchange = rewrite(exchangeOf(request, response));
     const fail = (thrown: unknown) => sendFailure(thrown, exchange, options);
     try {
       // A refused connection gets a 503 and nothing else. So does a client that does not read its answers.

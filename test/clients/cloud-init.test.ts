@@ -1,4 +1,4 @@
-/** Debian's cloud-init reads its user-data and meta-data from a running davit, by the URL that docs/use/templates.md has. */
+/** Debian's cloud-init reads its user-data and meta-data from a running davit, by the URLs that docs/use/templates.md has. */
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -16,17 +16,35 @@ const program = fileURLToPath(new URL("./cloud-init/seed.py", import.meta.url));
 const python = "/usr/bin/python3";
 const run = promisify(execFile);
 
-/** The page's Profile, and a Group for each of two machines. */
+const head = (kind: string, name: string) =>
+  `apiVersion: davit.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\n`;
+
+/** The Profile of the page's example; a Profile of generic parts for the page's URL with `%s`; and their Groups. */
 function manifests(): string {
-  const [spec = ""] = blocksOf(readPage("use/templates.md"), "yaml").filter((block) => block.includes("ds=nocloud;"));
-  const profile = spec.replace("  boot:\n", "  boot:\n    kernel: /assets/vmlinuz\n");
-  const head = (kind: string, name: string) =>
-    `apiVersion: davit.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\n`;
-  const group = (name: string, mac: string) =>
-    `${head("Group", name)}spec:\n  profileRef: {name: cloud}\n  selector: {matchLabels: {mac: "${mac}"}}\n` +
+  const page = readPage("use/templates.md");
+  const [spec = ""] = blocksOf(page, "yaml").filter((block) => block.includes("ds=nocloud;"));
+  const [parts = ""] = /s=\{\{davit\.url\}\}\/generic\/%s\?\S+?(?=`)/.exec(page) ?? [];
+  const kernel = "  boot:\n    kernel: /assets/vmlinuz\n";
+  const profiles = [
+    `${head("Profile", "cloud")}${spec.replace("  boot:\n", kernel)}\n`,
+    `${head("Profile", "parts")}spec:\n${kernel}    args: ["ds=nocloud;${parts}"]\n  genericParts:\n${Object.entries({
+      "user-data": '"#cloud-config\\nhostname: {{json hostname}}\\n"',
+      "meta-data": '"instance-id: {{json hostname}}\\n"',
+      "vendor-data": '"#cloud-config\\n"',
+      "network-config": '"{}"',
+    })
+      .map(([name, inline]) => `    - {name: ${name}, inline: ${inline}}\n`)
+      .join("")}`,
+  ];
+  const group = (name: string, profile: string, mac: string) =>
+    `${head("Group", name)}spec:\n  profileRef: {name: ${profile}}\n  selector: {matchLabels: {mac: "${mac}"}}\n` +
     `  metadata: {hostname: ${name}}\n`;
-  const groups = [group("node-1", "52:54:00:00:00:01"), group("node-2", "52:54:00:00:00:02")];
-  return [`${head("Profile", "cloud")}${profile}\n`, ...groups].join("---\n");
+  const groups = [
+    group("node-1", "cloud", "52:54:00:00:00:01"),
+    group("node-2", "cloud", "52:54:00:00:00:02"),
+    group("node-3", "parts", "52:54:00:00:00:03"),
+  ];
+  return [...profiles, ...groups].join("---\n");
 }
 
 describe.skipIf(missing("cloud-init"))("cloud-init", () => {
@@ -67,12 +85,24 @@ describe.skipIf(missing("cloud-init"))("cloud-init", () => {
     { name: "node-2", mac: "52-54-00-00-00-02", word: "nocloud-net" },
   ])("gets the files of $name by the argument of its boot script (ds=$word)", async ({ name, mac, word }) => {
     const argument = await argumentOf(mac);
-    expect(argument).toContain(`/generic/%s?uuid=a1b2c3d4-0000-4000-8000-000000000999&mac=${mac}`);
+    expect(argument).toMatch(new RegExp(`^ds=nocloud;s=http://[^/]+/nocloud/${mac}/$`));
     expect(await seed(argument.replace("nocloud", word))).toEqual({
       found: true,
-      instanceId: name,
-      hostname: null,
+      instanceId: mac.replaceAll("-", ":"),
+      hostname: name,
       userData: `#cloud-config\nhostname: "${name}"\n`,
+      vendorData: "",
+    });
+  });
+
+  it("gets generic parts by a URL with %s", async () => {
+    const argument = await argumentOf("52-54-00-00-00-03");
+    expect(argument).toContain("/generic/%s?uuid=a1b2c3d4-0000-4000-8000-000000000999&zone=a");
+    expect(await seed(argument.replace("&zone=a", "&mac=52-54-00-00-00-03"))).toEqual({
+      found: true,
+      instanceId: "node-3",
+      hostname: null,
+      userData: '#cloud-config\nhostname: "node-3"\n',
       vendorData: "#cloud-config\n",
     });
   });

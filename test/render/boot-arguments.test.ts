@@ -45,6 +45,11 @@ function outcomeOf(read: () => readonly string[]): readonly string[] | string {
   }
 }
 
+it("an argument of cloud-init keeps its semicolon", () => {
+  const argument = "ds=nocloud;s=http://192.0.2.1:8080/nocloud/52-54-00-00-00-01/";
+  expect(readBoth({ args: [argument] }, "")).toEqual({ ipxe: [argument], grub: [argument] });
+});
+
 describe("a value is one argument to Linux, whoever hands it over", () => {
   it.each([
     "two words",

@@ -28,7 +28,7 @@ export interface RequestedMachine {
 /** What is known of a request when it begins. */
 export interface BegunRequest {
   readonly method: string;
-  /** As sent, without the query, and without the token of a report. */
+  /** Without the query, and without the token of a report. `/by/` and `/nocloud/` as in `byQuery`. */
   readonly path: string;
   readonly rawQuery: string;
   /** The route that answers; undefined for an unknown path. */

@@ -23,6 +23,8 @@ import type { Handler } from "../server.ts";
 import { hasValidCertificate } from "../server-tls.ts";
 import type { AccessLog, LoggedRequest } from "./access-log.ts";
 import { answerMachine, type Configs, partRoute, type RefusalSink } from "./answer.ts";
+import { byQuery } from "./by-path.ts";
+import { exceptForWantOfPart, type NocloudFile, nocloudFile, nocloudFiles } from "./nocloud.ts";
 import {
   type BootSigners,
   publicKeys,
@@ -77,6 +79,14 @@ interface Endpoint {
   readonly render: (exchange: Exchange, visit: BootVisit, rawQuery: string) => Soon<Rendered>;
 }
 
+/** A request, with the query to use. */
+interface Asked {
+  readonly exchange: Exchange;
+  readonly visit: BootVisit;
+  /** As in `Endpoint`. */
+  readonly rawQuery: string;
+}
+
 type Limits = Required<Pick<BootHandlerOptions, "clients" | "large">>;
 
 /** Makes the handler of the boot listener. */
@@ -91,20 +101,27 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     ...others
   } = options;
   const { transport = "http", asksForCertificate = false, clock = systemClock, ...signers } = others;
+  const configOf = (name: ConfigName, { exchange, visit, rawQuery }: Asked, sink = onRefusal) => {
+    const { request } = exchange;
+    // Boot scripts are for firmware, which has no client certificate.
+    if (asksForCertificate && !isLoader(name) && !hasValidCertificate(request, clock.nowMs()))
+      throw new RequestError("noClientCertificate");
+    const userAgent = request.headers["user-agent"] ?? "";
+    // Called only for large or slow configs: reading an address takes time.
+    const client = () => clients.ofRequest(request);
+    const address = () => clients.addressOf(request);
+    const labels = labelsFromQuery(rawQuery);
+    const asked = { labels, rawQuery, userAgent, transport, client, mayClaim: mayClaim(exchange, visit), address };
+    return answerMachine({ configs, onRefusal: sink }, name, asked, visit);
+  };
   const machinesOwn = (nameIn: (visit: BootVisit) => ConfigName): Endpoint["render"] => {
+    return (exchange, visit, rawQuery) => configOf(nameIn(visit), { exchange, visit, rawQuery });
+  };
+  const nocloud = (file: NocloudFile): Endpoint["render"] => {
     return (exchange, visit, rawQuery) => {
-      const { request } = exchange;
-      const name = nameIn(visit);
-      // Boot scripts are for firmware, which has no client certificate.
-      if (asksForCertificate && !isLoader(name) && !hasValidCertificate(request, clock.nowMs()))
-        throw new RequestError("noClientCertificate");
-      const userAgent = request.headers["user-agent"] ?? "";
-      // Called only for large or slow configs: reading an address takes time.
-      const client = () => clients.ofRequest(request);
-      const address = () => clients.addressOf(request);
-      const labels = labelsFromQuery(rawQuery);
-      const asked = { labels, rawQuery, userAgent, transport, client, mayClaim: mayClaim(exchange, visit), address };
-      return answerMachine({ configs, onRefusal }, name, asked, visit);
+      const asked = { exchange, visit, rawQuery };
+      const optional = (name: ConfigName) => configOf(name, asked, onRefusal && exceptForWantOfPart(onRefusal));
+      return nocloudFile(file, { visit, config: (name) => configOf(name, asked), optional });
     };
   };
   const endpoints: readonly Endpoint[] = [
@@ -112,6 +129,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     { url: "/chain.ipxe", render: (_exchange, _visit, rawQuery) => chained(rawQuery) },
     ...configNames.map((name) => ({ url: `/${name}`, render: machinesOwn(() => name) })),
     { url: partRoute, render: machinesOwn(askedPart) },
+    ...nocloudFiles.map((file) => ({ url: `/nocloud/${file}`, render: nocloud(file) })),
   ];
   const limits = { clients, large };
   const table = new RouteTable<BootRoute>([
@@ -121,6 +139,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     ...routes,
   ]);
   return {
+    rewrite: byQuery,
     begin: (exchange) => {
       const visit = visitOf(table, exchange);
       accessLog?.(exchange, visit);
