@@ -13,7 +13,7 @@ import { identityLabels } from "../../model/labels/labels.ts";
 import { signatureForms } from "./signatures.ts";
 
 /** A request's path and query, as in `Exchange`. */
-interface Target {
+interface RequestTarget {
   readonly path: string;
   readonly rawQuery: string;
 }
@@ -27,7 +27,7 @@ const nocloud = /^\/nocloud\/([^/]+)(\/[^/]+)$/;
  * another value of this label, davit treats both as it treats a label that is sent twice.
  * @returns the target itself, if its path names no machine.
  */
-export function byQuery<Asked extends Target>(target: Asked): Asked {
+export function byQuery<Asked extends RequestTarget>(target: Asked): Asked {
   const { path, rawQuery } = target;
   if (!path.startsWith("/by/") && !path.startsWith("/nocloud/")) return target;
   const [, kind, value = "", rest = ""] = withKind.exec(path) ?? [];

@@ -80,7 +80,7 @@ interface Endpoint {
 }
 
 /** A request, with the query to use. */
-interface Asked {
+interface QueriedExchange {
   readonly exchange: Exchange;
   readonly visit: BootVisit;
   /** As in `Endpoint`. */
@@ -101,7 +101,7 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     ...others
   } = options;
   const { transport = "http", asksForCertificate = false, clock = systemClock, ...signers } = others;
-  const configOf = (name: ConfigName, { exchange, visit, rawQuery }: Asked, sink = onRefusal) => {
+  const configOf = (name: ConfigName, { exchange, visit, rawQuery }: QueriedExchange, sink = onRefusal) => {
     const { request } = exchange;
     // Boot scripts are for firmware, which has no client certificate.
     if (asksForCertificate && !isLoader(name) && !hasValidCertificate(request, clock.nowMs()))
