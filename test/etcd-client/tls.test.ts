@@ -1,6 +1,6 @@
 /** The client of etcd v3 over TLS: authorities, names, client certificates, and what the messages say. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -106,6 +106,14 @@ describe.skipIf(missing("etcd", "openssl"))("EtcdClient over TLS", () => {
     await expect(toPlain.range({ key: "k" })).rejects.toThrow("use http:// in the endpoint if it does not speak TLS");
     const toSecure = open(new URL(`http://127.0.0.1:${port(secure)}`));
     await expect(toSecure.range({ key: "k" })).rejects.toThrow("it speaks TLS: use https:// in the endpoint");
+  });
+
+  it("trusts nobody by an empty CA file, and says when a file is gone", async () => {
+    const empty = open(secure.urls[0], { ...trusting(user), ca: () => "\n" });
+    await expect(empty.range({ key: "k" })).rejects.toThrow("the CA file is empty");
+    const gone = { ...trusting(user), cert: () => readFileSync(join(import.meta.dirname, "absent"), "utf8") };
+    const sentence = "a file of davit's certificates cannot be read";
+    await expect(open(secure.urls[0], gone).range({ key: "k" })).rejects.toThrow(sentence);
   });
 
   it("names a key that does not fit", async () => {

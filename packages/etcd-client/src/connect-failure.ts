@@ -32,6 +32,7 @@ const sentences: readonly Sentence[] = [
   { codes: /^ECONNREFUSED$/, text: "nothing listens there" },
   { codes: /^(ENOTFOUND|EAI_AGAIN)$/, text: "its name is not known: correct the endpoint, or look at DNS" },
   { codes: /^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/, text: "it cannot be reached: look at routes and firewalls" },
+  { codes: /^(ENOENT|EACCES|EISDIR|ENOTDIR)$/, text: "a file of davit's certificates cannot be read" },
   { codes: /^CERT_HAS_EXPIRED$/, text: "its certificate has expired", isDenied: true },
   { codes: /^CERT_NOT_YET_VALID$/, text: "its certificate is not valid yet: look at the clocks", isDenied: true },
   {

@@ -187,6 +187,8 @@ function openSocket(url: URL, tls: EtcdTls): Socket {
   const place = { ...placeOf(url), noDelay: true };
   if (!isTls(url)) return connectTcp(place);
   const [ca, cert, key] = [tls.ca?.(), tls.cert?.(), tls.key?.()];
+  // Node takes an empty text for none, and would trust every public authority.
+  if (ca?.trim() === "") throw new ConnectFailure("the CA file is empty: it needs the certificate of its authority");
   return connectTls({
     ...place,
     ALPNProtocols: ["h2"],
