@@ -5,6 +5,7 @@ import { labelsFromQuery } from "../../src/model/labels/labels.ts";
 import { tombstonePath } from "../../src/model/objects/documents.ts";
 import type { GroupSpec } from "../../src/model/objects/group.ts";
 import type { ProfileContent } from "../../src/model/objects/profile.ts";
+import type { InstallPlan } from "../../src/model/permits/permit.ts";
 import { TooLongHere } from "../../src/render/template/limits.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
@@ -144,11 +145,14 @@ describe("a machine whose permit is closed", () => {
     expect(desk.asked).toMatchObject([{ purpose: "script", mayClaim: true }]);
   });
 
-  it("is answered 404 where the plan says so", async () => {
-    const none = profileDocument("lab/web", { ...content, install: { ...plan, then: "notFound" } });
+  it.each<[part: Partial<InstallPlan>, answer: string]>([
+    [{ then: "notFound" }, "noPart"],
+    [{ disk: { bios: 0x81 } }, `iseq \${platform} efi || ${sanboot.replace("0x80", "0x81")}`],
+  ])("boots as the plan says: %j", async (part, answer) => {
+    const none = profileDocument("lab/web", { ...content, install: { ...plan, ...part } });
     const { configs, ledger } = gateWorld([none, group(), synced]);
     ledger.entries = [entry({ state: "Installed" })];
-    expect(await answerOf(configs, asMac)).toBe("noPart");
+    expect(await answerOf(configs, asMac)).toBe(answer);
   });
 
   it("boots its disk while the script of the others stays cached", async () => {

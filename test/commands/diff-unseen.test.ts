@@ -161,6 +161,7 @@ describe("a grant", () => {
 
 describe("a field of a Profile that no config shows", () => {
   const install = { effect: "Install", install: { then: "exit" } };
+  const onDrive = (bios: number) => ({ ...install, install: { then: "sanboot", disk: { bios } } });
   const sealed = (serve: string) => ({
     ...install,
     generic: { templateFrom: { secretKeyRef: { name: "texts", key: "config", serve } }, raw: true },
@@ -173,6 +174,7 @@ describe("a field of a Profile that no config shows", () => {
     ["a Secret that is always served", sealed("DuringInstall"), sealed("Always"), "spec.generic, serve: DuringInstall"],
     ["no HTTPS", { requireTls: true }, {}, "spec.requireTls: true -> none"],
     ["another boot after the install", install, { ...install, install: { then: "sanboot" } }, "then: exit -> sanboot"],
+    ["another disk after the install", onDrive(0x80), onDrive(0x81), 'install.disk: {"bios":128} -> {"bios":129}'],
     ["another file", asset("1"), asset("2"), "spec.assets[racks/vmlinuz]: sha256 1"],
   ])("shows: %s", async (_, before, after, shown) => {
     const objects = (spec: object) => [profile("web", spec), group("web", { mac }), secret(planted)];

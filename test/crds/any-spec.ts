@@ -53,6 +53,10 @@ const boot = fields({
   args: mostly([[], ["a=b", "c d"]], [{}, ["a\r"]]),
   efiInitrd: fc.boolean(),
   local: mostly(["exit", "sanboot", "notFound"], ["disk", ""]),
+  disk: mostly(
+    [{}, { efi: ["/EFI/debian/shimx64.efi"] }, { bios: 129, efi: [] }],
+    [{ efi: ["/EFI/a b.efi"] }, { efi: [String.raw`\a.efi`] }, { bios: 1 }, { bios: 256 }, { drive: 1 }, null, "hd0"],
+  ),
   script: mostly(["#!ipxe", "#!ipxe\n\tshell\n"], ["#!ipxe2", "#!ipxe\r\n", ""]),
   grubScript: mostly(["exit", "a\n\tb"], ["", "a\r\n", 1]),
 });

@@ -14,7 +14,7 @@ export interface Misspelt {
 
 /** How a Profile installs. */
 function asBoots(then: string): JsonObject {
-  return { then };
+  return { then, disk: { bios: 128 } };
 }
 
 const entry = { name: "a", key: "k" };
@@ -27,7 +27,7 @@ const examples: Readonly<Record<string, JsonObject>> = {
   Machine: { identity: { macs: ["52:54:00:a1:9c:ae"] }, install: { generation: 1 } },
   Profile: {
     effect: "Install",
-    install: asBoots("exit"),
+    install: asBoots("sanboot"),
     reports: { labels: { os: ["installed"] } },
     boot: { kernel: "k" },
     ignition: { templateFrom: { configMapKeyRef: entry } },

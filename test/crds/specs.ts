@@ -5,6 +5,7 @@
 
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
 import { admittedAssets, assetBounds, assetsRefusedByRules } from "./asset-specs.ts";
+import { admittedDisks, diskBounds, disksRefusedByRules, disksRefusedBySchema } from "./disk-specs.ts";
 import {
   admittedExpressions,
   expressionBounds,
@@ -57,6 +58,7 @@ export const admitted: readonly KindSpec[] = [
   ].map((spec) => ({ kind: "Group", spec })),
   ...admittedPermits,
   ...admittedAssets,
+  ...admittedDisks,
 ];
 
 /** At least one for each rule, whose `message` is part of what davit and the API server say. */
@@ -124,6 +126,7 @@ export const refusedByRules: readonly (KindSpec & { readonly message: string })[
   ...expressionsRefusedByRules,
   ...permitsRefusedByRules,
   ...assetsRefusedByRules,
+  ...disksRefusedByRules,
   {
     kind: "Group",
     spec: { profileRef, matchAll: true, priority: 1 },
@@ -218,6 +221,7 @@ export const refusedBySchema: readonly (KindSpec & { readonly text: string })[] 
   { kind: "Group", spec: { profileRef, selector: { matchLabels: names(17) } }, text: "has more than 16 names" },
   ...expressionsRefusedBySchema,
   ...permitsRefusedBySchema,
+  ...disksRefusedBySchema,
 ];
 
 const selector = { matchLabels: { role: "web" } };
@@ -327,6 +331,7 @@ export const bounds: readonly [place: string, kind: string, most: JsonObject, mo
   ...expressionBounds,
   ...permitBounds,
   ...assetBounds,
+  ...diskBounds,
   ["priority", "Group", { ...label("x"), priority: 1000 }, { ...label("x"), priority: 1001 }],
   ["metadata", "Group", { ...label("x"), metadata: names(256) }, { ...label("x"), metadata: names(257) }],
 ];

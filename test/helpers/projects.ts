@@ -116,6 +116,7 @@ export const moved: readonly Moved[] = [
   { file: "import-matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
   { file: "offline/load/load-manifests.test.ts", to: "integration", because: threads },
   { file: "render/butane-oracle.test.ts", to: "integration", because: "needs ignition-validate" },
+  { file: "render/disk-loaders.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "render/grub.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "render/ignition-check.test.ts", to: "integration", because: "needs ignition-validate" },
   { file: "trust/sign/key-thread.test.ts", to: "integration", because: threads },

@@ -84,6 +84,17 @@ const cases: readonly { name: string; part: Partial<GrubInput> }[] = [
   { name: "guarded-without-mac", part: { guard: guardOf(new Map(), () => true) } },
   { name: "local-exit", part: { boot: { kind: "local", local: "exit" } } },
   { name: "local-sanboot", part: { boot: { kind: "local", local: "sanboot" } } },
+  { name: "local-disk", part: { boot: { kind: "local", local: "sanboot", disk: {} } } },
+  {
+    name: "local-disk-loaders",
+    part: {
+      boot: {
+        kind: "local",
+        local: "sanboot",
+        disk: { efi: ["/EFI/debian/shimx64.efi", "/EFI/x_1/a+b.EFI"], bios: 0x81 },
+      },
+    },
+  },
 ];
 
 describe("renderGrub", () => {

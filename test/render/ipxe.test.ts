@@ -29,6 +29,15 @@ const cases: readonly { name: string; boot: FilledBoot }[] = [
   },
   { name: "local-exit", boot: { kind: "local", local: "exit" } },
   { name: "local-sanboot", boot: { kind: "local", local: "sanboot" } },
+  { name: "local-disk", boot: { kind: "local", local: "sanboot", disk: {} } },
+  {
+    name: "local-disk-loaders",
+    boot: {
+      kind: "local",
+      local: "sanboot",
+      disk: { efi: ["/EFI/debian/shimx64.efi", "/EFI/x_1/a+b.EFI"], bios: 0x81 },
+    },
+  },
 ];
 
 function kernel(part: Partial<FilledKernel>): FilledBoot {

@@ -110,9 +110,9 @@ export class DiskBoots {
   readonly #groups = new WeakMap<BootGroup, BootGroup>();
 
   /** Returns how a machine boots whose permit is closed: by `InstallPlan.then`. */
-  of({ group, profile }: Selected, { then }: InstallPlan): Selected {
+  of({ group, profile }: Selected, plan: InstallPlan): Selected {
     const known = this.#profiles.get(profile);
-    const ofProfile = known ?? asDisk(profile, then);
+    const ofProfile = known ?? asDisk(profile, plan);
     if (known === undefined) this.#profiles.set(profile, ofProfile);
     const ofGroup = this.#groups.get(group) ?? toBootGroup(onDisk(group), group.profileId, group);
     this.#groups.set(group, ofGroup);
@@ -125,12 +125,13 @@ function onDisk(group: BootGroup): BootGroup {
   return { ...group, args: [], requiresTls: false };
 }
 
-function asDisk({ id, revision, content, isOutdated }: BootProfile, local: InstallPlan["then"]): BootProfile {
+function asDisk({ id, revision, content, isOutdated }: BootProfile, { then, disk }: InstallPlan): BootProfile {
   const { displayName, metadata } = content;
+  const boot = { kind: "local", local: then, ...(disk && { disk }) } as const;
   return {
     id,
     revision,
-    content: { displayName, ...(metadata && { metadata }), boot: { kind: "local", local }, templates: {} },
+    content: { displayName, ...(metadata && { metadata }), boot, templates: {} },
     hasFailed: false,
     isInstall: false,
     isOutdated,

@@ -1,7 +1,7 @@
 /** A Profile: what a machine boots, and the templates of its configs. */
 
 import type { JsonObject } from "../json.ts";
-import type { InstallPlan, LocalBoot, ReportRules } from "../permits/permit.ts";
+import type { DiskLoaders, InstallPlan, LocalBoot, ReportRules } from "../permits/permit.ts";
 
 /** How to boot a kernel. All texts are templates that can use the Group's metadata, its selector and `davit.url`. */
 export interface KernelBoot {
@@ -41,9 +41,16 @@ export function withArguments<Kernel extends KernelBoot>(boot: Kernel, args: rea
   return args.length === 0 ? boot : { ...boot, args: [...boot.args, ...args] };
 }
 
+/** How a machine boots from its own disk. */
+export interface BootFromDisk {
+  readonly local: LocalBoot;
+  /** See `InstallPlan`. */
+  readonly disk?: DiskLoaders;
+}
+
 export type Boot =
   | ({ readonly kind: "kernel" } & KernelBoot)
-  | { readonly kind: "local"; readonly local: LocalBoot }
+  | ({ readonly kind: "local" } & BootFromDisk)
   /** A whole script for iPXE. Like `kernel`, it is a template. */
   | { readonly kind: "script"; readonly script: string };
 

@@ -41,6 +41,8 @@ export interface NamedGrant {
 export interface InstallPlan {
   /** How a machine boots whose permit is closed. */
   readonly then: LocalBoot;
+  /** Only with `sanboot`: where the disk has its loader. Absent for the first disk as the firmware knows it. */
+  readonly disk?: DiskLoaders;
   /** After this time without a report of the end, the install is Unconfirmed. */
   readonly timeoutSeconds: number;
 }
@@ -367,3 +369,14 @@ function refused(why: PermitRefusal): Verdict {
 }
 
 export type LocalBoot = "exit" | "sanboot" | "notFound";
+
+/** Where `sanboot` finds a disk that the firmware does not start by itself. */
+export interface DiskLoaders {
+  /**
+   * UEFI: paths of loaders from the root of an EFI partition, written with `/`. The first one that exists starts.
+   * Absent for those of the usual distributions.
+   */
+  readonly efi?: readonly string[];
+  /** BIOS: the number of the drive, 0x80 to 0x8f. Absent for 0x80, the first disk. */
+  readonly bios?: number;
+}

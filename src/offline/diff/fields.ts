@@ -127,6 +127,7 @@ function fieldTexts({ requireTls, install, reports, assets = [], templates }: Pr
   return {
     "spec.requireTls": requireTls && "true",
     "spec.install.then": install?.then,
+    "spec.install.disk": install?.disk && JSON.stringify(install.disk),
     "spec.install.timeout": install && `${install.timeoutSeconds} s`,
     "spec.reports": reports && rulesText(reports),
     // Not the URL: its query may be a secret.

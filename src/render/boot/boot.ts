@@ -1,7 +1,6 @@
 /** Renders the boot section of a Profile for one Group. Kernel, initrds and arguments are templates, too. */
 
-import type { KernelBoot } from "../../model/objects/profile.ts";
-import type { LocalBoot } from "../../model/permits/permit.ts";
+import type { BootFromDisk, KernelBoot } from "../../model/objects/profile.ts";
 import { RenderError } from "../core/render-error.ts";
 import type { Template, Variables } from "../template/template.ts";
 import { wordsOf } from "./kernel-words.ts";
@@ -22,7 +21,7 @@ export interface FilledKernel extends Omit<KernelBoot, "args"> {
   readonly args: readonly Filled[];
 }
 
-export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local: LocalBoot };
+export type FilledBoot = FilledKernel | ({ readonly kind: "local" } & BootFromDisk);
 
 /**
  * Renders every text of a boot section. `${...}` stays as it is, for the client. An initrd or argument whose result is

@@ -9,8 +9,10 @@
 
 import { unreachable } from "../../lib/errors.ts";
 import type { Labels } from "../../model/labels/labels.ts";
-import type { LocalBoot } from "../../model/permits/permit.ts";
+import type { BootFromDisk } from "../../model/objects/profile.ts";
+import type { DiskLoaders } from "../../model/permits/permit.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
+import { firstDrive, usualLoaders } from "../boot/disk-loaders.ts";
 import { parseInitrd } from "../boot/initrd.ts";
 import { wordsOf } from "../boot/kernel-words.ts";
 import { textOf } from "../boot/pieces.ts";
@@ -60,7 +62,7 @@ export interface GrubInput {
 export function renderGrub(input: GrubInput): Rendered | undefined {
   const { boot } = input;
   if (boot.kind === "kernel") return rendered([...entry(kernelLines(boot, input), input), ...recipe(input)]);
-  const lines = localLines(boot.local);
+  const lines = localLines(boot);
   return lines && rendered(entry(lines, input));
 }
 
@@ -68,12 +70,12 @@ export function renderGrub(input: GrubInput): Rendered | undefined {
  * Returns the lines for local boot; undefined for `notFound`. GRUB has no command like sanboot, so a script replaces
  * it. On UEFI the script starts the disk itself, because after `exit` the firmware may not do so.
  */
-function localLines(local: LocalBoot): readonly string[] | undefined {
+function localLines({ local, disk }: BootFromDisk): readonly string[] | undefined {
   switch (local) {
     case "exit":
       return ["exit"];
     case "sanboot":
-      return [...startDisk, "exit"];
+      return [...(disk === undefined ? startDisk : startFoundDisk(disk)), "exit"];
     case "notFound":
       return undefined;
     default:
@@ -84,17 +86,50 @@ function localLines(local: LocalBoot): readonly string[] | undefined {
 // When GRUB exits, UEFI sees success. Some UEFI firmware then shows its setup and waits, while a BIOS continues with
 // the next device. Every firmware looks for a loader on a disk at these paths: the first is for x86-64, the second for
 // arm64. A loader for another processor does not load.
-const startDisk = [
-  `if [ "$grub_platform" = "efi" ]; then`,
-  "for loader in /EFI/BOOT/BOOTX64.EFI /EFI/BOOT/BOOTAA64.EFI; do",
-  `if search --no-floppy --set=root --file "$loader"; then`,
-  `if chainloader "$loader"; then`,
-  "boot",
-  "fi",
-  "fi",
-  "done",
-  "fi",
-] as const;
+const everyDisk = ["/EFI/BOOT/BOOTX64.EFI", "/EFI/BOOT/BOOTAA64.EFI"];
+const startDisk = [ifEfi(), ...startLoaders(everyDisk), "fi"];
+
+function ifEfi(): string {
+  return `if [ "$grub_platform" = "efi" ]; then`;
+}
+
+/** @param words paths of loaders, as words of GRUB's language. */
+function startLoaders(words: readonly string[]): readonly string[] {
+  return [
+    `for loader in ${words.join(" ")}; do`,
+    `if search --no-floppy --set=root --file "$loader"; then`,
+    `if chainloader "$loader"; then`,
+    "boot",
+    "fi",
+    "fi",
+    "done",
+  ];
+}
+
+/**
+ * Starts a disk by its loader on UEFI, and by its number on a BIOS, where GRUB counts disks from 0. A GRUB from the
+ * network reads partitions and the disks of a BIOS only with these modules, and loads none of them by itself.
+ */
+function startFoundDisk({ efi, bios = firstDrive }: DiskLoaders): readonly string[] {
+  const usual = usualLoaders(`\${${cpuName}}`).map((path) => `"${path}"`);
+  const loaders = efi === undefined ? [...usual, ...everyDisk] : efi.map(quote);
+  const cpu = [`if [ "$grub_cpu" = "arm64" ]; then`, `set ${cpuName}=aa64`, "else", `set ${cpuName}=x64`, "fi"];
+  return [
+    ifEfi(),
+    ...["part_gpt", "part_msdos", "fat"].map((name) => `insmod ${name}`),
+    ...(efi === undefined ? cpu : []),
+    ...startLoaders(loaders),
+    "else",
+    "insmod biosdisk",
+    `set root=hd${bios - firstDrive}`,
+    "if chainloader +1; then",
+    "boot",
+    "fi",
+    "fi",
+  ];
+}
+
+const cpuName = "davit_cpu";
 
 function rendered(lines: readonly string[]): Rendered {
   return { body: `${lines.join("\n")}\n`, contentType: plainText };

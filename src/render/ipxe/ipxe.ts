@@ -5,8 +5,10 @@
 
 import { assert, unreachable } from "../../lib/errors.ts";
 import { identityLabels, type LabelPair, type Labels } from "../../model/labels/labels.ts";
-import type { LocalBoot } from "../../model/permits/permit.ts";
+import type { BootFromDisk } from "../../model/objects/profile.ts";
+import type { DiskLoaders } from "../../model/permits/permit.ts";
 import type { FilledBoot, FilledKernel } from "../boot/boot.ts";
+import { firstDrive, usualLoaders } from "../boot/disk-loaders.ts";
 import { parseInitrd } from "../boot/initrd.ts";
 import { hasOpenQuote, isFilled, isHarmless, isOneWord, quoted, type Word, wordsOf } from "../boot/kernel-words.ts";
 import { type Filled, type Pieces, textOf, valueMatches } from "../boot/pieces.ts";
@@ -67,7 +69,7 @@ function escapedForIpxe(text: string): string {
  * @throws {RenderError} for a value in an argument that iPXE cannot hand to the kernel unchanged.
  */
 export function renderIpxe(boot: FilledBoot): Rendered | undefined {
-  const commands = boot.kind === "local" ? localCommands(boot.local) : kernelCommands(boot);
+  const commands = boot.kind === "local" ? localCommands(boot) : kernelCommands(boot);
   return commands && { body: script(commands), contentType: plainText };
 }
 
@@ -87,19 +89,41 @@ function initrdArguments(initrd: readonly string[], args: readonly Filled[]): re
   return names.map((name) => `initrd=${name}`).filter((arg) => !words.has(arg));
 }
 
-function localCommands(local: LocalBoot): readonly string[] | undefined {
+function localCommands({ local, disk }: BootFromDisk): readonly string[] | undefined {
   switch (local) {
     case "exit":
       return ["exit"];
     case "sanboot":
-      // 0x80 is the first disk of the BIOS. Without one, the firmware continues with its next device.
-      return ["sanboot --no-describe --drive 0x80 || exit"];
+      return disk === undefined ? [startFirstDisk] : diskCommands(disk);
     case "notFound":
       return undefined;
     default:
       return unreachable(local);
   }
 }
+
+// Without such a disk, the firmware continues with its next device.
+const startFirstDisk = `${startDrive(firstDrive)} || exit`;
+
+function startDrive(drive: number): string {
+  return `sanboot --no-describe --drive 0x${drive.toString(16)}`;
+}
+
+/**
+ * Starts a disk by its loader on UEFI, and by its number on a BIOS. There `--drive 0` would be the floppy disk. On UEFI
+ * it is any disk since iPXE's commit b1c13cc4 of March 2024. Before, `sanboot` finds no local disk on UEFI and fails,
+ * and before 2017 it does not know `--filename`. So an older iPXE reaches the last line.
+ */
+function diskCommands({ efi, bios = firstDrive }: DiskLoaders): readonly string[] {
+  const start = (path: string) => `sanboot --no-describe --drive 0 --filename ${path.replaceAll("/", "\\")} && exit ||`;
+  const ofBios = `iseq \${platform} efi || ${startDrive(bios)} || exit`;
+  if (efi !== undefined) return [ofBios, ...efi.map(start), "exit"];
+  const cpu = `iseq \${buildarch} arm64 && set ${cpuName} aa64 || set ${cpuName} x64`;
+  return [ofBios, cpu, ...usualLoaders(`\${${cpuName}}`).map(start), startFirstDisk];
+}
+
+// The prefix `davit-` keeps this from overwriting a setting of the machine or the author.
+const cpuName = "davit-cpu";
 
 function script(commands: readonly string[]): string {
   const lines = ["#!ipxe", ...commands];

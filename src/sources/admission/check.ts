@@ -250,6 +250,12 @@ export const patternFindings: Readonly<Record<string, PatternFinding>> = {
     code: "invalid-script",
     text: "is no script: begin it with the line #!ipxe, and write no control character other than line feed and tab",
   },
+  "^/([A-Za-z0-9_][-A-Za-z0-9_.+]*/)*[A-Za-z0-9_][-A-Za-z0-9_.+]*[.][Ee][Ff][Ii]$": {
+    code: "broken-rule",
+    text:
+      "is no path of a loader: write it with / from the root of the EFI partition to its .efi file, such as " +
+      "/EFI/debian/shimx64.efi, of letters, digits and ._+-, without backslashes, blanks and ..",
+  },
   "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": {
     code: "invalid-name",
     text: `is no name of an object: write lower-case letters, digits, hyphens and dots, ${bothEnds}`,

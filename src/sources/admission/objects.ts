@@ -17,7 +17,14 @@ import {
   type Templates,
   templateParts,
 } from "../../model/objects/profile.ts";
-import type { InstallGrant, InstallPlan, InstallScope, LocalBoot, ReportRules } from "../../model/permits/permit.ts";
+import type {
+  DiskLoaders,
+  InstallGrant,
+  InstallPlan,
+  InstallScope,
+  LocalBoot,
+  ReportRules,
+} from "../../model/permits/permit.ts";
 import type { SchemaFinding } from "./check.ts";
 import { writtenExpressions } from "./expressions.ts";
 
@@ -86,7 +93,7 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
 
 /** Returns undefined for a boot section that has only a `grubScript`. */
 function toBoot(boot: JsonObject): Boot | undefined {
-  if (boot.local !== undefined) return { kind: "local", local: toLocalBoot(boot.local) };
+  if (boot.local !== undefined) return { kind: "local", local: toLocalBoot(boot.local), ...diskOf(boot) };
   if (boot.script !== undefined) return { kind: "script", script: textOf(boot.script) };
   if (boot.kernel === undefined) return undefined;
   return {
@@ -212,7 +219,15 @@ function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
 function toInstallPlan(install: JsonValue | undefined): InstallPlan | undefined {
   if (!isJsonObject(install)) return undefined;
   const then = readLocalBoot(install.then);
-  return then && { then, timeoutSeconds: secondsOf(install.timeout) ?? presetTimeoutSeconds };
+  const timeoutSeconds = secondsOf(install.timeout) ?? presetTimeoutSeconds;
+  return then && { then, ...diskOf(install), timeoutSeconds };
+}
+
+/** Reads the field `disk`. An empty list of loaders means the usual ones, as an absent list does. */
+function diskOf({ disk }: JsonObject): { readonly disk?: DiskLoaders } {
+  if (!isJsonObject(disk)) return {};
+  const efi = textsOf(disk.efi);
+  return { disk: { ...(efi.length > 0 && { efi }), ...(typeof disk.bios === "number" && { bios: disk.bios }) } };
 }
 
 /** Returns what machines may report; undefined for a Profile whose machines may report no labels. */
