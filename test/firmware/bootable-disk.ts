@@ -1,8 +1,9 @@
 /** Disks that say that they were booted, in one line on the serial console, and switch the machine off. */
 
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 
 /** What either disk says. */
 export const diskGreeting = "BOOTED FROM DISK";
@@ -53,9 +54,10 @@ export function makeBiosDisk(directory: string): string {
 /**
  * Writes a disk that UEFI boots: a FAT file system with the loader where firmware looks for it on any disk.
  * @param directory where the disk's parts are made, too.
+ * @param loader another path for it, below `/EFI`, where firmware does not look.
  * @throws {Error} when GRUB for UEFI or mtools are not installed.
  */
-export function makeUefiDisk(directory: string): string {
+export function makeUefiDisk(directory: string, loader = "BOOT/BOOTX64.EFI"): string {
   const at = (name: string) => join(directory, name);
   const run = (program: string, ...args: readonly string[]) => execFileSync(program, args, { stdio: "pipe" });
   writeFileSync(at("disk.cfg"), `serial\nterminal_output serial\necho "${diskGreeting}"\nhalt\n`);
@@ -64,7 +66,65 @@ export function makeUefiDisk(directory: string): string {
   writeFileSync(at("disk.img"), Buffer.alloc(4 << 20));
   const image = ["-i", at("disk.img")];
   run("mformat", ...image, "::");
-  run("mmd", ...image, "::/EFI", "::/EFI/BOOT");
-  run("mcopy", ...image, at("disk.efi"), "::/EFI/BOOT/BOOTX64.EFI");
+  run("mmd", ...image, "::/EFI", `::/EFI/${loader.split("/")[0]}`);
+  run("mcopy", ...image, at("disk.efi"), `::/EFI/${loader}`);
   return at("disk.img");
+}
+
+/**
+ * Writes a disk as an installer of Debian leaves it: an EFI partition in a GPT, with a loader only below `/EFI/debian`.
+ * @throws {Error} as `makeUefiDisk`.
+ */
+export function makeInstalledUefiDisk(directory: string): string {
+  const partition = readFileSync(makeUefiDisk(directory, "debian/shimx64.efi"));
+  const image = join(directory, "installed.img");
+  writeFileSync(image, inGpt(partition));
+  return image;
+}
+
+const sectorBytes = 512;
+const firstSector = 2048;
+const efiPartition = "28732ac11ff8d211ba4b00a0c93ec93b";
+
+/** A disk with one EFI partition, by the layout that UEFI 2.10 gives in section 5.3. */
+function inGpt(partition: Buffer): Buffer {
+  const end = firstSector + partition.length / sectorBytes;
+  const disk = Buffer.alloc((end + firstSector) * sectorBytes);
+  const last = disk.length / sectorBytes - 1;
+  partition.copy(disk, firstSector * sectorBytes);
+  disk.set([0, 0, 2, 0, 0xee, 0xff, 0xff, 0xff, 1, 0, 0, 0], 446);
+  disk.writeUInt32LE(last, 458);
+  disk.writeUInt16BE(0x55aa, 510);
+
+  const entries = Buffer.alloc(128 * 128);
+  entries.write(efiPartition, "hex");
+  entries.write("d1".repeat(16), 16, "hex");
+  entries.writeBigUInt64LE(BigInt(firstSector), 32);
+  entries.writeBigUInt64LE(BigInt(end - 1), 40);
+  /** One of the two headers, at the beginning or at the end of the disk. */
+  const write = (own: number, other: number, entriesAt: number) => {
+    const header = Buffer.alloc(92);
+    header.write("EFI PART");
+    header.writeUInt32LE(0x00010000, 8);
+    header.writeUInt32LE(header.length, 12);
+    for (const [at, sector] of [
+      [24, own],
+      [32, other],
+      [40, 34],
+      [48, last - 33],
+      [72, entriesAt],
+    ] as const) {
+      header.writeBigUInt64LE(BigInt(sector), at);
+    }
+    header.write("d0".repeat(16), 56, "hex");
+    header.writeUInt32LE(128, 80);
+    header.writeUInt32LE(128, 84);
+    header.writeUInt32LE(crc32(entries), 88);
+    header.writeUInt32LE(crc32(header), 16);
+    header.copy(disk, own * sectorBytes);
+    entries.copy(disk, entriesAt * sectorBytes);
+  };
+  write(1, last, 2);
+  write(last, 1, last - 32);
+  return disk;
 }

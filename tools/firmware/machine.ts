@@ -66,6 +66,8 @@ export interface Machine {
   readonly accelerator?: Accelerator;
   /** A raw image, which the machine writes to: its second boot device. */
   readonly disk?: string;
+  /** Another one, behind `disk`, from which the firmware does not boot by itself. */
+  readonly secondDisk?: string;
   /** What its SMBIOS calls the serial number. */
   readonly serial?: string;
   /** The authorities that UEFI trusts for HTTPS: a file with an EFI signature list. */
@@ -80,7 +82,16 @@ export interface Machine {
 
 /** The options of QEMU for a machine, without those of its serial line. */
 export function qemuArguments(machine: Machine): readonly string[] {
-  const { uuid, accelerator = "auto", disk, serial, tlsAuthorities, isPersistent = false, secureBoot } = machine;
+  const {
+    uuid,
+    accelerator = "auto",
+    disk,
+    secondDisk,
+    serial,
+    tlsAuthorities,
+    isPersistent = false,
+    secureBoot,
+  } = machine;
   return [
     ...["-nodefaults", "-display", "none"],
     ...(secureBoot === undefined ? firmwareArguments(machine.firmware) : secureBootArguments(secureBoot)),
@@ -91,6 +102,7 @@ export function qemuArguments(machine: Machine): readonly string[] {
     ...loaderArguments(machine.loader),
     ...(tlsAuthorities === undefined ? [] : ["-fw_cfg", `name=etc/edk2/https/cacerts,file=${escaped(tlsAuthorities)}`]),
     ...(disk === undefined ? [] : diskArguments(disk)),
+    ...(secondDisk === undefined ? [] : secondDiskArguments(secondDisk)),
     ...["-netdev", networkOptions(machine), "-device", `virtio-net-pci,netdev=net0,${cardOptions(machine)}`],
   ];
 }
@@ -165,6 +177,11 @@ function diskArguments(file: string): readonly string[] {
   const drive = `if=none,id=disk0,format=raw,file=${escaped(file)}`;
   // OVMF tries the network in every other way before it goes on with the disk, and by IPv6 it waits for minutes.
   return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk0,bootindex=1", ...withoutPxe("IPv6")];
+}
+
+function secondDiskArguments(file: string): readonly string[] {
+  const drive = `if=none,id=disk1,format=raw,file=${escaped(file)}`;
+  return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk1,bootindex=2"];
 }
 
 function networkOptions({ loader, hostname, disk }: Machine): string {
