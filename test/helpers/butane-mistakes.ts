@@ -157,7 +157,8 @@ export const butaneMistakes: readonly ButaneMistake[] = [
   { name: "a custom tag", isOurs: true, text: fcos("storage: !mine {}"), reason: "notJson" },
   { name: "a repeated key", text: fcos("storage: {}", "storage: {}"), reason: "notJson", at: [4, 1] },
   { name: "nine MiB by aliases", isOurs: true, text: large(), reason: "butaneTooLarge" },
-  { name: "lists by aliases", text: wide(), reason: "butaneTooLarge" },
+  { name: "lists by aliases", text: wide("{inline: x}"), reason: "butaneTooLarge" },
+  { name: "empty mappings by aliases", text: wide("{}", 15_000), reason: "butaneTooLarge" },
   {
     name: "a path with ..",
     text: file("      contents: {}").replace("/a", "/a/../b"),
@@ -267,8 +268,8 @@ export function often(count: number): string {
   return fcos("storage:", "  filesystems:", ...filesystem, ...options);
 }
 
-function wide(): string {
-  const append = Array.from({ length: 12_000 }, () => "{inline: x}").join(",");
+function wide(resource: string, length = 12_000): string {
+  const append = Array.from({ length }, () => resource).join(",");
   const files = Array.from({ length: 99 }, (_, at) => `    - {path: /${at}, append: *list}`);
   return fcos("storage:", "  files:", `    - {path: /a, append: &list [${append}]}`, ...files);
 }

@@ -27,8 +27,8 @@ const maxUsesOfAnchor = 100;
 
 /** In characters. A text without aliases cannot reach it: a document has 1 MiB. */
 const maxLength = 8 * 1024 * 1024;
-/** Counted for a scalar, besides its text. */
-const scalarLength = 6;
+/** Counted for each value, besides the text of a scalar. Empty mappings have no text. */
+const valueLength = 6;
 
 const reasonsOfScalars = {
   text: "butaneText",
@@ -108,10 +108,16 @@ export class ButaneReader {
     if (typeof shape === "string") {
       return isScalar(node) ? this.#scalar(node, shape, path) : this.refuse(reasonsOfScalars[shape], node);
     }
+    this.#count(0, node);
     if (shape.kind === "list") {
       return isSeq(node) ? this.#list(node.items, shape.of, path) : this.refuse("butaneList", node);
     }
     return isMap(node) ? this.#members(node, shape, path) : this.refuse("butaneMapping", node);
+  }
+
+  #count(length: number, node: unknown): void {
+    this.#length += length + valueLength;
+    if (this.#length > maxLength) this.refuse("butaneTooLarge", node);
   }
 
   #scalar(node: Scalar, shape: keyof typeof reasonsOfScalars, path: readonly string[]) {
@@ -120,8 +126,7 @@ export class ButaneReader {
     const value = isInteger
       ? (integerOf(node) ?? this.refuse("butaneInteger", node))
       : textOfScalar(node).toWellFormed();
-    this.#length += String(value).length + scalarLength;
-    if (this.#length > maxLength) this.refuse("butaneTooLarge", node);
+    this.#count(String(value).length, node);
     const { minor } = this.#options.spec;
     const fault = faultOfForm(value, path, minor);
     if (fault !== undefined) this.refuse(fault, node);
