@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ignitionValue, renderIgnition } from "../../src/render/config/ignition.ts";
+import { ignitionValue, mayBeButane, renderIgnition } from "../../src/render/config/ignition.ts";
 import { goldenDocuments } from "../helpers/butane-documents.ts";
 import { butaneMistakes, flow, often } from "../helpers/butane-mistakes.ts";
 import { renderErrorOf } from "./fixtures.ts";
@@ -27,6 +27,13 @@ describe("renderIgnition with Butane", () => {
   it("leaves YAML with a version of Ignition to the rules of Ignition", () => {
     const text = "variant: fcos\nignition: {version: 3.4.0}\n";
     expect(ignitionValue(text)).toEqual({ variant: "fcos", ignition: { version: "3.4.0" } });
+  });
+
+  // In quadratic time this would take an hour.
+  it("finds the variant behind a million empty lines", () => {
+    expect(mayBeButane(`${"\n".repeat(1_000_000)}variant : fcos\n`)).toBe(true);
+    expect(mayBeButane("\n".repeat(1_000_000))).toBe(false);
+    expect(mayBeButane('{\r\n "variant": "fcos"}')).toBe(true);
   });
 
   it.each(butaneMistakes)("refuses $name as $reason", ({ text, reason, at }) => {

@@ -53,4 +53,10 @@ describe("withLocalTexts", () => {
   ])("leaves $name as it is", ({ template }) => {
     expect(withLocalTexts(template, textOf)).toBe(template);
   });
+
+  // In quadratic time this would take hours.
+  it("reads a megabyte of braces that no tag ends", () => {
+    const template = butane("local: a.conf", `#${"{{".repeat(500_000)}`);
+    expect(withLocalTexts(template, textOf)).toContain("inline: ");
+  });
 });

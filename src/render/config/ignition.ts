@@ -89,7 +89,7 @@ function rendered(body: string, value: JsonValue): Rendered {
  * for certain.
  */
 export function mayBeButane(text: string): boolean {
-  return !text.includes("{{") && /(?:^|[{,])\s*["']?variant["']?\s*:/m.test(text);
+  return !text.includes("{{") && /(?:^|[{,])[ \t]*["']?variant["']?\s*:/m.test(text);
 }
 
 function isIgnition(value: JsonValue): boolean {

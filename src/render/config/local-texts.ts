@@ -38,9 +38,12 @@ export function withLocalTexts(template: string, textOf: (name: string) => strin
 
 /** Writes blanks in the place of blocks and comments, and letters in the place of values. Each offset stays. */
 function withoutTags(template: string): string {
-  return template.replace(/\{\{(?:[^}]|\}(?!\}))*\}\}\}?/g, (tag) => {
+  // Behind the last end of a tag there is no tag: looking for the end of each `{{` there would take quadratic time.
+  const end = template.lastIndexOf("}}") + 2;
+  const tagged = template.slice(0, end).replace(/\{\{(?:[^}]|\}(?!\}))*\}\}\}?/g, (tag) => {
     return tag.replace(/[^\n]/g, /^\{\{~?(?:[#/!^]|else\b)/.test(tag) ? " " : "x");
   });
+  return tagged + template.slice(end);
 }
 
 function documentOf(text: string): Document.Parsed | undefined {
