@@ -187,9 +187,9 @@ function messagesOf(node: SchemaNode): readonly string[] {
   return [...node.rules.map(({ message }) => message), ...inner.flatMap((child) => (child ? messagesOf(child) : []))];
 }
 
-// A rule that cannot be evaluated, such as one on null, is told in more words than one that is false; one on a text is
-// told with the text.
-const notTheRule = /^Invalid value: (?:"object": 'no such overload(?:: size)?': .* for rule: |"[^"]*": )?/;
+// A rule that cannot be evaluated, such as one on null, is told in more words than one that is false; one on a text or
+// a number is told with it.
+const notTheRule = /^Invalid value: (?:"object": 'no such overload(?:: size)?': .* for rule: |(?:"[^"]*"|\d+): )?/;
 
 /** What a refusal names, each with its field. */
 function causesOf({ details }: JsonObject): readonly string[] {
