@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -39,6 +39,13 @@ describe("--store-etcd-tls", () => {
     await fill({ "ca.crt": "new" });
     expect(tls?.ca?.()).toBe("new");
     await rm(join(folder, "ca.crt"));
+    expect(() => tls?.ca?.()).toThrow("ENOENT");
+  });
+
+  it("trusts no other authorities while ca.crt is a link that leads nowhere", async () => {
+    await fill({ "tls.crt": "cert", "tls.key": "key" });
+    await symlink(join(folder, "absent"), join(folder, "ca.crt"));
+    const tls = withTls();
     expect(() => tls?.ca?.()).toThrow("ENOENT");
   });
 

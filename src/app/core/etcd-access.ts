@@ -1,6 +1,6 @@
 /** How davit reaches an etcd: from directories with files as Kubernetes mounts a Secret. */
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSmallFile } from "../../lib/files/watched-files.ts";
 import { StartError } from "../../lib/start-error.ts";
@@ -23,7 +23,8 @@ export function etcdAccess(directories: EtcdDirectories): Pick<EtcdLogOptions, "
 function tlsIn(directory: string | undefined): NonNullable<EtcdLogOptions["tls"]> {
   const find = (name: string) => {
     const path = directory === undefined ? undefined : join(directory, name);
-    return path !== undefined && existsSync(path) ? path : undefined;
+    // A link that leads nowhere counts, too: without it, davit would trust the public authorities.
+    return path !== undefined && lstatSync(path, { throwIfNoEntry: false }) !== undefined ? path : undefined;
   };
   const [ca, cert, key] = [find("ca.crt"), find("tls.crt"), find("tls.key")];
   const isWhole = (cert === undefined) === (key === undefined) && (ca ?? cert) !== undefined;
