@@ -126,7 +126,7 @@ export class App {
   async start(): Promise<{ readonly ready: Promise<Served> }> {
     await assertPrivate(this.#config.dataDir);
     const dhcp = await DhcpService.open(this.#config, { ...this.#shared, random, stop: this.#stop });
-    if (dhcp !== undefined) this.#config = { ...this.#config, advertiseAddress: dhcp.advertiseAddress };
+    if (dhcp !== undefined) this.#config = { ...this.#config, ...dhcp.listening };
     await this.#secretKeys.start();
     this.#stops.unshift(() => this.#secretKeys.stop());
     const objects = await this.#openObjects();
@@ -175,19 +175,18 @@ export class App {
     });
     const storeAddress = await keys.listen();
     const machines = await boot.listenForMachines();
-    this.#stops.unshift(() => dhcp?.stop());
-    await dhcp?.start(machines.advertised);
-    await this.#followSource(store, objects, {
-      davitUrl: `http://${machines.advertised}`,
-      ledger: ledger.ledger.known,
-      audit,
-    });
+    const surroundings = { davitUrl: `http://${machines.advertised}`, ledger: ledger.ledger.known, audit };
+    await this.#followSource(store, objects, surroundings);
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
-    // A member that does not lead reads no source: it knows what the store has.
-    const isReading = () => this.#sourceFollower?.controller !== undefined;
-    const counted = { version: this.#version, index: boot.index };
-    const facts = () => served(listening, this.#followed(objects), { ...counted, isReading: isReading() });
-    return { ready: boot.openWhenHeard(this.#synced.promise).then(facts) };
+    const ready = boot.openWhenHeard(this.#synced.promise).then(() => {
+      // A member that does not lead reads no source: it knows what the store has.
+      const isReading = this.#sourceFollower?.controller !== undefined;
+      return served(listening, this.#followed(objects), { version: this.#version, index: boot.index, isReading });
+    });
+    this.#stops.unshift(() => dhcp?.stop());
+    // It may look for another server for seconds first. Machines that have an address get answers meanwhile.
+    await dhcp?.start(machines.advertised);
+    return { ready };
   }
 
   /** What every part needs. */

@@ -50,6 +50,14 @@ interface CheckedDhcp {
   readonly loaders: readonly FoundLoader[];
 }
 
+/** What the boot listener needs of DHCP. */
+export interface DhcpListening {
+  /** Where machines of the network reach davit. */
+  readonly advertiseAddress: Address;
+  /** The files that davit serves for UEFI HTTP Boot, by the paths of their URLs. */
+  readonly loaderFiles: ReadonlyMap<string, string>;
+}
+
 interface DhcpPorts extends Ports {
   /** Aborts when davit must stop. */
   readonly stop: AbortSignal;
@@ -83,9 +91,10 @@ export class DhcpService {
     return new DhcpService({ mode, network, advertiseAddress, changesUser, loaders }, ports);
   }
 
-  /** Where machines of the network reach davit. */
-  get advertiseAddress(): Address {
-    return this.#checked.advertiseAddress;
+  get listening(): DhcpListening {
+    const { advertiseAddress, loaders } = this.#checked;
+    const files = httpLoadersOf(loaders).map(({ name, path }) => [`${loadersPath}${name}`, path] as const);
+    return { advertiseAddress, loaderFiles: new Map(files) };
   }
 
   /** Problems for the operator, one per line. */
@@ -174,14 +183,6 @@ export class DhcpService {
       return [];
     }
   }
-}
-
-/**
- * Returns the files that davit serves for UEFI HTTP Boot, by the paths of their URLs.
- * @throws {StartError} as `findLoaders`.
- */
-export async function httpLoaderFiles(directory: string | undefined): Promise<ReadonlyMap<string, string>> {
-  return new Map(httpLoadersOf(await findLoaders(directory)).map(({ name, path }) => [`${loadersPath}${name}`, path]));
 }
 
 /**

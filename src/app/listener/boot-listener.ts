@@ -9,7 +9,7 @@ import { BootError } from "../../boot/core/boot-error.ts";
 import { SlowWork, type SlowWorkOptions } from "../../boot/making/slow-work.ts";
 import { BootIndex, type BootView } from "../../boot/selection/boot-index.ts";
 import { Freshness } from "../../boot/selection/freshness.ts";
-import { httpLoaderFiles } from "../../dhcp/dhcp-service.ts";
+import type { DhcpListening } from "../../dhcp/dhcp-service.ts";
 import { type AssetRoute, type AssetsOptions, assetRoute } from "../../http/assets/assets.ts";
 import { AssetDigests, type AssetDigestsOptions } from "../../http/assets/digests.ts";
 import type { AccessLog } from "../../http/boot/access-log.ts";
@@ -32,20 +32,16 @@ import { type Address, authority } from "../../lib/text/address.ts";
 import type { Feed } from "../../model/feed.ts";
 import { davitRoot } from "../../model/objects/documents.ts";
 import type { PermitDesk } from "../../model/permits/permit-desk.ts";
-import type { ServeConfig, ServiceConfig } from "../../options/serve.ts";
+import type { ServiceConfig } from "../../options/serve.ts";
 import { advertisedAddress } from "../core/advertise.ts";
 import { connectionLimitOf, maxAssetFiles } from "../core/open-files.ts";
 import type { SecretKeys } from "../core/secret-keys.ts";
 import { reportingMachine } from "../ledger/machine-book.ts";
 import type { BootTls } from "./boot-tls.ts";
 
-/** Only `davit serve` has them. */
-type DhcpOptions = Partial<Pick<ServeConfig, "dhcp" | "loadersDir">>;
-
 /** Picks the options that decide how machines are answered. Boot threads get them, so none of them is a secret. */
-export function listenerConfig(config: ServiceConfig & DhcpOptions) {
+export function listenerConfig(config: ServiceConfig & Partial<Pick<DhcpListening, "loaderFiles">>) {
   return {
-    ...dhcpOptionsOf(config),
     bootAddress: config.bootAddress,
     advertiseAddress: config.advertiseAddress,
     bootTlsClientCaFile: config.bootTlsClientCaFile,
@@ -60,11 +56,9 @@ export function listenerConfig(config: ServiceConfig & DhcpOptions) {
     limits: { assetsCacheBytes: config.limits.assetsCacheBytes },
     clientLimitExempt: config.clientLimitExempt,
     trustedProxies: config.trustedProxies,
+    // Only `davit serve --dhcp` has them.
+    ...(config.loaderFiles && { loaderFiles: config.loaderFiles }),
   };
-}
-
-function dhcpOptionsOf({ dhcp, loadersDir }: DhcpOptions): DhcpOptions {
-  return { dhcp, loadersDir };
 }
 
 interface BootListenerOptions extends Pick<AssetDigestsOptions, "hash"> {
@@ -175,7 +169,7 @@ export class BootListener {
     const routes = [
       this.assets,
       ...(desk === undefined ? [] : [reportRoute({ desk, clients, machineOf })]),
-      ...(config.dhcp === undefined ? [] : await loaderRoutes(await httpLoaderFiles(config.loadersDir))),
+      ...(config.loaderFiles === undefined ? [] : await loaderRoutes(config.loaderFiles)),
     ];
     const handling = { configs: { render }, onRefusal, ...signers, accessLog, clients, large, routes };
     const onRefused = () => metrics.bootConnectionsRefused.inc();

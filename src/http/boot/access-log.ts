@@ -28,7 +28,7 @@ export interface RequestedMachine {
 /** What is known of a request when it begins. */
 export interface BegunRequest {
   readonly method: string;
-  /** Without the query, and without the token of a report. `/by/` and `/nocloud/` as in `byQuery`. */
+  /** Without the query, and without the token of a report. A path that names a machine is as `byQuery` returns it. */
   readonly path: string;
   readonly rawQuery: string;
   /** The route that answers; undefined for an unknown path. */
