@@ -3,6 +3,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -14,6 +15,8 @@ const timeoutMs = 120_000;
 const account = "davit";
 /** Long enough for davit's start on a busy machine. */
 const lifetimeSeconds = 15;
+/** Long enough for a retry of each watch. */
+const emptyMs = 5_000;
 
 // What docs/internals/controller.md asks for, without Secrets.
 const role = `
@@ -69,6 +72,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", { timeout: timeou
     await setKernel(cluster, "work", "unheard");
     expect(await started.boots(1)).toBe("before");
     expect(await started.readiness()).toBe(200);
+    // For a moment, who replaces a file in place leaves it empty.
+    await writeFile(tokenFile, "");
+    await setTimeout(emptyMs);
     await writeFile(tokenFile, await cluster.serviceAccountToken("default", account));
     await expect.poll(() => started.boots(1), patience).toBe("unheard");
     const total = await refusals();

@@ -130,6 +130,14 @@ describe("credentials", () => {
     await expect(access.credentials()).rejects.toThrow("ENOENT");
   });
 
+  it.each(["", "\n"])("are never missing because the token file holds %j while it is written", async (written) => {
+    await writeFile(join(folder, "rack.token"), written);
+    const access = await load({ kubeconfig: join(folder, "token-file") });
+    await expect(access.credentials()).rejects.toThrow(`Token file "${join(folder, "rack.token")}" is empty`);
+    await writeFile(join(folder, "rack.token"), "new-token\n");
+    expect((await access.credentials()).headers.authorization).toBe("Bearer new-token");
+  });
+
   it("that were refused are read anew", async () => {
     const access = await load({ environment: pod });
     await access.credentials();

@@ -50,7 +50,10 @@ export interface ClusterAccess {
   readonly proxy?: string;
   /** The namespace of the context or of the pod. */
   readonly namespace: string;
-  /** Returns the login. It reads the certificates' files again with each call, because certificates are rotated. */
+  /**
+   * Returns the login. It reads the certificates' files again with each call, because certificates are rotated.
+   * @throws the error of reading a file, or of a login program; also for an empty token file, which is being written.
+   */
   credentials(): Promise<ClusterCredentials>;
   /** Drops cached tokens; the next call reads them again. */
   renew(): void;
@@ -91,7 +94,15 @@ class ConfigAccess implements ClusterAccess {
     this.#config ??= this.#load();
     const options: RequestOptions = {};
     await this.#config.applyToHTTPSOptions(options);
-    return { headers: headersOf(options), tls: tlsOf(options) };
+    const headers = headersOf(options);
+    const file: unknown = this.#config.getCurrentUser()?.authProvider?.config?.tokenFile;
+    if (typeof file === "string" && /^(?:Bearer)?$/.test(headers.authorization ?? "")) {
+      // The package would keep an empty token for a minute. An API server may answer a request without a token by 403,
+      // and only a 401 makes davit read the file again.
+      this.renew();
+      throw Object.assign(new Error(`Token file "${file}" is empty`), { code: "ENODATA" });
+    }
+    return { headers, tls: tlsOf(options) };
   }
 }
 
